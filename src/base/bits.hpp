@@ -1,0 +1,59 @@
+// Integer helpers that every room uses. Nothing here knows of memory or the system.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace jd::base {
+
+using Word = std::uintptr_t;
+
+inline constexpr std::size_t kKiB = 1024;
+inline constexpr std::size_t kMiB = 1024 * kKiB;
+inline constexpr std::size_t kGiB = 1024 * kMiB;
+
+constexpr std::size_t align_down(std::size_t n, std::size_t power) { return n & ~(power - 1); }
+constexpr std::size_t align_up(std::size_t n, std::size_t power) {
+  return (n + power - 1) & ~(power - 1);
+}
+constexpr bool is_power_of_two(std::size_t n) { return n != 0 && (n & (n - 1)) == 0; }
+constexpr std::size_t div_up(std::size_t n, std::size_t d) { return n / d + (n % d != 0); }
+
+// Position of the highest set bit. Pre: n != 0.
+constexpr unsigned log2_floor(std::uint64_t n) {
+  return 63u - static_cast<unsigned>(__builtin_clzll(n));
+}
+// Position of the lowest set bit. Pre: n != 0.
+constexpr unsigned lowest_bit(std::uint64_t n) {
+  return static_cast<unsigned>(__builtin_ctzll(n));
+}
+
+// A size that says whether the arithmetic that made it overflowed: every request for memory is
+// computed with these (design, section 10).
+[[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t* sum) {
+  return !__builtin_add_overflow(a, b, sum);
+}
+[[nodiscard]] constexpr bool checked_multiply(std::size_t a, std::size_t b, std::size_t* product) {
+  return !__builtin_mul_overflow(a, b, product);
+}
+
+template <class T>
+constexpr T min_of(T a, T b) {
+  return b < a ? b : a;
+}
+template <class T>
+constexpr T max_of(T a, T b) {
+  return a < b ? b : a;
+}
+
+inline char* as_pointer(Word address) { return reinterpret_cast<char*>(address); }
+inline Word as_word(const void* pointer) { return reinterpret_cast<Word>(pointer); }
+
+// Copying and clearing through the compiler's own idea of memcpy and memset, which needs no
+// <cstring>.
+inline void clear_bytes(void* p, std::size_t n) { __builtin_memset(p, 0, n); }
+inline void copy_bytes(void* to, const void* from, std::size_t n) {
+  __builtin_memcpy(to, from, n);
+}
+
+}  // namespace jd::base

@@ -1,0 +1,121 @@
+#include "base/options.hpp"
+
+#include <stdlib.h>
+
+namespace jd::base {
+namespace {
+
+bool same_text(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+bool parse_digits(const char** cursor, std::uint64_t* value) {
+  const char* p = *cursor;
+  if (*p < '0' || *p > '9') return false;
+  std::uint64_t n = 0;
+  for (; *p >= '0' && *p <= '9'; ++p) {
+    if (__builtin_mul_overflow(n, std::uint64_t{10}, &n)) return false;
+    if (__builtin_add_overflow(n, static_cast<std::uint64_t>(*p - '0'), &n)) return false;
+  }
+  *cursor = p;
+  *value = n;
+  return true;
+}
+
+// bdwgc's switches are on by their mere presence; 0, no, off and false are the way to say no.
+bool parse_flag(const char* text) {
+  for (const char* no : {"0", "no", "off", "false"}) {
+    if (same_text(text, no)) return false;
+  }
+  return true;
+}
+
+// The value's place in a range like "none, on-grey, ring".
+bool parse_choice(const char* text, const char* range, std::uint64_t* value) {
+  std::uint64_t index = 0;
+  for (const char* word = range; *word != '\0'; ++index) {
+    const char* p = text;
+    while (*p != '\0' && *p == *word) ++p, ++word;
+    if (*p == '\0' && (*word == '\0' || *word == ',') && p != text) {
+      *value = index;
+      return true;
+    }
+    while (*word != '\0' && *word != ',') ++word;
+    while (*word == ',' || *word == ' ') ++word;
+  }
+  return false;
+}
+
+bool parse_number(const OptionInfo& option, const char* text, std::uint64_t* value) {
+  switch (option.type) {
+    case OptionType::Flag:
+      *value = parse_flag(text) ? 1 : 0;
+      return true;
+    case OptionType::Choice:
+      return parse_choice(text, option.range, value);
+    case OptionType::Size:
+      if (!parse_size(text, value)) return false;
+      break;
+    case OptionType::Count: {
+      const char* p = text;
+      if (!parse_digits(&p, value) || *p != '\0') return false;
+      break;
+    }
+    case OptionType::Path:
+      return false;
+  }
+  return *value >= option.least && *value <= option.most;
+}
+
+}  // namespace
+
+bool parse_size(const char* text, std::uint64_t* value) {
+  std::uint64_t n = 0;
+  if (!parse_digits(&text, &n)) return false;
+  unsigned shift = 0;
+  switch (*text) {
+    case 'k':
+    case 'K':
+      shift = 10;
+      break;
+    case 'm':
+    case 'M':
+      shift = 20;
+      break;
+    case 'g':
+    case 'G':
+      shift = 30;
+      break;
+    default:
+      break;
+  }
+  if (shift != 0) ++text;
+  if (*text != '\0' || (n << shift) >> shift != n) return false;
+  *value = n << shift;
+  return true;
+}
+
+void read_options(Options* options,
+                  void (*complain)(const OptionInfo& option, const char* value)) {
+  for (const OptionInfo& option : kOptions) {
+    const char* text = getenv(option.name);
+    if (text == nullptr) continue;
+    if (option.type == OptionType::Path) {
+      if (*text == '\0') {
+        complain(option, text);
+      } else {
+        options->*option.text = text;
+      }
+      continue;
+    }
+    std::uint64_t value = 0;
+    if (parse_number(option, text, &value)) {
+      options->*option.number = value;
+    } else {
+      complain(option, text);
+    }
+  }
+}
+
+}  // namespace jd::base

@@ -1,0 +1,131 @@
+// Every switch that the environment offers, as one typed table. The `jackdaw options` command, the
+// man page and docs/guide/options.md are generated from it, so a row is the only place to add one.
+//
+// Names that begin with GC_ are bdwgc's and keep its meaning; names that begin with JACKDAW_ are
+// ours. Sizes take the suffixes k, M and G (powers of 1024).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace jd::base {
+
+// The strategies by which the marker hides cache misses (src/mark/marker.hpp).
+enum class MarkStrategy : std::uint8_t { None, OnGrey, Ring };
+
+// The values after parsing. Numbers are 64-bit so that one table can point at them; flags are 0
+// or 1.
+struct Options {
+  std::uint64_t initial_heap_size = 0;
+  std::uint64_t maximum_heap_size = 0;
+  std::uint64_t free_space_divisor = 3;
+  std::uint64_t markers = 0;
+  std::uint64_t nprocs = 0;
+  std::uint64_t dont_gc = 0;
+  std::uint64_t print_stats = 0;
+  std::uint64_t print_verbose_stats = 0;
+  std::uint64_t retry_signals = 1;
+  std::uint64_t unmap_threshold = 7;
+  std::uint64_t all_interior_pointers = 1;
+  const char* log_file = nullptr;
+
+  std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Ring);
+  std::uint64_t mark_stack = 0;
+  std::uint64_t huge_pages = 1;
+  std::uint64_t pad_objects = 0;
+  std::uint64_t reserve = 0;
+  std::uint64_t collect_every = 0;
+  std::uint64_t poison = 0;
+  std::uint64_t verify = 0;
+  std::uint64_t stop_delay = 0;
+  std::uint64_t fail_os = 0;
+};
+
+enum class OptionType : std::uint8_t { Flag, Count, Size, Choice, Path };
+
+struct OptionInfo {
+  const char* name;
+  OptionType type;
+  const char* range;         // for people: "1..64", "none, on-grey, ring"; empty: anything
+  const char* default_text;  // for people
+  const char* help;          // one line
+
+  // For the parser.
+  std::uint64_t least;
+  std::uint64_t most;
+  std::uint64_t Options::*number;
+  const char* Options::*text;
+};
+
+inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+inline constexpr OptionInfo kOptions[] = {
+    {"GC_INITIAL_HEAP_SIZE", OptionType::Size, "0 to the address space", "64k",
+     "Size of the heap at the start; nothing is collected before it is full.", 0, kNoLimit,
+     &Options::initial_heap_size, nullptr},
+    {"GC_MAXIMUM_HEAP_SIZE", OptionType::Size, "64k or more; 0: no limit", "0",
+     "The heap never grows beyond this; then the out-of-memory function is called.", 0, kNoLimit,
+     &Options::maximum_heap_size, nullptr},
+    {"GC_FREE_SPACE_DIVISOR", OptionType::Count, "1 to 1000", "3",
+     "A collection follows when about live bytes times 2 / divisor were allocated.", 1, 1000,
+     &Options::free_space_divisor, nullptr},
+    {"GC_MARKERS", OptionType::Count, "1 to 64", "1",
+     "Number of marker threads. This version marks with one, whatever is asked.", 1, 64,
+     &Options::markers, nullptr},
+    {"GC_NPROCS", OptionType::Count, "1 to 4096", "the CPUs available",
+     "Number of CPUs to assume.", 1, 4096, &Options::nprocs, nullptr},
+    {"GC_DONT_GC", OptionType::Flag, "", "off", "Never collect.", 0, 1, &Options::dont_gc,
+     nullptr},
+    {"GC_PRINT_STATS", OptionType::Flag, "", "off", "Log a few lines for each collection.", 0, 1,
+     &Options::print_stats, nullptr},
+    {"GC_PRINT_VERBOSE_STATS", OptionType::Flag, "", "off", "Log more lines for each collection.",
+     0, 1, &Options::print_verbose_stats, nullptr},
+    {"GC_LOG_FILE", OptionType::Path, "", "stderr", "Append the log to this file.", 0, 0, nullptr,
+     &Options::log_file},
+    {"GC_RETRY_SIGNALS", OptionType::Flag, "", "on",
+     "Send the stop signal again to a thread that does not answer.", 0, 1,
+     &Options::retry_signals, nullptr},
+    {"GC_UNMAP_THRESHOLD", OptionType::Count, "0 to 255; 0: never", "7",
+     "Free memory goes back to the system after it lay idle for so many collections.", 0, 255,
+     &Options::unmap_threshold, nullptr},
+    {"GC_ALL_INTERIOR_POINTERS", OptionType::Flag, "", "on",
+     "Accepted for bdwgc's users; interior pointers always count here.", 0, 1,
+     &Options::all_interior_pointers, nullptr},
+    {"JACKDAW_MARK_STRATEGY", OptionType::Choice, "none, on-grey, ring", "ring",
+     "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring.", 0,
+     2, &Options::mark_strategy, nullptr},
+    {"JACKDAW_MARK_STACK", OptionType::Count, "16 or more; 0: by the heap", "0",
+     "Entries of the mark stack; a small one forces the overflow path.", 0, kNoLimit,
+     &Options::mark_stack, nullptr},
+    {"JACKDAW_HUGE_PAGES", OptionType::Flag, "", "on",
+     "Ask the system for huge pages once the heap is large.", 0, 1, &Options::huge_pages, nullptr},
+    {"JACKDAW_PAD_OBJECTS", OptionType::Flag, "", "off",
+     "Add bdwgc's byte of padding, for clients that keep only past-the-end pointers in the heap.",
+     0, 1, &Options::pad_objects, nullptr},
+    {"JACKDAW_RESERVE", OptionType::Size, "1M or more; 0: by the machine", "0",
+     "Address space to reserve for the heap.", 0, kNoLimit, &Options::reserve, nullptr},
+    {"JACKDAW_COLLECT_EVERY", OptionType::Count, "0: off", "0",
+     "Stress: collect at every n-th allocation (1: at each).", 0, kNoLimit,
+     &Options::collect_every, nullptr},
+    {"JACKDAW_POISON", OptionType::Flag, "", "off",
+     "Stress: overwrite reclaimed memory with 0xDB.", 0, 1, &Options::poison, nullptr},
+    {"JACKDAW_VERIFY", OptionType::Flag, "", "off (on in debug builds)",
+     "Check every heap structure, and mark again with an independent marker, at each collection.",
+     0, 1, &Options::verify, nullptr},
+    {"JACKDAW_STOP_DELAY", OptionType::Count, "microseconds, 0: off", "0",
+     "Stress: wait a random time up to this while stopping and resuming threads.", 0, 1000000,
+     &Options::stop_delay, nullptr},
+    {"JACKDAW_FAIL_OS", OptionType::Count, "0: off", "0",
+     "Stress: from the n-th on, let every request for memory to the system fail.", 0, kNoLimit,
+     &Options::fail_os, nullptr},
+};
+
+// Reads the environment into *options. Each bad value is reported once through complain(name,
+// value, what is allowed) and leaves the default in place.
+void read_options(Options* options,
+                  void (*complain)(const OptionInfo& option, const char* value));
+
+// Parses a number with an optional suffix k, M or G. False for anything else, and on overflow.
+[[nodiscard]] bool parse_size(const char* text, std::uint64_t* value);
+
+}  // namespace jd::base

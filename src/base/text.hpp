@@ -1,0 +1,48 @@
+// A line of text built in a fixed buffer: usable from signal handlers, in a stopped world and when
+// memory has run out. Text that does not fit is cut, and the cut is marked with "...".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace jd::base {
+
+// A number to be printed in hexadecimal with a leading 0x.
+struct Hex {
+  std::uint64_t value;
+};
+
+class Text {
+ public:
+  Text& add(const char* text);
+  Text& add(char c);
+  Text& add(Hex hex);
+  Text& add(std::uint64_t number);
+  Text& add(std::int64_t number);
+  Text& add(int number) { return add(static_cast<std::int64_t>(number)); }
+  Text& add(unsigned number) { return add(static_cast<std::uint64_t>(number)); }
+  Text& add(long long number) { return add(static_cast<std::int64_t>(number)); }
+  Text& add(unsigned long long number) { return add(static_cast<std::uint64_t>(number)); }
+  Text& add(const void* pointer) { return add(Hex{reinterpret_cast<std::uintptr_t>(pointer)}); }
+
+  template <class First, class Second, class... Rest>
+  Text& add(First first, Second second, Rest... rest) {
+    add(first);
+    return add(second, rest...);
+  }
+
+  [[nodiscard]] const char* data() const { return buffer_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  // The text with a terminating NUL, for interfaces that want one.
+  const char* c_str() {
+    buffer_[size_] = '\0';
+    return buffer_;
+  }
+
+ private:
+  static constexpr std::size_t kCapacity = 1000;  // one line of a log; far under a signal stack
+  char buffer_[kCapacity + 4];
+  std::size_t size_ = 0;
+};
+
+}  // namespace jd::base
