@@ -1,0 +1,58 @@
+# jackdaw_test(<name>
+#   SOURCES a.cpp ...            # GoogleTest sources; main() comes from gtest_main
+#   [LIBRARIES target ...]       # more to link
+#   [LINK internal|gc|none]      # internal (default): libjackdaw.a and the private headers
+#                                # gc: the shared libgc.so.1 and the public headers
+#   [LABELS label ...] [TIMEOUT seconds] [ENVIRONMENT VAR=value ...])
+#
+# Builds bin/<name> and registers each of its test cases with ctest as <name>.<case>.
+# A test whose library is not built yet is left out, aloud.
+
+include(GoogleTest)
+
+# The collector reads what AddressSanitizer would rather have on a fake stack, and what it keeps
+# alive looks leaked. The same settings are compiled into each test (tests/support/), so that a
+# test run by hand behaves as under ctest; they are here for programs with a main() of their own.
+set(JD_TEST_ENVIRONMENT
+  "ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=0:abort_on_error=1"
+  "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+
+function(jackdaw_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LINK;TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "jackdaw_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_LINK)
+    set(arg_LINK internal)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(arg_LINK STREQUAL "internal")
+    set(library jackdaw_internal)
+  elseif(arg_LINK STREQUAL "gc")
+    set(library gc)
+  elseif(arg_LINK STREQUAL "none")
+    set(library "")
+  else()
+    message(FATAL_ERROR "jackdaw_test(${name}): LINK is internal, gc or none, not ${arg_LINK}")
+  endif()
+  if(library AND NOT TARGET ${library})
+    message(STATUS "test ${name} is left out: there is no target ${library} yet")
+    return()
+  endif()
+
+  add_executable(${name} ${arg_SOURCES}
+    "${PROJECT_SOURCE_DIR}/tests/support/sanitizer_options.cpp")
+  target_link_libraries(${name} PRIVATE
+    ${library} ${arg_LIBRARIES} jackdaw_warnings GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name}
+    TEST_PREFIX "${name}."
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES
+      TIMEOUT ${arg_TIMEOUT}
+      LABELS "${arg_LABELS}"
+      ENVIRONMENT "${JD_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+endfunction()
