@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <initializer_list>
+
 namespace jd::base {
 namespace {
 

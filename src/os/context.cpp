@@ -1,0 +1,50 @@
+#include "os/context.hpp"
+
+namespace jd::os {
+
+[[gnu::noinline]] void call_with_registers_on_stack(void (*function)(void* argument,
+                                                                     char* stack_top),
+                                                    void* argument) {
+  // The registers that the calling convention lets a callee keep: everything else was stored by
+  // our callers before the call. volatile, so that the stores happen and stay.
+#if defined(__x86_64__)
+  void* volatile saved[6];
+  void* registers[6];
+  asm volatile(
+      "movq %%rbx, 0(%0)\n\t"
+      "movq %%rbp, 8(%0)\n\t"
+      "movq %%r12, 16(%0)\n\t"
+      "movq %%r13, 24(%0)\n\t"
+      "movq %%r14, 32(%0)\n\t"
+      "movq %%r15, 40(%0)\n\t"
+      :
+      : "r"(registers)
+      : "memory");
+  for (int i = 0; i < 6; ++i) saved[i] = registers[i];
+#elif defined(__aarch64__)
+  void* volatile saved[12];
+  void* registers[12];
+  asm volatile(
+      "stp x19, x20, [%0]\n\t"
+      "stp x21, x22, [%0, 16]\n\t"
+      "stp x23, x24, [%0, 32]\n\t"
+      "stp x25, x26, [%0, 48]\n\t"
+      "stp x27, x28, [%0, 64]\n\t"
+      "stp x29, x30, [%0, 80]\n\t"
+      :
+      : "r"(registers)
+      : "memory");
+  for (int i = 0; i < 12; ++i) saved[i] = registers[i];
+#else
+#error "registers: unknown architecture"
+#endif
+  // The frame of this call is the lowest address that matters: `saved` lies at or above it.
+  char* top = reinterpret_cast<char*>(const_cast<void**>(&saved[0]));
+  char* registers_start = reinterpret_cast<char*>(&registers[0]);
+  if (registers_start < top) top = registers_start;
+  function(argument, top);
+  // Keeps this frame alive until the callee returns: no tail call.
+  asm volatile("" : : "r"(&saved[0]), "r"(&registers[0]) : "memory");
+}
+
+}  // namespace jd::os

@@ -1,0 +1,14 @@
+// Putting every callee-saved register where a scan of the stack finds it.
+#pragma once
+
+namespace jd::os {
+
+// Calls function(argument, stack_top) with the callee-saved registers stored in a frame above
+// stack_top, so that the words from stack_top upward are everything that the caller can reach.
+void call_with_registers_on_stack(void (*function)(void* argument, char* stack_top),
+                                  void* argument);
+
+// An address inside the caller's frame. Not inlined frames below it may hold older data.
+inline char* frame_address() { return static_cast<char*>(__builtin_frame_address(0)); }
+
+}  // namespace jd::os

@@ -1,0 +1,53 @@
+#include "os/cpu.hpp"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/random.h>
+#include <time.h>
+
+namespace jd::os {
+namespace {
+
+// 0 until asked. Written by whoever asks first; all writers write the same value.
+unsigned known_cpus = 0;
+
+}  // namespace
+
+unsigned cpu_count() {
+  if (known_cpus == 0) {
+    cpu_set_t set;
+    const int saved = errno;
+    const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+    errno = saved;
+    known_cpus = known && CPU_COUNT(&set) > 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
+  }
+  return known_cpus;
+}
+
+void set_cpu_count(unsigned count) { known_cpus = count; }
+
+std::uint64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+void yield_cpu() { sched_yield(); }
+
+void sleep_ns(std::uint64_t nanoseconds) {
+  const int saved = errno;
+  timespec t{};
+  t.tv_sec = static_cast<time_t>(nanoseconds / 1000000000u);
+  t.tv_nsec = static_cast<long>(nanoseconds % 1000000000u);
+  nanosleep(&t, nullptr);
+  errno = saved;
+}
+
+std::uint64_t random_bits() {
+  std::uint64_t bits = 0;
+  if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits) bits = now_ns();
+  return bits;
+}
+
+}  // namespace jd::os

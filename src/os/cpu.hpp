@@ -1,0 +1,29 @@
+// Processors and clocks.
+#pragma once
+
+#include <cstdint>
+
+namespace jd::os {
+
+// CPUs that this process may run on (its affinity mask); at least 1. Asked once.
+unsigned cpu_count();
+// Overrides cpu_count (GC_NPROCS).
+void set_cpu_count(unsigned count);
+
+inline void cpu_relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  asm volatile("yield");
+#endif
+}
+
+// Monotonic time in nanoseconds.
+std::uint64_t now_ns();
+// Gives the processor away once, or sleeps for about that long.
+void yield_cpu();
+void sleep_ns(std::uint64_t nanoseconds);
+// Some unpredictable bits for stress delays.
+std::uint64_t random_bits();
+
+}  // namespace jd::os

@@ -1,0 +1,93 @@
+#include "os/files.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace jd::os {
+namespace {
+
+std::size_t read_some(int file, char* buffer, std::size_t capacity) {
+  for (;;) {
+    const ssize_t n = read(file, buffer, capacity);
+    if (n >= 0) return static_cast<std::size_t>(n);
+    if (errno != EINTR) return 0;
+  }
+}
+
+}  // namespace
+
+std::size_t read_file(const char* path, char* buffer, std::size_t capacity) {
+  const int saved = errno;
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  std::size_t size = 0;
+  if (file >= 0) {
+    while (size < capacity) {
+      const std::size_t n = read_some(file, buffer + size, capacity - size);
+      if (n == 0) break;
+      size += n;
+    }
+    close(file);
+  }
+  errno = saved;
+  return size;
+}
+
+const char* parse_hex(const char* text, base::Word* value) {
+  base::Word n = 0;
+  for (;; ++text) {
+    if (*text >= '0' && *text <= '9') {
+      n = n * 16 + static_cast<base::Word>(*text - '0');
+    } else if (*text >= 'a' && *text <= 'f') {
+      n = n * 16 + static_cast<base::Word>(*text - 'a' + 10);
+    } else {
+      *value = n;
+      return text;
+    }
+  }
+}
+
+LineReader::LineReader(const char* path) : file_(open(path, O_RDONLY | O_CLOEXEC)) {}
+
+LineReader::~LineReader() {
+  if (file_ >= 0) close(file_);
+}
+
+bool LineReader::fill() {
+  begin_ = 0;
+  end_ = file_ >= 0 ? read_some(file_, buffer_, sizeof buffer_) : 0;
+  return end_ != 0;
+}
+
+const char* LineReader::next() {
+  std::size_t size = 0;
+  for (;;) {
+    if (begin_ == end_ && !fill()) {
+      if (size == 0) return nullptr;
+      break;
+    }
+    const char c = buffer_[begin_++];
+    if (c == '\n') break;
+    if (size < sizeof line_ - 1) line_[size++] = c;
+  }
+  line_[size] = '\0';
+  return line_;
+}
+
+int open_log(const char* path) {
+  return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+}
+
+void write_all(int file, const char* data, std::size_t size) {
+  const int saved = errno;
+  while (size != 0) {
+    const ssize_t n = write(file, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    data += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  errno = saved;
+}
+
+}  // namespace jd::os

@@ -1,0 +1,50 @@
+// Small reads and log writes, without stdio and without allocation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bits.hpp"
+
+namespace jd::os {
+
+// Reads at most `capacity` bytes from the beginning of a file; 0 if it can't be opened or is empty.
+std::size_t read_file(const char* path, char* buffer, std::size_t capacity);
+
+// Parses hexadecimal digits; returns the first character behind them.
+const char* parse_hex(const char* text, base::Word* value);
+
+// A file read a line at a time through a buffer on the stack. Lines longer than the buffer are cut.
+class LineReader {
+ public:
+  explicit LineReader(const char* path);
+  ~LineReader();
+  LineReader(const LineReader&) = delete;
+  LineReader& operator=(const LineReader&) = delete;
+  // The next line without its newline, or null at the end.
+  const char* next();
+
+ private:
+  bool fill();
+  int file_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  char buffer_[4096];
+  char line_[512];
+};
+
+// Calls visit(line) for each line until it returns false.
+template <class Visit>
+void for_each_line(const char* path, Visit visit) {
+  LineReader reader(path);
+  while (const char* line = reader.next()) {
+    if (!visit(line)) return;
+  }
+}
+
+// Opens a file for appending; -1 if that fails.
+int open_log(const char* path);
+// Writes all of it, through interruptions; errors are dropped, since there is nobody to tell.
+void write_all(int file, const char* data, std::size_t size);
+
+}  // namespace jd::os

@@ -1,0 +1,56 @@
+// A mutual-exclusion lock that spins briefly and then waits in the kernel (bdwgc's scalability
+// notes: never sleep blindly; design, section 6). Not recursive. Not async-signal-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace jd::os {
+
+class Lock {
+ public:
+  void acquire() {
+    std::uint32_t free = kFree;
+    // Pairs with the release store in release(): what the last holder wrote is visible here.
+    if (!state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
+                                        std::memory_order_relaxed)) {
+      acquire_slowly();
+    }
+  }
+  [[nodiscard]] bool try_acquire() {
+    std::uint32_t free = kFree;
+    return state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
+                                          std::memory_order_relaxed);
+  }
+  void release() {
+    if (state_.exchange(kFree, std::memory_order_release) == kContended) wake_one();
+  }
+  // True if somebody holds it: for assertions only.
+  [[nodiscard]] bool held() const { return state_.load(std::memory_order_relaxed) != kFree; }
+  // The child of a fork owns every lock that fork() was called with; it starts them afresh.
+  void reset_in_child() { state_.store(kFree, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint32_t kFree = 0;
+  static constexpr std::uint32_t kHeld = 1;
+  static constexpr std::uint32_t kContended = 2;  // held, and somebody may sleep
+
+  void acquire_slowly();
+  void wake_one();
+
+  // Written by every thread that takes or leaves the lock.
+  std::atomic<std::uint32_t> state_{kFree};
+};
+
+class LockGuard {
+ public:
+  explicit LockGuard(Lock& lock) : lock_(lock) { lock_.acquire(); }
+  ~LockGuard() { lock_.release(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+}  // namespace jd::os

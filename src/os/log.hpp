@@ -1,0 +1,53 @@
+// Messages. Every line begins with "jackdaw: ", goes out in one write, and needs no memory, so it
+// can be said from anywhere.
+#pragma once
+
+#include "base/text.hpp"
+
+namespace jd::os {
+
+// Where log lines go: standard error until a log file is opened. Warnings and errors always go to
+// standard error as well.
+void set_log_file(int file);
+int log_file();
+
+void log_text(base::Text& line);
+void warn_text(base::Text& line);
+[[noreturn]] void fatal_text(base::Text& line);
+
+// One line into the log.
+template <class... Parts>
+void log(Parts... parts) {
+  base::Text line;
+  line.add("jackdaw: ").add(parts..., "");
+  log_text(line);
+}
+// One line on standard error.
+template <class... Parts>
+void warn(Parts... parts) {
+  base::Text line;
+  line.add("jackdaw: ").add(parts..., "");
+  warn_text(line);
+}
+// One line on standard error, then abort().
+template <class... Parts>
+[[noreturn]] void fatal(Parts... parts) {
+  base::Text line;
+  line.add("jackdaw: ").add(parts..., "");
+  fatal_text(line);
+}
+
+}  // namespace jd::os
+
+// An invariant that is cheap enough for release builds.
+#define JD_CHECK(condition, what)                                                   \
+  do {                                                                              \
+    if (__builtin_expect(!(condition), 0)) ::jd::os::fatal("internal error: ", what); \
+  } while (false)
+
+// An invariant that only debug and sanitizer builds check.
+#if defined(JD_DEBUG_CHECKS) && JD_DEBUG_CHECKS
+#define JD_DCHECK(condition) JD_CHECK(condition, #condition)
+#else
+#define JD_DCHECK(condition) static_cast<void>(0)
+#endif

@@ -1,0 +1,164 @@
+#include "os/memory.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+
+#include "base/bits.hpp"
+#include "base/options.hpp"
+#include "os/files.hpp"
+
+namespace jd::os {
+namespace {
+
+// Written once while the runtime starts, before other threads exist; then only read.
+std::size_t fail_from = 0;
+// Counted by every thread; only its value matters, not its order.
+std::atomic<std::size_t> calls{0};
+
+bool failure_injected() {
+  return fail_from != 0 && calls.fetch_add(1, std::memory_order_relaxed) + 1 >= fail_from;
+}
+
+// A number that stands alone in a file; SIZE_MAX if there is none ("max" included).
+std::size_t number_in_file(const char* path) {
+  char text[64];
+  const std::size_t size = read_file(path, text, sizeof text - 1);
+  if (size == 0) return SIZE_MAX;
+  text[size] = '\0';
+  for (std::size_t i = 0; i < size; ++i) {
+    if (text[i] == '\n') text[i] = '\0';
+  }
+  std::uint64_t value = 0;
+  return base::parse_size(text, &value) ? static_cast<std::size_t>(value) : SIZE_MAX;
+}
+
+bool find_mapping(const void* p, base::Word* start, base::Word* end) {
+  const base::Word address = base::as_word(p);
+  bool found = false;
+  for_each_line("/proc/self/maps", [&](const char* line) {
+    base::Word from = 0;
+    base::Word to = 0;
+    const char* c = parse_hex(line, &from);
+    if (*c == '-') parse_hex(c + 1, &to);
+    if (address >= from && address < to) {
+      *start = from;
+      *end = to;
+      found = true;
+    }
+    return !found;
+  });
+  return found;
+}
+
+bool readable(base::Word address) {
+  char byte;
+  return read_safely(&byte, base::as_pointer(address), 1);
+}
+
+}  // namespace
+
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+void* reserve(std::size_t size, std::size_t alignment) {
+  if (failure_injected()) return nullptr;
+  std::size_t padded = 0;
+  if (!base::checked_add(size, alignment, &padded)) return nullptr;
+  void* p = mmap(nullptr, padded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  const base::Word start = base::as_word(p);
+  const base::Word aligned = base::align_up(start, alignment);
+  if (aligned != start) munmap(p, aligned - start);
+  const base::Word end = start + padded;
+  if (end != aligned + size) munmap(base::as_pointer(aligned + size), end - (aligned + size));
+  return base::as_pointer(aligned);
+}
+
+void release(void* p, std::size_t size) { munmap(p, size); }
+
+bool commit(void* p, std::size_t size) {
+  if (failure_injected()) return false;
+  return mprotect(p, size, PROT_READ | PROT_WRITE) == 0;
+}
+
+void* map(std::size_t size) {
+  if (failure_injected()) return nullptr;
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+bool discard(void* p, std::size_t size) { return madvise(p, size, MADV_DONTNEED) == 0; }
+
+void advise_huge_pages(void* p, std::size_t size, bool wanted) {
+  madvise(p, size, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+std::size_t memory_limit() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  std::size_t limit = pages > 0 ? static_cast<std::size_t>(pages) * page_size() : SIZE_MAX / 2;
+  // Inside a container the cgroup's own file is at the root of the mounted hierarchy.
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    limit = base::min_of(limit, number_in_file(path));
+  }
+  return base::max_of(limit, page_size());
+}
+
+std::size_t address_space_left() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  // The first number of statm is the mapped size in pages. Without /proc, assume that a quarter
+  // of the limit is in use.
+  char text[64];
+  const std::size_t size = read_file("/proc/self/statm", text, sizeof text - 1);
+  std::size_t used = limit.rlim_cur / 4;
+  if (size != 0) {
+    std::size_t pages = 0;
+    for (std::size_t i = 0; i < size && text[i] >= '0' && text[i] <= '9'; ++i) {
+      pages = pages * 10 + static_cast<std::size_t>(text[i] - '0');
+    }
+    used = pages * page_size();
+  }
+  return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
+bool read_safely(void* to, const void* from, std::size_t size) {
+  const iovec local{to, size};
+  const iovec remote{const_cast<void*>(from), size};
+  const int saved = errno;
+  const ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+  errno = saved;
+  return done == static_cast<ssize_t>(size);
+}
+
+void* end_of_mapping(const void* p) {
+  base::Word start = 0;
+  base::Word end = 0;
+  if (find_mapping(p, &start, &end)) return base::as_pointer(end);
+  // No /proc: feel the way upward a page at a time.
+  base::Word page = base::align_down(base::as_word(p), page_size());
+  if (!readable(page)) return nullptr;
+  while (readable(page)) page += page_size();
+  return base::as_pointer(page);
+}
+
+void* start_of_mapping(const void* p) {
+  base::Word start = 0;
+  base::Word end = 0;
+  if (find_mapping(p, &start, &end)) return base::as_pointer(start);
+  base::Word page = base::align_down(base::as_word(p), page_size());
+  if (!readable(page)) return nullptr;
+  while (readable(page - page_size())) page -= page_size();
+  return base::as_pointer(page);
+}
+
+void fail_from_call(std::size_t n) { fail_from = n; }
+
+}  // namespace jd::os

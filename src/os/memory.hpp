@@ -1,0 +1,48 @@
+// Address space and pages. Sizes and addresses are in bytes; every range is whole pages unless it
+// says otherwise. No function here aborts: a refusal is returned and the caller decides.
+#pragma once
+
+#include <cstddef>
+
+namespace jd::os {
+
+// The system's page size (4 KiB on x86-64).
+std::size_t page_size();
+
+// Reserves address space that can't be touched yet, aligned to `alignment` (a power of two).
+// Returns null when the system refuses. Post: not one page is committed.
+void* reserve(std::size_t size, std::size_t alignment);
+// Gives reserved or mapped address space back.
+void release(void* p, std::size_t size);
+
+// Makes a reserved range readable and writable. Post: fresh pages read as zero. False when the
+// system refuses; then nothing has changed.
+[[nodiscard]] bool commit(void* p, std::size_t size);
+// Maps zeroed, readable and writable memory of its own; null when the system refuses.
+void* map(std::size_t size);
+
+// Returns the pages to the system; the range stays committed. Post on true: it reads as zero.
+bool discard(void* p, std::size_t size);
+
+// Asks for huge pages in the range (or, with wanted = false, for ordinary ones). A hint.
+void advise_huge_pages(void* p, std::size_t size, bool wanted);
+
+// Bytes of physical memory that this process may use: the machine's or its cgroup's, whichever is
+// less. Never 0.
+std::size_t memory_limit();
+// Bytes of address space that this process may still map (RLIMIT_AS less what is in use), or
+// SIZE_MAX when there is no limit.
+std::size_t address_space_left();
+
+// Copies from any address without faulting. False if a byte of it is not readable.
+[[nodiscard]] bool read_safely(void* to, const void* from, std::size_t size);
+
+// The end of the mapping that contains p, or null if p is not mapped or this can't be told.
+void* end_of_mapping(const void* p);
+// The beginning of the mapping that contains p, or null likewise.
+void* start_of_mapping(const void* p);
+
+// Stress (JACKDAW_FAIL_OS): from the n-th call on, commit, map and reserve fail. 0: never.
+void fail_from_call(std::size_t n);
+
+}  // namespace jd::os

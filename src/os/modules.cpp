@@ -1,0 +1,89 @@
+#include "os/modules.hpp"
+
+#include <link.h>
+
+#include <initializer_list>
+
+#include "base/bits.hpp"
+
+namespace jd::os {
+namespace {
+
+using base::Word;
+
+// Reports [low, high) without its intersection with the part that relocation made read-only.
+void visit_without_relro(ModuleVisitor* visitor, DataSegment segment, Word relro_low,
+                         Word relro_high) {
+  const Word low = base::as_word(segment.low);
+  const Word high = base::as_word(segment.high);
+  if (relro_low >= high || relro_high <= low || relro_low >= relro_high) {
+    visitor->data(segment);
+    return;
+  }
+  if (low < relro_low) {
+    segment.high = base::as_pointer(relro_low);
+    visitor->data(segment);
+  }
+  if (relro_high < high) {
+    segment.low = base::as_pointer(relro_high);
+    segment.high = base::as_pointer(high);
+    visitor->data(segment);
+  }
+}
+
+int visit_one(dl_phdr_info* info, std::size_t, void* data) {
+  auto* visitor = static_cast<ModuleVisitor*>(data);
+  const bool in_program = info->dlpi_name == nullptr || info->dlpi_name[0] == '\0';
+  Word relro_low = 0;
+  Word relro_high = 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& header = info->dlpi_phdr[i];
+    if (header.p_type == PT_GNU_RELRO) {
+      relro_low = info->dlpi_addr + header.p_vaddr;
+      // Only whole pages became read-only; the rest of the last page is ordinary data.
+      relro_high = base::align_down(relro_low + header.p_memsz, 4096);
+    }
+  }
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& header = info->dlpi_phdr[i];
+    if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0) {
+      DataSegment segment{};
+      segment.object = info->dlpi_name;
+      segment.low = base::as_pointer(info->dlpi_addr + header.p_vaddr);
+      segment.high = segment.low + header.p_memsz;
+      segment.in_program = in_program;
+      visit_without_relro(visitor, segment, relro_low, relro_high);
+    } else if (header.p_type == PT_TLS && info->dlpi_tls_modid != 0) {
+      visitor->thread_locals({info->dlpi_tls_modid, header.p_memsz, in_program});
+    }
+  }
+  return 0;
+}
+
+int read_generation(dl_phdr_info* info, std::size_t, void* data) {
+  *static_cast<std::uint64_t*>(data) = info->dlpi_adds * 0x100000001ull + info->dlpi_subs;
+  return 1;  // every object carries the same counters
+}
+
+}  // namespace
+
+void visit_modules(ModuleVisitor* visitor) { dl_iterate_phdr(visit_one, visitor); }
+
+std::uint64_t module_generation() {
+  std::uint64_t generation = 0;
+  dl_iterate_phdr(read_generation, &generation);
+  return generation;
+}
+
+std::uint64_t module_fingerprint(bool* changing) {
+  *changing = _r_debug.r_state != r_debug::RT_CONSISTENT;
+  std::uint64_t digest = 14695981039346656037ull;  // FNV-1a, a word at a time
+  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
+    for (const Word word : {Word{map->l_addr}, base::as_word(map->l_ld)}) {
+      digest = (digest ^ word) * 1099511628211ull;
+    }
+  }
+  return digest;
+}
+
+}  // namespace jd::os

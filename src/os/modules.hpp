@@ -1,0 +1,44 @@
+// The loaded objects of the process: their writable data and their thread-local storage.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace jd::os {
+
+// One writable segment of a loaded object, less what becomes read-only after relocation.
+struct DataSegment {
+  const char* object;  // path; empty for the program itself. Valid while the object is loaded.
+  char* low;
+  char* high;
+  bool in_program;  // the program itself, not a shared library
+};
+
+// One loaded object's thread-local storage.
+struct ThreadLocalModule {
+  std::size_t module;  // the loader's number, for thread_local_block()
+  std::size_t size;    // bytes in each thread's block
+  bool in_program;
+};
+
+class ModuleVisitor {
+ public:
+  virtual void data(const DataSegment& segment) = 0;
+  virtual void thread_locals(const ThreadLocalModule& module) = 0;
+
+ protected:
+  ~ModuleVisitor() = default;
+};
+
+// Visits every loaded object, under the loader's lock: never call it while threads are stopped.
+void visit_modules(ModuleVisitor* visitor);
+
+// A number that changes whenever an object is loaded or unloaded; under the loader's lock, as
+// above.
+std::uint64_t module_generation();
+
+// A digest of the list of loaded objects that needs no lock, for use in a stopped world. *changing
+// tells that a thread was stopped in the middle of loading or unloading.
+std::uint64_t module_fingerprint(bool* changing);
+
+}  // namespace jd::os

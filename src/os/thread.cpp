@@ -1,0 +1,145 @@
+#include "os/thread.hpp"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.hpp"
+#include "base/text.hpp"
+#include "os/files.hpp"
+
+// Set by the dynamic loader (and by static start-up code) before anything of ours runs: the end of
+// the stack that the kernel made, known without /proc.
+extern "C" void* __libc_stack_end;
+
+namespace jd::os {
+namespace {
+
+// The main thread's stack begins above the arguments and the environment; that page end is the
+// root. What lies between __libc_stack_end and it are strings, so nothing is lost by stopping at
+// the page's end.
+constexpr std::size_t kStackPage = 4096;
+
+// Where no limit is set, the kernel leaves this much room under a main stack at least.
+constexpr std::size_t kUnlimitedStack = 64 * base::kMiB;
+
+}  // namespace
+
+int thread_id() { return static_cast<int>(syscall(SYS_gettid)); }
+int process_id() { return static_cast<int>(getpid()); }
+
+char* main_stack_high() {
+  return base::as_pointer(base::align_up(base::as_word(__libc_stack_end) + 1, kStackPage));
+}
+
+StackBounds own_stack() {
+  StackBounds bounds;
+  if (thread_id() == process_id()) {
+    bounds.high = main_stack_high();
+    rlimit limit{};
+    std::size_t size = kUnlimitedStack;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+      size = limit.rlim_cur;
+    }
+    const base::Word high = base::as_word(bounds.high);
+    bounds.low = base::as_pointer(size < high ? high - size : kStackPage);
+    return bounds;
+  }
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return bounds;
+  void* low = nullptr;
+  std::size_t size = 0;
+  if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+    bounds.low = static_cast<char*>(low);
+    bounds.high = bounds.low + size;
+  }
+  pthread_attr_destroy(&attributes);
+  return bounds;
+}
+
+StackBounds active_alternate_stack() {
+  StackBounds bounds;
+  stack_t current{};
+  const int saved = errno;
+  if (sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_ONSTACK) != 0) {
+    bounds.low = static_cast<char*>(current.ss_sp);
+    bounds.high = bounds.low + current.ss_size;
+  }
+  errno = saved;
+  return bounds;
+}
+
+void* own_thread_control_block() {
+#if defined(__x86_64__)
+  void* block;
+  asm("mov %%fs:0x10, %0" : "=r"(block));
+  return block;
+#elif defined(__aarch64__)
+  void* block;
+  asm("mrs %0, tpidr_el0" : "=r"(block));
+  return block;
+#else
+#error "thread-local storage: unknown architecture"
+#endif
+}
+
+void* thread_local_block(void* control_block, std::size_t module) {
+#if defined(__x86_64__)
+  constexpr int kVectorWord = 1;
+#else
+  constexpr int kVectorWord = 0;
+#endif
+  struct Entry {
+    base::Word block;
+    base::Word to_free;
+  };
+  constexpr base::Word kUnallocated = ~base::Word{0};
+  const Entry* vector = static_cast<Entry* const*>(control_block)[kVectorWord];
+  if (vector == nullptr || module == 0 || module > vector[-1].block) return nullptr;
+  const base::Word block = vector[module].block;
+  return block == kUnallocated ? nullptr : base::as_pointer(block);
+}
+
+bool signal_thread(int thread, int signal) {
+  const int saved = errno;
+  const bool sent = syscall(SYS_tgkill, getpid(), thread, signal) == 0;
+  errno = saved;
+  return sent;
+}
+
+bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  // While a thread is stopped no other handler of the client's may run in it.
+  sigfillset(&action.sa_mask);
+  return sigaction(signal, &action, nullptr) == 0;
+}
+
+bool thread_blocks_signal(int thread, int signal) {
+  base::Text path;
+  path.add("/proc/self/task/", thread).add("/status");
+  bool blocked = false;
+  for_each_line(path.c_str(), [&](const char* line) {
+    constexpr char kLabel[] = "SigBlk:\t";
+    for (std::size_t i = 0; i < sizeof kLabel - 1; ++i) {
+      if (line[i] != kLabel[i]) return true;
+    }
+    base::Word mask = 0;
+    parse_hex(line + sizeof kLabel - 1, &mask);
+    blocked = ((mask >> (signal - 1)) & 1) != 0;
+    return false;
+  });
+  return blocked;
+}
+
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &saved_);
+}
+
+SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+
+}  // namespace jd::os

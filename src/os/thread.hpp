@@ -1,0 +1,60 @@
+// The calling thread and its peers as the system sees them: ids, stacks, thread-local storage,
+// signals. Architecture-dependent facts stand here and in context.hpp.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cstddef>
+
+namespace jd::os {
+
+// The kernel's id of the calling thread. A system call: keep the result.
+int thread_id();
+int process_id();
+
+// Bounds of a stack: low is the lowest usable address, high is one past the first frame. Both
+// null when unknown.
+struct StackBounds {
+  char* low = nullptr;
+  char* high = nullptr;
+};
+// The calling thread's own stack, as it was created. For the main thread `low` is the lowest
+// address that RLIMIT_STACK allows, which need not be mapped yet.
+StackBounds own_stack();
+// Where the main thread's stack begins (its highest address), wherever the call comes from.
+char* main_stack_high();
+
+// The alternate signal stack on which the caller runs; low null if it runs on none.
+// Async-signal-safe.
+StackBounds active_alternate_stack();
+
+// The calling thread's control block: what thread_local_block() wants.
+void* own_thread_control_block();
+// The memory of loaded module `module`'s thread-local variables in a thread given by its control
+// block, or null if that thread has none yet. The thread must be the caller or be stopped.
+// glibc's layout: the control block's second word (x86-64; first on AArch64) is the dynamic
+// thread vector, whose entry of 16 bytes begins with the block's address; entry -1 counts them.
+void* thread_local_block(void* control_block, std::size_t module);
+
+// Sends a signal to one thread of this process. False if the thread is gone.
+bool signal_thread(int thread, int signal);
+// Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is, and no
+// alternate stack is asked for. False if the system refuses.
+bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*));
+// True if `thread` (of this process) now blocks the signal; false when that can't be told.
+bool thread_blocks_signal(int thread, int signal);
+
+// Blocks all signals for its lifetime, so that no handler of the client's runs meanwhile.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t saved_;
+};
+
+}  // namespace jd::os
