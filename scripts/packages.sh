@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# Debian packages that ./dev needs, by group, and how they get onto the machine.
+# Sourced by ./dev and by any script of ours that has to install something:
+#
+#   need_packages build test     # groups
+#   need_debian guile-3.0 ecl    # packages by name
+#
+# Both return at once when nothing is missing. Otherwise they install what is missing when they
+# may (as root, or with a sudo that asks no password); when they may not, they print the one line
+# to run and return 1.
+
+# The root of the checkout; this file is in its scripts/.
+packages_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Prints the packages of one group, one a line.
+packages_in_group() {
+  case $1 in
+    build) printf '%s\n' g++ cmake ninja-build ;;
+    clang) printf '%s\n' clang-16 cmake ninja-build libclang-rt-16-dev ;;
+    test) printf '%s\n' libgtest-dev libgmock-dev clang-format-16 libgc-dev binutils pkg-config ;;
+    tools) printf '%s\n' libcli11-dev libfmt-dev nlohmann-json3-dev ;;
+    bench) printf '%s\n' libgc1 ;;
+    format) printf '%s\n' clang-format-16 ;;
+    lint) printf '%s\n' clang-tidy-16 clang-16 cmake ninja-build ;;
+    clients)
+      local list=$packages_root/tests/clients/packages.txt
+      if [[ -f $list ]]; then
+        sed -e 's/#.*//' -e 's/[[:space:]]*$//' "$list" | grep -v '^$' || true
+      fi
+      ;;
+    *)
+      echo "no package group '$1' (groups: $(package_groups | tr '\n' ' '))" >&2
+      return 2
+      ;;
+  esac
+}
+
+package_groups() {
+  printf '%s\n' build clang test tools bench format lint clients
+}
+
+need_packages() {
+  local group wanted=() names
+  for group in "$@"; do
+    names=$(packages_in_group "$group") || return
+    # Package names hold no blanks.
+    # shellcheck disable=SC2206
+    wanted+=($names)
+  done
+  need_debian "${wanted[@]}"
+}
+
+need_debian() {
+  local missing=() name
+  if ! command -v dpkg-query >/dev/null; then
+    return 0 # Not a Debian system: whoever runs us provides the tools, and CMake says what lacks.
+  fi
+  for name in $(printf '%s\n' "$@" | sort -u); do
+    package_is_installed "$name" || missing+=("$name")
+  done
+  if ((${#missing[@]} == 0)); then
+    return 0
+  fi
+
+  local as_root=()
+  if ((EUID != 0)); then
+    if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+      as_root=(sudo -n)
+    else
+      echo "These Debian packages are missing and you are not root. Run this, then try again:" >&2
+      echo "  sudo apt-get install -y --no-install-recommends ${missing[*]}" >&2
+      return 1
+    fi
+  fi
+  echo "installing Debian packages: ${missing[*]}"
+  apt_install "${missing[@]}" || {
+    # Most often the package lists are missing or old.
+    echo "refreshing the package lists"
+    "${as_root[@]}" apt-get update -q && apt_install "${missing[@]}"
+  } || {
+    echo "could not install: ${missing[*]}" >&2
+    echo "Install them by hand (apt-get install ${missing[*]}), then try again." >&2
+    return 1
+  }
+}
+
+package_is_installed() {
+  [[ $(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null) == ii* ]]
+}
+
+# Uses need_debian's as_root.
+apt_install() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends "$@"
+}
