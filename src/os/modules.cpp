@@ -6,6 +6,10 @@
 
 #include "base/bits.hpp"
 
+// The loader's own record of what is loaded. Weak, so that the library names no loader among its
+// needs.
+extern "C" [[gnu::weak]] struct r_debug _r_debug;
+
 namespace jd::os {
 namespace {
 

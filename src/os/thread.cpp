@@ -10,8 +10,9 @@
 #include "os/files.hpp"
 
 // Set by the dynamic loader (and by static start-up code) before anything of ours runs: the end of
-// the stack that the kernel made, known without /proc.
-extern "C" void* __libc_stack_end;
+// the stack that the kernel made, known without /proc. Weak, so that the library names no loader
+// among its needs.
+extern "C" [[gnu::weak]] void* __libc_stack_end;
 
 namespace jd::os {
 namespace {

@@ -1,0 +1,106 @@
+// Blocks and their records: the table by which an address leads to its object.
+//
+// Requirements (docs/design/heap.md): heap.req.resolve — testing a word costs one subtraction, one
+// comparison and one load from a flat table; heap.req.line — what the marker needs of a block is in
+// the first cache line of its record.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bits.hpp"
+
+namespace jd::heap {
+
+using base::Word;
+
+// 16 KiB: at 8 KiB the records cost twice as much; at 64 KiB the many size classes of a small
+// program cost it a megabyte (docs/design/heap.md, "Block size").
+inline constexpr unsigned kBlockShift = 14;
+inline constexpr std::size_t kBlockSize = std::size_t{1} << kBlockShift;
+
+// Every object begins at a multiple of a granule.
+inline constexpr std::size_t kGranule = 16;
+// Larger requests get a run of blocks: two objects of half a block still share one.
+inline constexpr std::size_t kMaxSmall = kBlockSize / 2;
+
+// Mark and allocated words of a record. 15 words are what fits beside the 16-byte header in 256
+// bytes; it costs blocks of 16-byte slots their last 64 slots (6%).
+inline constexpr std::size_t kBitWords = 15;
+inline constexpr std::size_t kMaxSlots = kBitWords * 64;
+
+enum class BlockState : std::uint8_t { Free, Small, LargeHead, LargeBody };
+
+// How the marker treats the objects of a block; a summary of the kind's descriptor.
+enum class Scan : std::uint8_t { None, Words, Descriptor };
+
+// A block's record. All fields but the bit words are written under the heap's lock, or in a
+// stopped world, and read by the marker in a stopped world.
+//
+//   byte 0        16                                    136                      256
+//        | header | mark words 0..14                     | allocated words 0..14   |
+//        '---------------- first line: words 0..5 -------
+struct alignas(256) Block {
+  // ceil(2^32 / slot_size): slot index = offset * magic >> 32. 0 where there are no slots.
+  std::uint32_t magic;
+  // Slots in the block; 1 for the head of a large object; 0 where nothing can be found directly.
+  std::uint16_t slots;
+  // Bytes in a slot, a multiple of the granule; 0 unless the block is small.
+  std::uint16_t slot_size;
+  BlockState state;
+  Scan scan;
+  std::uint8_t kind;
+  std::uint8_t size_class;
+  // Large head: blocks of the run. Large body: distance to the head. First and last block of a
+  // free run: its length. In blocks.
+  std::uint32_t run;
+
+  // One bit a slot. marks: written by markers in a stopped world. allocated: written by the thread
+  // that owns the block (atomic OR), by whoever frees a slot (atomic AND), and by the sweep in a
+  // stopped world.
+  std::uint64_t marks[kBitWords];
+  std::uint64_t allocated[kBitWords];
+
+  [[nodiscard]] unsigned bit_words() const { return (slots + 63u) / 64u; }
+  // The slot that contains this offset into the block. Pre: state is Small or LargeHead.
+  [[nodiscard]] unsigned slot_of(std::size_t offset) const {
+    return static_cast<unsigned>((offset * magic) >> 32);
+  }
+  [[nodiscard]] bool marked(unsigned slot) const { return (marks[slot / 64] >> (slot % 64)) & 1; }
+  [[nodiscard]] bool is_allocated(unsigned slot) const {
+    return (__atomic_load_n(&allocated[slot / 64], __ATOMIC_RELAXED) >> (slot % 64)) & 1;
+  }
+};
+static_assert(sizeof(Block) == 256);
+static_assert(offsetof(Block, marks) == 16);
+
+// offset * magic >> 32 is exact for every offset in a block while magic overestimates 2^32 / size
+// by less than 1 / offset: offset * size < 2^32.
+static_assert(kBlockSize * kMaxSmall < (std::uint64_t{1} << 32));
+
+constexpr std::uint32_t magic_for(std::size_t slot_size) {
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + slot_size - 1) / slot_size);
+}
+
+// What is known of a block beyond the marker's needs. Written under the heap's lock.
+struct BlockExtra {
+  // Links of the list that the block is on: a free run's bin, or the blocks with free slots of a
+  // kind and size class. Block numbers; 0 is none.
+  std::uint32_t next;
+  std::uint32_t previous;
+  // The thread's hole that allocates from this block; null when no thread owns it.
+  void* owner;
+  // Large head: the object's bytes, a multiple of the granule.
+  std::uint64_t bytes;
+  // Free slots when last counted (by a sweep or by frees since).
+  std::uint16_t free_slots;
+  // Collections that a dirty free block has been idle for.
+  std::uint8_t age;
+  // The pages hold old data. Clean is the state of fresh address space, so it is the 0.
+  bool dirty;
+  // On its kind's list of blocks with free slots.
+  bool listed;
+};
+static_assert(sizeof(BlockExtra) == 32);
+
+}  // namespace jd::heap

@@ -1,0 +1,69 @@
+// Kinds: what the objects of a block are to the marker.
+//
+// Descriptors keep the ABI's encoding (gc_mark.h), because programs make them: the two low bits of
+// the word say how to read the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/block.hpp"
+
+namespace jd::heap {
+
+inline constexpr Word kDescriptorTag = 3;
+inline constexpr Word kTagLength = 0;     // scan that many bytes, from the object's beginning
+inline constexpr Word kTagBitmap = 1;     // bit 63 is word 0, bit 62 word 1, ...
+inline constexpr Word kTagProcedure = 2;  // call a mark procedure
+inline constexpr Word kTagPerObject = 3;  // the real descriptor is in, or behind, the object
+
+// Per-object descriptors with a negative offset mean "through the first word": the descriptor is
+// at first word - (offset + bias). The ABI's constant.
+inline constexpr Word kIndirectBias = 0x10;
+inline constexpr unsigned kProcedureBits = 6;
+inline constexpr unsigned kMaxProcedures = 1u << kProcedureBits;
+
+using KindNumber = std::uint8_t;
+inline constexpr unsigned kMaxKinds = 64;
+
+// The built-in kinds; the first four have the ABI's numbers.
+inline constexpr KindNumber kAtomic = 0;
+inline constexpr KindNumber kNormal = 1;
+inline constexpr KindNumber kUncollectable = 2;
+inline constexpr KindNumber kAtomicUncollectable = 3;
+inline constexpr KindNumber kBuiltInKinds = 4;
+
+// Called in or after a collection for an object that nothing reaches; not 0 keeps it.
+using DisclaimFunction = int (*)(void* object);
+
+struct Kind {
+  Word descriptor;
+  // The slot's size is to be added to the descriptor (a length of 0 then means the whole object).
+  bool add_size;
+  // Objects read as zero when they are handed out.
+  bool clear;
+  // Objects are roots and are never reclaimed but by an explicit free.
+  bool uncollectable;
+  // With a disclaim function: what an unreachable object points at stays until it is disclaimed.
+  bool mark_from_unreachable;
+  Scan scan;
+  DisclaimFunction disclaim;
+};
+
+// A mark procedure, as the ABI has it: it pushes what the object points to and returns the stack
+// pointer that it was given or got from pushing. The pointers are opaque.
+using MarkProcedure = void* (*)(Word* object, void* mark_stack_pointer, void* mark_stack_limit,
+                                Word environment);
+
+// Both tables grow under the heap's lock and are read by the marker in a stopped world. A thread
+// that was told a kind's number has it from somebody who held the lock.
+extern Kind kinds[kMaxKinds];
+extern unsigned kind_count;
+extern MarkProcedure mark_procedures[kMaxProcedures];
+extern unsigned mark_procedure_count;
+
+// Adds a kind, or a procedure; kMaxKinds or kMaxProcedures when the table is full.
+unsigned add_kind(Word descriptor, bool add_size, bool clear);
+unsigned add_mark_procedure(MarkProcedure procedure);
+
+}  // namespace jd::heap

@@ -1,0 +1,210 @@
+#include "heap/runs.hpp"
+
+#include <initializer_list>
+
+#include "os/log.hpp"
+#include "os/memory.hpp"
+
+namespace jd::heap {
+namespace {
+
+// Bins of one length each for runs of 1..kExact blocks, then one for each power of two.
+constexpr unsigned kExact = 32;
+constexpr unsigned kBins = kExact + 27;
+
+// All under the heap's lock.
+BlockNumber heads[kBins];
+BlockNumber tails[kBins];
+std::uint64_t bins_in_use;  // bit b: heads[b] is not empty
+BlockNumber total_free;
+static_assert(kBins <= 64);
+
+unsigned bin_of(BlockNumber count) {
+  return count <= kExact ? count - 1 : kExact + base::log2_floor(count) - 5;
+}
+
+void note_bin(unsigned bin) {
+  const std::uint64_t bit = std::uint64_t{1} << bin;
+  if (heads[bin] != kNoBlock) {
+    bins_in_use |= bit;
+  } else {
+    bins_in_use &= ~bit;
+  }
+}
+
+void link_front(BlockNumber first, BlockNumber count) {
+  const unsigned bin = bin_of(count);
+  BlockExtra& extra = space.extras[first];
+  extra.previous = kNoBlock;
+  extra.next = heads[bin];
+  if (heads[bin] != kNoBlock) {
+    space.extras[heads[bin]].previous = first;
+  } else {
+    tails[bin] = first;
+  }
+  heads[bin] = first;
+  note_bin(bin);
+  total_free += count;
+}
+
+void link_back(BlockNumber first, BlockNumber count) {
+  const unsigned bin = bin_of(count);
+  BlockExtra& extra = space.extras[first];
+  extra.next = kNoBlock;
+  extra.previous = tails[bin];
+  if (tails[bin] != kNoBlock) {
+    space.extras[tails[bin]].next = first;
+  } else {
+    heads[bin] = first;
+  }
+  tails[bin] = first;
+  note_bin(bin);
+  total_free += count;
+}
+
+void unlink(BlockNumber first, BlockNumber count) {
+  const unsigned bin = bin_of(count);
+  const BlockExtra& extra = space.extras[first];
+  if (extra.previous != kNoBlock) {
+    space.extras[extra.previous].next = extra.next;
+  } else {
+    heads[bin] = extra.next;
+  }
+  if (extra.next != kNoBlock) {
+    space.extras[extra.next].previous = extra.previous;
+  } else {
+    tails[bin] = extra.previous;
+  }
+  note_bin(bin);
+  total_free -= count;
+}
+
+// The first block in the run at which `count` aligned blocks fit, or kNoBlock.
+BlockNumber fit(BlockNumber first, BlockNumber run, BlockNumber count, BlockNumber alignment) {
+  const Word start = block_address(first) >> kBlockShift;
+  const auto skip = static_cast<BlockNumber>(base::align_up(start, alignment) - start);
+  return skip < run && run - skip >= count ? first + skip : kNoBlock;
+}
+
+// Cuts [at, at + count) out of a linked run and links what is left on both sides.
+void cut(BlockNumber first, BlockNumber run, BlockNumber at, BlockNumber count) {
+  unlink(first, run);
+  if (at != first) {
+    describe_free(first, at - first);
+    link_front(first, at - first);
+  }
+  const BlockNumber end = at + count;
+  const BlockNumber rest = first + run - end;
+  if (rest != 0) {
+    describe_free(end, rest);
+    link_front(end, rest);
+  }
+}
+
+template <class Visit>
+void for_each_run(Visit visit) {
+  for (unsigned bin = 0; bin < kBins; ++bin) {
+    for (BlockNumber b = heads[bin]; b != kNoBlock; b = space.extras[b].next) {
+      visit(b, space.blocks[b].run);
+    }
+  }
+}
+
+}  // namespace
+
+void describe_free(BlockNumber first, BlockNumber count) {
+  for (const BlockNumber b : {first, first + count - 1}) {
+    Block& block = space.blocks[b];
+    block.magic = 0;
+    block.slots = 0;
+    block.slot_size = 0;
+    block.state = BlockState::Free;
+    block.run = count;
+  }
+}
+
+BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
+  std::uint64_t candidates = bins_in_use & (~std::uint64_t{0} << bin_of(count));
+  for (; candidates != 0; candidates &= candidates - 1) {
+    const unsigned bin = base::lowest_bit(candidates);
+    for (BlockNumber b = heads[bin]; b != kNoBlock; b = space.extras[b].next) {
+      const BlockNumber run = space.blocks[b].run;
+      const BlockNumber at = fit(b, run, count, alignment);
+      if (at == kNoBlock) continue;
+      cut(b, run, at, count);
+      return at;
+    }
+  }
+  return kNoBlock;
+}
+
+void give_run(BlockNumber first, BlockNumber count) {
+  const BlockNumber end = first + count;
+  if (end < space.committed && space.blocks[end].state == BlockState::Free) {
+    const BlockNumber after = space.blocks[end].run;
+    unlink(end, after);
+    count += after;
+  }
+  if (first > 1 && space.blocks[first - 1].state == BlockState::Free) {
+    const BlockNumber before = space.blocks[first - 1].run;
+    unlink(first - before, before);
+    first -= before;
+    count += before;
+  }
+  describe_free(first, count);
+  link_front(first, count);
+}
+
+void forget_runs() {
+  for (unsigned bin = 0; bin < kBins; ++bin) heads[bin] = tails[bin] = kNoBlock;
+  bins_in_use = 0;
+  total_free = 0;
+}
+
+void add_run_in_order(BlockNumber first, BlockNumber count) {
+  describe_free(first, count);
+  link_back(first, count);
+}
+
+BlockNumber free_blocks() { return total_free; }
+
+BlockNumber longest_run() {
+  if (bins_in_use == 0) return 0;
+  const unsigned bin = base::log2_floor(bins_in_use);
+  return bin < kExact ? bin + 1 : BlockNumber{1} << (bin - kExact + 5);
+}
+
+std::size_t discard_idle(unsigned least_age) {
+  std::size_t discarded = 0;
+  for_each_run([&](BlockNumber first, BlockNumber count) {
+    const BlockNumber end = first + count;
+    for (BlockNumber b = first; b < end;) {
+      const auto idle = [&](BlockNumber at) {
+        return space.extras[at].dirty && space.extras[at].age >= least_age;
+      };
+      if (!idle(b)) {
+        ++b;
+        continue;
+      }
+      const BlockNumber from = b;
+      while (b < end && idle(b)) ++b;
+      const std::size_t bytes = std::size_t{b - from} << kBlockShift;
+      if (!os::discard(base::as_pointer(block_address(from)), bytes)) continue;
+      for (BlockNumber at = from; at < b; ++at) space.extras[at].dirty = false;
+      discarded += bytes;
+    }
+  });
+  return discarded;
+}
+
+std::size_t clean_bytes() {
+  std::size_t clean = 0;
+  for_each_run([&](BlockNumber first, BlockNumber count) {
+    for (BlockNumber b = first; b < first + count; ++b) {
+      if (!space.extras[b].dirty) clean += kBlockSize;
+    }
+  });
+  return clean;
+}
+
+}  // namespace jd::heap

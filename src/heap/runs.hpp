@@ -1,0 +1,36 @@
+// Free runs of blocks: segregated by length, coalesced at once, taken from the lowest address of a
+// fitting bin. Pre of every function: the heap's lock is held.
+#pragma once
+
+#include "heap/space.hpp"
+
+namespace jd::heap {
+
+// Takes `count` neighbouring blocks out of a free run, the first of them at a block number that is
+// a multiple of `alignment` (a power of two, in blocks, relative to address 0). kNoBlock when no
+// run fits. The blocks' `dirty` flags tell which must be cleared; their records are stale.
+BlockNumber take_run(BlockNumber count, BlockNumber alignment = 1);
+
+// Makes blocks free, joining the free runs on both sides. `dirty` flags stay as the caller set
+// them.
+void give_run(BlockNumber first, BlockNumber count);
+
+// Writes down blocks as one free run without looking at its neighbours or linking it.
+void describe_free(BlockNumber first, BlockNumber count);
+
+// Forgets all runs, for a sweep that finds them anew in address order and adds them, coalesced.
+void forget_runs();
+void add_run_in_order(BlockNumber first, BlockNumber count);
+
+// Blocks in free runs.
+BlockNumber free_blocks();
+// The longest free run's length, or a lower bound that is at least half of it.
+BlockNumber longest_run();
+
+// Discards the pages of dirty free blocks that are `least_age` collections old or more; returns
+// the bytes that went back to the system.
+std::size_t discard_idle(unsigned least_age);
+// Bytes in free runs whose pages the system has (clean blocks).
+std::size_t clean_bytes();
+
+}  // namespace jd::heap

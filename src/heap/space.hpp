@@ -1,0 +1,106 @@
+// The reservation, the table of records beside it, and the way from an address to its object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/block.hpp"
+#include "heap/kinds.hpp"
+#include "os/lock.hpp"
+
+namespace jd::heap {
+
+// Block numbers count from the reservation's beginning. Block 0 is never used: it stands for
+// "none" in links, and keeps an address just under the first object from being another object's.
+using BlockNumber = std::uint32_t;
+inline constexpr BlockNumber kNoBlock = 0;
+
+struct Space {
+  // Set once at the start.
+  Word base = 0;
+  Block* blocks = nullptr;
+  BlockExtra* extras = nullptr;
+  BlockNumber reserved = 0;  // blocks in the reservation
+
+  // Bytes from `base` that are committed: addresses below base + span may be dereferenced. Grows
+  // under the heap's lock; the marker reads it in a stopped world. A thread that uses a stale,
+  // smaller span only fails to recognise objects which it can't have heard of.
+  std::size_t span = 0;
+  BlockNumber committed = 0;  // the same in blocks
+};
+extern Space space;
+
+// Serialises everything but the fast paths: blocks and runs, kinds, the thread registry, roots,
+// finalisation tables, and collections. It is what the ABI calls the allocation lock. Lock order:
+// no other lock of ours is taken before it.
+extern os::Lock heap_lock;
+
+inline bool in_heap(Word address) { return address - space.base < space.span; }
+inline BlockNumber block_number(Word address) {
+  return static_cast<BlockNumber>((address - space.base) >> kBlockShift);
+}
+inline Word block_address(BlockNumber number) {
+  return space.base + (Word{number} << kBlockShift);
+}
+inline BlockNumber number_of(const Block* block) {
+  return static_cast<BlockNumber>(block - space.blocks);
+}
+inline BlockExtra& extra_of(const Block* block) { return space.extras[number_of(block)]; }
+
+// Reserves address space for about `wanted` bytes of heap and for its tables; takes half and half
+// again while the system refuses. False if not even a few megabytes are to be had.
+[[nodiscard]] bool reserve_space(std::size_t wanted);
+
+// Commits `count` more blocks, which become a clean free run. False if the reservation is used up
+// or the system refuses. Pre: the lock is held.
+[[nodiscard]] bool grow(BlockNumber count);
+
+// Where an address leads: the record of its block (the head's, for a large object), and the slot.
+struct Place {
+  Block* block;
+  unsigned slot;
+
+  [[nodiscard]] bool is_large() const { return block->state == BlockState::LargeHead; }
+  [[nodiscard]] Word address() const {
+    return block_address(number_of(block)) + Word{slot} * block->slot_size;
+  }
+  // Usable bytes of the slot or the large object.
+  [[nodiscard]] std::size_t size() const {
+    return is_large() ? extra_of(block).bytes : block->slot_size;
+  }
+  [[nodiscard]] bool allocated() const { return block->is_allocated(slot); }
+  [[nodiscard]] bool marked() const { return block->marked(slot); }
+  void set_mark() const { block->marks[slot / 64] |= std::uint64_t{1} << (slot % 64); }
+  void clear_mark() const { block->marks[slot / 64] &= ~(std::uint64_t{1} << (slot % 64)); }
+};
+
+// Finds the slot or large object that contains the address, allocated or not. False for every
+// other word, however hostile (design, section 10).
+inline bool find_place(Word address, Place* place) {
+  if (!in_heap(address)) return false;
+  Block* block = &space.blocks[block_number(address)];
+  if (block->state == BlockState::Small) {
+    const unsigned slot = block->slot_of(address & (kBlockSize - 1));
+    if (slot >= block->slots) return false;
+    *place = {block, slot};
+    return true;
+  }
+  if (block->state == BlockState::LargeBody) {
+    // A stale body in a free run leads to something that is not its head, or no longer so long.
+    const std::uint32_t distance = block->run;
+    if (distance > number_of(block)) return false;
+    block -= distance;
+    if (block->state != BlockState::LargeHead || distance >= block->run) return false;
+  }
+  if (block->state != BlockState::LargeHead) return false;
+  if (address - block_address(number_of(block)) >= extra_of(block).bytes) return false;
+  *place = {block, 0};
+  return true;
+}
+
+// The same for addresses that must be an allocated object.
+inline bool find_object(Word address, Place* place) {
+  return find_place(address, place) && place->allocated();
+}
+
+}  // namespace jd::heap
