@@ -1,0 +1,79 @@
+/*
+ * api/collect.h - asking for collections, and for none.
+ */
+#ifndef GC_API_COLLECT_H
+#define GC_API_COLLECT_H
+
+#ifndef GC_H
+#error "include <gc/gc.h>, not its parts"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A full collection now; finalizers that became due are run. Takes the lock. */
+GC_API void GC_CALL GC_gcollect(void);
+
+/* The same, ignoring the stop function, and returns all free memory it can to the system. */
+GC_API void GC_CALL GC_gcollect_and_unmap(void);
+
+/*
+ * A full collection that is given up when the function, called often, returns non-zero. 1 if the
+ * collection was completed; 0 if it was given up or collections are disabled. The function runs
+ * with the lock held and possibly with other threads stopped.
+ */
+typedef int(GC_CALLBACK *GC_stop_func)(void);
+GC_API int GC_CALL GC_try_to_collect(GC_stop_func) GC_ATTR_NONNULL(1);
+
+/*
+ * The stop function of GC_gcollect() and of collections that allocation starts. Not null; the
+ * default never stops. Setter and getter take the lock.
+ */
+GC_API void GC_CALL GC_set_stop_func(GC_stop_func) GC_ATTR_NONNULL(1);
+GC_API GC_stop_func GC_CALL GC_get_stop_func(void);
+
+/*
+ * Disabling nests: collections run again after as many GC_enable() as GC_disable() calls. While
+ * disabled, GC_gcollect() does nothing. Both take the lock; the question does not.
+ */
+GC_API void GC_CALL GC_disable(void);
+GC_API void GC_CALL GC_enable(void);
+GC_API int GC_CALL GC_is_disabled(void);
+
+/* The counter behind them: non-zero means disabled. */
+GC_API
+#ifndef GC_DONT_GC
+    GC_ATTR_DEPRECATED
+#endif
+    int GC_dont_gc;
+
+/*
+ * Incremental, generational collection: short pauses. Best before GC_INIT(), which it includes.
+ * Does nothing while collections are disabled or leaks are searched for.
+ */
+GC_API void GC_CALL GC_enable_incremental(void);
+GC_API int GC_CALL GC_is_incremental_mode(void);
+
+/* What the incremental mode write-protects: these bits or'ed. */
+#define GC_PROTECTS_NONE 0
+#define GC_PROTECTS_POINTER_HEAP 1
+#define GC_PROTECTS_PTRFREE_HEAP 2
+#define GC_PROTECTS_STATIC_DATA 4
+#define GC_PROTECTS_STACK 8
+GC_API int GC_CALL GC_incremental_protection_needs(void);
+
+/* Starts an incremental collection. Does nothing outside the incremental mode. Takes the lock. */
+GC_API void GC_CALL GC_start_incremental_collection(void);
+
+/*
+ * Does a little of a collection's work (all of it, outside the incremental mode). 0 if there is
+ * nothing more to do for now. Call it in a loop while the program idles. Takes the lock.
+ */
+GC_API int GC_CALL GC_collect_a_little(void);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* GC_API_COLLECT_H */

@@ -1,0 +1,2 @@
+/* Programs written before the gc/ directory existed say <gc_cpp.h>. */
+#include "gc/gc_cpp.h"
