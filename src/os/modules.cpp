@@ -8,7 +8,7 @@
 
 // The loader's own record of what is loaded. Weak, so that the library names no loader among its
 // needs.
-extern "C" [[gnu::weak]] struct r_debug _r_debug;
+#pragma weak _r_debug
 
 namespace jd::os {
 namespace {

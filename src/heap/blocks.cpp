@@ -1,0 +1,162 @@
+#include "heap/blocks.hpp"
+
+#include "heap/runs.hpp"
+#include "heap/size_class.hpp"
+#include "os/log.hpp"
+
+namespace jd::heap {
+namespace {
+
+struct List {
+  BlockNumber head = kNoBlock;
+  BlockNumber tail = kNoBlock;
+};
+// Blocks with free slots. Under the heap's lock.
+List lists[kMaxKinds][kSizeClasses];
+
+List& list_of(const Block& block) { return lists[block.kind][block.size_class]; }
+
+void unlist(BlockNumber number) {
+  BlockExtra& extra = space.extras[number];
+  List& list = list_of(space.blocks[number]);
+  if (extra.previous != kNoBlock) {
+    space.extras[extra.previous].next = extra.next;
+  } else {
+    list.head = extra.next;
+  }
+  if (extra.next != kNoBlock) {
+    space.extras[extra.next].previous = extra.previous;
+  } else {
+    list.tail = extra.previous;
+  }
+  extra.listed = false;
+}
+
+void make_free(Block& block) {
+  block.state = BlockState::Free;
+  block.magic = 0;
+  block.slots = 0;
+  block.slot_size = 0;
+}
+
+}  // namespace
+
+bool poison_freed = false;
+
+void poison(Word address, std::size_t size) {
+  __builtin_memset(base::as_pointer(address), kPoisonByte, size);
+}
+
+BlockNumber take_listed_block(KindNumber kind, unsigned size_class) {
+  const BlockNumber number = lists[kind][size_class].head;
+  if (number != kNoBlock) unlist(number);
+  return number;
+}
+
+BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) {
+  const BlockNumber number = take_run(1);
+  if (number == kNoBlock) return kNoBlock;
+  Block& block = space.blocks[number];
+  BlockExtra& extra = space.extras[number];
+  block.slot_size = kSlotSizes[size_class];
+  block.slots = static_cast<std::uint16_t>(slots_in_block(size_class));
+  block.magic = magic_for(block.slot_size);
+  block.state = BlockState::Small;
+  block.kind = kind;
+  block.scan = kinds[kind].scan;
+  block.size_class = static_cast<std::uint8_t>(size_class);
+  block.run = 1;
+  base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
+  base::clear_bytes(block.allocated, block.bit_words() * sizeof block.allocated[0]);
+  *clean = !extra.dirty;
+  extra = {};
+  extra.dirty = true;
+  extra.free_slots = block.slots;
+  return number;
+}
+
+Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
+                  BlockNumber* dirty_blocks) {
+  const BlockNumber count = blocks_for(bytes);
+  const BlockNumber number = take_run(count, alignment);
+  if (number == kNoBlock) return nullptr;
+  BlockNumber dirty = 0;
+  for (BlockNumber distance = 0; distance < count; ++distance) {
+    Block& body = space.blocks[number + distance];
+    body.magic = 0;
+    body.slots = 0;
+    body.slot_size = 0;
+    body.state = BlockState::LargeBody;
+    body.run = distance;
+    BlockExtra& extra = space.extras[number + distance];
+    dirty += extra.dirty ? 1 : 0;
+    extra.dirty = true;
+    extra.age = 0;
+  }
+  *dirty_blocks = dirty;
+  Block& head = space.blocks[number];
+  head.slots = 1;
+  head.kind = kind;
+  head.scan = kinds[kind].scan;
+  head.run = count;
+  head.marks[0] = 0;
+  head.allocated[0] = 1;
+  space.extras[number].bytes = bytes;
+  space.extras[number].owner = nullptr;
+  space.extras[number].listed = false;
+  head.state = BlockState::LargeHead;
+  return &head;
+}
+
+void release_block(BlockNumber number) {
+  Block& block = space.blocks[number];
+  BlockNumber count = 1;
+  if (block.state == BlockState::LargeHead) {
+    count = block.run;
+  } else if (space.extras[number].listed) {
+    unlist(number);
+  }
+  if (poison_freed) poison(block_address(number), std::size_t{count} << kBlockShift);
+  make_free(block);
+  for (BlockNumber b = number; b < number + count; ++b) space.extras[b].age = 0;
+  give_run(number, count);
+}
+
+bool nearly_full(const Block& block, unsigned free_slots) {
+  // An eighth: see docs/design/alloc.md, "Nearly full blocks".
+  return free_slots == 0 || free_slots * 8u < block.slots;
+}
+
+void list_block(BlockNumber number) {
+  BlockExtra& extra = space.extras[number];
+  if (extra.listed || extra.owner != nullptr) return;
+  if (nearly_full(space.blocks[number], extra.free_slots)) return;
+  List& list = list_of(space.blocks[number]);
+  extra.previous = kNoBlock;
+  extra.next = list.head;
+  if (list.head != kNoBlock) {
+    space.extras[list.head].previous = number;
+  } else {
+    list.tail = number;
+  }
+  list.head = number;
+  extra.listed = true;
+}
+
+void forget_lists() { base::clear_bytes(lists, sizeof lists); }
+
+void list_block_in_order(BlockNumber number) {
+  BlockExtra& extra = space.extras[number];
+  List& list = list_of(space.blocks[number]);
+  extra.next = kNoBlock;
+  extra.previous = list.tail;
+  if (list.tail != kNoBlock) {
+    space.extras[list.tail].next = number;
+  } else {
+    list.head = number;
+  }
+  list.tail = number;
+  extra.listed = true;
+}
+
+}  // namespace jd::heap

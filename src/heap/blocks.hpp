@@ -1,0 +1,44 @@
+// Blocks as owners of objects: turning free runs into small blocks and large objects and back, and
+// the lists of small blocks that have free slots. Pre of every function: the heap's lock is held.
+#pragma once
+
+#include "heap/space.hpp"
+
+namespace jd::heap {
+
+// A small block of this kind and size class that has free slots and no owner, or kNoBlock. Takes
+// it off its list.
+BlockNumber take_listed_block(KindNumber kind, unsigned size_class);
+
+// Makes a free block into a small block without objects. kNoBlock when no block is free. Whether
+// its pages are clean is left in *clean; from now on they count as dirty.
+BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean);
+
+// Makes a large object of `bytes` (a multiple of the granule) in a new run; null when no run fits.
+// It is allocated, not cleared. *dirty_blocks tells how many of its blocks hold old data.
+Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
+                  BlockNumber* dirty_blocks);
+
+// Blocks that a large object of this size takes.
+constexpr BlockNumber blocks_for(std::size_t bytes) {
+  return static_cast<BlockNumber>(base::div_up(bytes, kBlockSize));
+}
+
+// Frees a small block without objects and without an owner, or the run of a large object.
+void release_block(BlockNumber number);
+
+// Puts a block that has free slots and no owner on the list of its kind and size class, unless it
+// is nearly full (Boehm 2000: such blocks cost more to search than they give).
+void list_block(BlockNumber number);
+[[nodiscard]] bool nearly_full(const Block& block, unsigned free_slots);
+
+// For the sweep: forgets all lists, then adds blocks in address order.
+void forget_lists();
+void list_block_in_order(BlockNumber number);
+
+// Overwrites memory whose objects were reclaimed, if JACKDAW_POISON is set.
+extern bool poison_freed;
+inline constexpr int kPoisonByte = 0xDB;
+void poison(Word address, std::size_t size);
+
+}  // namespace jd::heap

@@ -1,0 +1,167 @@
+#include "heap/sweep.hpp"
+
+#include "heap/blocks.hpp"
+#include "heap/runs.hpp"
+#include "heap/walk.hpp"
+#include "os/log.hpp"
+
+namespace jd::heap {
+namespace {
+
+// Blocks whose unreachable objects wait for their disclaim function, linked by `next`. Under the
+// heap's lock.
+BlockNumber deferred = kNoBlock;
+
+// The free run that the walk is in the middle of.
+struct OpenRun {
+  BlockNumber first = kNoBlock;
+  BlockNumber count = 0;
+
+  void extend(BlockNumber number, BlockNumber blocks) {
+    if (count == 0) first = number;
+    count += blocks;
+  }
+  void close() {
+    if (count != 0) add_run_in_order(first, count);
+    count = 0;
+  }
+};
+
+void poison_dead_slots(BlockNumber number, const Block& block) {
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    for (std::uint64_t dead = block.allocated[w] & ~block.marks[w]; dead != 0; dead &= dead - 1) {
+      const unsigned slot = w * 64 + base::lowest_bit(dead);
+      poison(block_address(number) + std::size_t{slot} * block.slot_size, block.slot_size);
+    }
+  }
+}
+
+void age_free_blocks(BlockNumber first, BlockNumber count) {
+  for (BlockNumber b = first; b < first + count; ++b) {
+    BlockExtra& extra = space.extras[b];
+    if (extra.dirty && extra.age != UINT8_MAX) ++extra.age;
+  }
+}
+
+void count_live(const Block& block, std::size_t objects, std::size_t bytes, SweepCount* count) {
+  count->live_objects += objects;
+  count->live_bytes += bytes;
+  if (block.scan == Scan::None) count->live_atomic_bytes += bytes;
+}
+
+void become_free(BlockNumber number, BlockNumber blocks) {
+  Block& block = space.blocks[number];
+  if (poison_freed) poison(block_address(number), std::size_t{blocks} << kBlockShift);
+  block.state = BlockState::Free;
+  block.slots = 0;
+  block.magic = 0;
+  for (BlockNumber b = number; b < number + blocks; ++b) space.extras[b].age = 0;
+}
+
+// True if the block has become free.
+bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
+  BlockExtra& extra = space.extras[number];
+  const unsigned allocated = count_bits(block.allocated, block.slots);
+  const unsigned live = count_bits(block.marks, block.slots);
+  extra.listed = false;
+  count_live(block, live, std::size_t{live} * block.slot_size, count);
+  if (allocated > live) count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
+  if (live == 0 && extra.owner == nullptr) {
+    become_free(number, 1);
+    ++count->blocks_released;
+    return true;
+  }
+  if (poison_freed) poison_dead_slots(number, block);
+  base::copy_bytes(block.allocated, block.marks, block.bit_words() * sizeof block.marks[0]);
+  extra.free_slots = static_cast<std::uint16_t>(block.slots - live);
+  return false;
+}
+
+bool sweep_large(BlockNumber number, Block& block, SweepCount* count) {
+  const BlockExtra& extra = space.extras[number];
+  if (block.marked(0)) {
+    count_live(block, 1, extra.bytes, count);
+    return false;
+  }
+  count->freed_bytes += extra.bytes;
+  count->blocks_released += block.run;
+  become_free(number, block.run);
+  return true;
+}
+
+bool has_dead_objects(const Block& block) {
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    if ((block.allocated[w] & ~block.marks[w]) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void clear_marks() {
+  for_each_block([](BlockNumber, Block& block) {
+    base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
+  });
+}
+
+SweepCount sweep() {
+  SweepCount count;
+  OpenRun run;
+  forget_runs();
+  forget_lists();
+  deferred = kNoBlock;
+  for_each_block([&](BlockNumber number, Block& block) {
+    const BlockNumber length = block.state == BlockState::Small ? 1 : block.run;
+    bool is_free = false;
+    if (block.state == BlockState::Free) {
+      age_free_blocks(number, length);
+      is_free = true;
+    } else if (kinds[block.kind].disclaim != nullptr && has_dead_objects(block)) {
+      BlockExtra& extra = space.extras[number];
+      extra.listed = false;
+      extra.next = deferred;
+      deferred = number;
+    } else if (block.state == BlockState::Small) {
+      is_free = sweep_small(number, block, &count);
+      if (!is_free && space.extras[number].owner == nullptr &&
+          !nearly_full(block, space.extras[number].free_slots)) {
+        run.close();
+        list_block_in_order(number);
+      }
+    } else {
+      is_free = sweep_large(number, block, &count);
+    }
+    if (is_free) {
+      run.extend(number, length);
+    } else {
+      run.close();
+    }
+  });
+  run.close();
+  return count;
+}
+
+void disclaim_deferred(SweepCount* count) {
+  while (deferred != kNoBlock) {
+    const BlockNumber number = deferred;
+    deferred = space.extras[number].next;
+    Block& block = space.blocks[number];
+    const DisclaimFunction disclaim = kinds[block.kind].disclaim;
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      for (std::uint64_t dead = block.allocated[w] & ~block.marks[w]; dead != 0;
+           dead &= dead - 1) {
+        const Place place{&block, w * 64 + base::lowest_bit(dead)};
+        if (disclaim(base::as_pointer(place.address())) != 0) place.set_mark();
+      }
+    }
+    if (block.state == BlockState::LargeHead) {
+      if (sweep_large(number, block, count)) give_run(number, block.run);
+    } else if (sweep_small(number, block, count)) {
+      give_run(number, 1);
+    } else {
+      list_block(number);
+    }
+  }
+}
+
+}  // namespace jd::heap

@@ -1,0 +1,33 @@
+// The end of a collection: allocated := marked, block by block, from the records alone. Memory is
+// not touched: a block without a mark becomes free, and the holes in the others are found when
+// somebody allocates from them (Boehm 2000, section 4: sweeping only where it is cheap).
+//
+// Differs from the paper: there is no reclaim list to build, because the bits are the free list.
+#pragma once
+
+#include <cstdint>
+
+#include "heap/space.hpp"
+
+namespace jd::heap {
+
+struct SweepCount {
+  std::size_t live_objects = 0;
+  std::size_t live_bytes = 0;         // all kinds
+  std::size_t live_atomic_bytes = 0;  // those that are not scanned
+  std::size_t freed_bytes = 0;        // allocated before, not reached
+  BlockNumber blocks_released = 0;
+};
+
+// Clears all mark bits. Pre: the world is stopped.
+void clear_marks();
+
+// Sweeps. Blocks of kinds with a disclaim function are put aside for disclaim_deferred.
+// Pre: the world is stopped; slots in threads' holes are not allocated (alloc::hide_holes).
+SweepCount sweep();
+
+// Asks the disclaim functions about the unreachable objects of the blocks put aside, and sweeps
+// those. Pre: the lock is held; the world runs.
+void disclaim_deferred(SweepCount* count);
+
+}  // namespace jd::heap

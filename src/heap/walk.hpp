@@ -1,0 +1,49 @@
+// Visiting every block and every object. Pre: the heap's lock is held; for exact results, the
+// world is stopped.
+#pragma once
+
+#include "heap/space.hpp"
+
+namespace jd::heap {
+
+// Calls visit(block number, block) for each small block, head of a large object and first block of
+// a free run, in address order. visit may change what it is given.
+template <class Visit>
+void for_each_block(Visit visit) {
+  for (BlockNumber b = 1; b < space.committed;) {
+    Block& block = space.blocks[b];
+    const BlockNumber length = block.state == BlockState::Small ? 1 : block.run;
+    visit(b, block);
+    b += length;
+  }
+}
+
+// Calls visit(slot) for each set bit of a word array that belongs to a block of `slots` slots.
+template <class Visit>
+void for_each_bit(const std::uint64_t* words, unsigned slots, Visit visit) {
+  for (unsigned w = 0; w * 64 < slots; ++w) {
+    for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
+      visit(w * 64 + base::lowest_bit(bits));
+    }
+  }
+}
+
+// The bits [from, to) of word w, for a range of slots.
+constexpr std::uint64_t bits_between(unsigned word, unsigned from, unsigned to) {
+  const unsigned low = word * 64;
+  std::uint64_t bits = ~std::uint64_t{0};
+  if (from >= low + 64 || to <= low) return 0;
+  if (from > low) bits &= ~std::uint64_t{0} << (from - low);
+  if (to < low + 64) bits &= ~(~std::uint64_t{0} << (to - low));
+  return bits;
+}
+
+inline unsigned count_bits(const std::uint64_t* words, unsigned slots) {
+  unsigned count = 0;
+  for (unsigned w = 0; w * 64 < slots; ++w) {
+    count += static_cast<unsigned>(__builtin_popcountll(words[w]));
+  }
+  return count;
+}
+
+}  // namespace jd::heap
