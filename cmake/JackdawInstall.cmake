@@ -1,4 +1,55 @@
-# What `cmake --install` puts where.
-if(TARGET gc)
-  install(TARGETS gc jackdaw jackdaw_static)
+# What `cmake --install` puts where:
+#
+#   LIBDIR                 libjackdaw.so, libjackdaw.a, pkgconfig/jackdaw.pc
+#   INCLUDEDIR             jackdaw/
+#   JD_INSTALL_GC_LIBDIR   libgc.so.1, libgc.so, pkgconfig/bdw-gc.pc
+#   JD_INSTALL_GC_INCLUDEDIR  gc.h, gc_cpp.h, gc/
+#   MANDIR                 the pages in docs/man
+#
+# tools/jackdaw installs the command itself.
+
+if(NOT TARGET gc)
+  return()
 endif()
+
+install(TARGETS jackdaw jackdaw_static
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS gc LIBRARY DESTINATION "${JD_INSTALL_GC_LIBDIR}")
+
+if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/include/jackdaw")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/jackdaw"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+endif()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/"
+  DESTINATION "${JD_INSTALL_GC_INCLUDEDIR}"
+  FILES_MATCHING PATTERN "*.h" PATTERN "jackdaw" EXCLUDE)
+
+file(GLOB jd_man_pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/man/*.[1-8]")
+foreach(page IN LISTS jd_man_pages)
+  string(REGEX MATCH "[1-8]$" section "${page}")
+  install(FILES "${page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man${section}")
+endforeach()
+
+# jackdaw_pkgconfig(<file.pc> <libdir>): the file finds its prefix from where it lies, so that
+# `cmake --install --prefix` and moved trees work.
+function(jackdaw_pkgconfig name libdir)
+  set(pkgconfig_dir "${libdir}/pkgconfig")
+  cmake_path(ABSOLUTE_PATH pkgconfig_dir BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
+    OUTPUT_VARIABLE full)
+  file(RELATIVE_PATH up "${full}" "${CMAKE_INSTALL_PREFIX}")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(JD_PC_PREFIX "\${pcfiledir}/${up}")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.in" "${PROJECT_BINARY_DIR}/${name}" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}" DESTINATION "${pkgconfig_dir}")
+endfunction()
+
+# A program built against a libgc in a folder of its own has to find it there when it runs.
+set(JD_PC_RPATH "")
+if(NOT JD_INSTALL_AS_LIBGC)
+  set(JD_PC_RPATH " -Wl,-rpath,\${libdir}")
+endif()
+# The version of bdwgc whose interface libgc.so.1 has: what configure scripts ask for.
+set(JD_BDWGC_VERSION 8.2.2)
+jackdaw_pkgconfig(bdw-gc.pc "${JD_INSTALL_GC_LIBDIR}")
+jackdaw_pkgconfig(jackdaw.pc "${CMAKE_INSTALL_LIBDIR}")

@@ -20,3 +20,15 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Where what stands in for bdwgc is installed. By default in folders of its own, so that installing
+# Jackdaw changes the collector of no program that was not told so; docs/guide/building.md.
+option(JD_INSTALL_AS_LIBGC "Install libgc.so.1, its headers and bdw-gc.pc where programs look first"
+  OFF)
+if(JD_INSTALL_AS_LIBGC)
+  set(JD_INSTALL_GC_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
+  set(JD_INSTALL_GC_INCLUDEDIR "${CMAKE_INSTALL_INCLUDEDIR}")
+else()
+  set(JD_INSTALL_GC_LIBDIR "${CMAKE_INSTALL_LIBDIR}/jackdaw")
+  set(JD_INSTALL_GC_INCLUDEDIR "${CMAKE_INSTALL_INCLUDEDIR}/jackdaw-gc")
+endif()
