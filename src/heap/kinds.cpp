@@ -18,8 +18,7 @@ Kind kinds[kMaxKinds] = {
 };
 unsigned kind_count = kBuiltInKinds;
 MarkProcedure mark_procedures[kMaxProcedures];
-// Procedure 0 is bdwgc's own for typed arrays; programs' begin behind it, as they expect.
-unsigned mark_procedure_count = 1;
+unsigned mark_procedure_count = kReservedProcedures;
 
 unsigned add_kind(Word descriptor, bool add_size, bool clear) {
   if (kind_count == kMaxKinds) return kMaxKinds;

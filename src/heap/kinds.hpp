@@ -22,6 +22,9 @@ inline constexpr Word kTagPerObject = 3;  // the real descriptor is in, or behin
 inline constexpr Word kIndirectBias = 0x10;
 inline constexpr unsigned kProcedureBits = 6;
 inline constexpr unsigned kMaxProcedures = 1u << kProcedureBits;
+// As bdwgc does, the first numbers are kept: 0 for the procedure that gcj-style programs install,
+// the others for the marker's own (mark/typed.hpp).
+inline constexpr unsigned kReservedProcedures = 8;
 
 using KindNumber = std::uint8_t;
 inline constexpr unsigned kMaxKinds = 64;

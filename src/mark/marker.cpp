@@ -1,0 +1,253 @@
+#include "mark/marker.hpp"
+
+#include "heap/walk.hpp"
+#include "mark/ring.hpp"
+#include "os/log.hpp"
+#include "os/memory.hpp"
+
+namespace jd::mark {
+namespace {
+
+using heap::Block;
+using heap::BlockState;
+using heap::kBlockShift;
+using heap::kBlockSize;
+using heap::Scan;
+using heap::space;
+
+inline void prefetch(Word address) { __builtin_prefetch(base::as_pointer(address), 0, 3); }
+
+inline Block& record_of(Word word) { return space.blocks[(word - space.base) >> kBlockShift]; }
+
+// Words ahead of the scan at which large objects are prefetched on grey: four lines.
+constexpr std::size_t kLinearPrefetch = 32;
+
+}  // namespace
+
+Marker marker;
+
+// Everything from the ring's end to the range: finds the slot, tests and sets the mark. True if
+// the object is newly marked and has words to scan.
+inline bool Marker::visit(Word word, Range* contents) {
+  Block& block = record_of(word);
+  const Word offset = word & (kBlockSize - 1);
+  const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
+  if (slot >= block.slots) return visit_unusual(word, contents);
+  const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
+  std::uint64_t& marks = block.marks[slot >> 6];
+  if ((marks & bit) != 0) return false;
+  // A free slot is never marked: its stale words would keep other dead objects.
+  if ((block.allocated[slot >> 6] & bit) == 0) return false;
+  marks |= bit;
+  if (block.scan == Scan::None) return false;
+  if (block.scan == Scan::Words && block.slot_size != 0) {
+    const Word address = word - offset + Word{slot} * block.slot_size;
+    *contents = {reinterpret_cast<const Word*>(address),
+                 reinterpret_cast<const Word*>(address + block.slot_size)};
+    return true;
+  }
+  return contents_of(block, word - offset + Word{slot} * block.slot_size, contents);
+}
+
+// Words that lead into the body of a large object, or nowhere.
+bool Marker::visit_unusual(Word word, Range* contents) {
+  heap::Place place;
+  if (!heap::find_place(word, &place) || !place.is_large()) return false;
+  if (place.marked() || !place.allocated()) return false;
+  place.set_mark();
+  return contents_of(*place.block, place.address(), contents);
+}
+
+bool Marker::contents_of(const Block& block, Word address, Range* contents) {
+  std::size_t size = block.slot_size;
+  if (block.state == BlockState::LargeHead) size = heap::extra_of(&block).bytes;
+  if (block.scan == Scan::None) return false;
+  if (block.scan == Scan::Words) {
+    *contents = {reinterpret_cast<const Word*>(address),
+                 reinterpret_cast<const Word*>(address + size)};
+    return true;
+  }
+  const heap::Kind& kind = heap::kinds[block.kind];
+  scan_descriptor(address, size, kind.descriptor + (kind.add_size ? size : 0), 0);
+  return false;
+}
+
+inline void Marker::push(Range range) {
+  if (__builtin_expect(top_ == limit_, 0)) {
+    overflowed_ = true;
+    return;
+  }
+  *top_++ = range;
+}
+
+template <MarkStrategy kStrategy>
+void Marker::run_loop() {
+  constexpr bool kRing = kStrategy == MarkStrategy::Ring;
+  constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
+  const Word base = space.base;
+  const Word span = space.span;
+  Ring ring;
+  unsigned distance = Ring::kDistance;
+  for (;;) {
+    Range range;
+    if (kRing && ring.count() > distance) {
+      if (!visit(ring.take(), &range)) continue;
+    } else if (top_ != stack_) {
+      range = *--top_;
+      distance = Ring::kDistance;
+    } else if (kRing && ring.count() != 0) {
+      // Nothing else to do: let the last words go without waiting.
+      distance = 0;
+      continue;
+    } else {
+      break;
+    }
+
+    if (kOnGrey) {
+      // The word scanned last is pushed last and popped first: fetch it before the others.
+      for (const Word* last = range.end; last > range.next && last > range.end - 4;) {
+        const Word word = *--last;
+        if (word - base < span) {
+          prefetch(word);
+          break;
+        }
+      }
+    }
+    for (; range.next < range.end; ++range.next) {
+      const Word word = *range.next;
+      if (kOnGrey && range.end - range.next > static_cast<std::ptrdiff_t>(kLinearPrefetch)) {
+        prefetch(base::as_word(range.next + kLinearPrefetch));
+      }
+      if (word - base >= span) continue;
+      if (kRing) {
+        if (ring.full()) break;
+        prefetch(base::as_word(&record_of(word)));
+        prefetch(word);
+        ring.put(word);
+      } else {
+        Range child;
+        if (!visit(word, &child)) continue;
+        if (kOnGrey) prefetch(base::as_word(child.next));
+        push(child);
+      }
+    }
+    if (kRing && range.next < range.end) {
+      push(range);
+      distance = Ring::kDistance;
+    }
+  }
+}
+
+void Marker::run() {
+  switch (strategy_) {
+    case MarkStrategy::None:
+      return run_loop<MarkStrategy::None>();
+    case MarkStrategy::OnGrey:
+      return run_loop<MarkStrategy::OnGrey>();
+    case MarkStrategy::Ring:
+      return run_loop<MarkStrategy::Ring>();
+  }
+}
+
+void Marker::drain() {
+  run();
+  while (overflowed_) {
+    overflowed_ = false;
+    ++overflows_;
+    rescan_marked_objects();
+    run();
+  }
+}
+
+// Some marked object was not scanned, and nobody knows which: scan them all again. A pass that
+// loses a range again has marked an object that was not marked before, so the passes end.
+void Marker::rescan_marked_objects() {
+  heap::for_each_block([this](heap::BlockNumber, Block& block) {
+    if (block.state == BlockState::Free || block.scan == Scan::None) return;
+    heap::for_each_bit(block.marks, block.slots, [&](unsigned slot) {
+      push_contents({&block, slot});
+      if (top_ == limit_) run();
+    });
+  });
+}
+
+bool Marker::initialise(MarkStrategy strategy, std::size_t entries) {
+  // The ring strategy pushes at most one range for an object, so that a range for every smallest
+  // object would do; a sixteenth of that is far beyond what any program has needed, costs only
+  // address space, and if it is not enough the overflow path is there.
+  if (entries == 0) {
+    entries = base::max_of((std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16,
+                           std::size_t{64 * base::kKiB});
+  }
+  const std::size_t bytes = base::align_up(entries * sizeof(Range), os::page_size());
+  void* p = os::reserve(bytes, os::page_size());
+  if (p == nullptr || !os::commit(p, bytes)) return false;
+  stack_ = static_cast<Range*>(p);
+  top_ = stack_;
+  limit_ = stack_ + entries;
+  strategy_ = strategy;
+  return true;
+}
+
+bool Marker::mark_word(Word word) {
+  if (!heap::in_heap(word)) return false;
+  heap::Place place;
+  if (!heap::find_object(word, &place) || place.marked()) return false;
+  place.set_mark();
+  push_contents(place);
+  return true;
+}
+
+void Marker::mark_root_word(Word word) {
+  mark_word(word);
+  // Is it one past the end of the object before?
+  if (word % heap::kGranule != 0) return;
+  heap::Place before;
+  if (heap::find_object(word - 1, &before) && before.address() + before.size() == word) {
+    if (!before.marked()) {
+      before.set_mark();
+      push_contents(before);
+    }
+  }
+}
+
+// Reads whole stacks, red zones and all.
+[[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high) {
+  const Word base = space.base;
+  const Word span = space.span;
+  const Word end = base::align_down(base::as_word(high), sizeof(Word));
+  for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
+    const Word word = *reinterpret_cast<const Word*>(at);
+    if (word - base >= span) continue;
+    mark_root_word(word);
+    // Half: draining needs the other half.
+    if (top_ - stack_ > (limit_ - stack_) / 2) drain();
+  }
+}
+
+void Marker::push_range(const void* low, const void* high) {
+  const Word begin = base::align_up(base::as_word(low), sizeof(Word));
+  const Word end = base::align_down(base::as_word(high), sizeof(Word));
+  if (begin < end) {
+    push({reinterpret_cast<const Word*>(begin), reinterpret_cast<const Word*>(end)});
+  }
+}
+
+void Marker::push_contents(const heap::Place& place) {
+  Range range;
+  if (contents_of(*place.block, place.address(), &range)) push(range);
+}
+
+void Marker::mark_uncollectable() {
+  heap::for_each_block([this](heap::BlockNumber, Block& block) {
+    if (block.state == BlockState::Free || !heap::kinds[block.kind].uncollectable) return;
+    for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] = block.allocated[w];
+    if (block.scan == Scan::None) return;
+    heap::for_each_bit(block.marks, block.slots, [&](unsigned slot) {
+      push_contents({&block, slot});
+      if (top_ - stack_ > (limit_ - stack_) / 2) drain();
+    });
+  });
+}
+
+}  // namespace jd::mark

@@ -1,0 +1,92 @@
+// The marker: a small FIFO ring of candidate words in front of a LIFO stack of ranges.
+//
+// Sources: Boehm, "Reducing Garbage Collector Cache Misses" (2000), for prefetch-on-grey; Cher,
+// Hosking & Vitek, "Software Prefetching for Mark-Sweep Garbage Collection" (2004), for the FIFO.
+// Differs in: the ring holds unresolved words, so that the record of a word's block and the object
+// itself are fetched at the same time (design, section 5).
+//
+// A marker works in a stopped world and is used by one thread at a time. Requirements are in
+// docs/design/mark.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/options.hpp"
+#include "heap/space.hpp"
+
+namespace jd::mark {
+
+using base::MarkStrategy;
+using base::Word;
+
+// Words that are still to be scanned.
+struct Range {
+  const Word* next;
+  const Word* end;
+};
+
+class Marker {
+ public:
+  // Reserves the mark stack: room for `entries` ranges; 0: for as many as the heap can need.
+  // False if the system refuses.
+  [[nodiscard]] bool initialise(MarkStrategy strategy, std::size_t entries);
+
+  void set_strategy(MarkStrategy strategy) { strategy_ = strategy; }
+
+  // Scans [low, high) as roots: every aligned word is ambiguous, pointers to anywhere in an object
+  // hold it, and a pointer to an object's first byte also holds the object that ends there
+  // (one-past-the-end pointers; no byte of padding is needed for them). The stack is drained
+  // whenever it has grown.
+  void scan_roots(const void* low, const void* high);
+
+  // Marks the object at or around this word, if there is one, and queues its contents. True if the
+  // object was not marked before.
+  bool mark_word(Word word);
+
+  // Queues the contents of an object, whether or not it is marked itself.
+  void push_contents(const heap::Place& place);
+
+  // Marks every object of the uncollectable kinds and queues their contents.
+  void mark_uncollectable();
+
+  // Queues the words of a range for scanning as heap words.
+  void push_range(const void* low, const void* high);
+
+  // Marks all that the queued ranges reach. Post: nothing is queued; every marked object's
+  // children are marked.
+  void drain();
+
+  // Marked objects and their bytes since the last reset.
+  void reset_counts() { overflows_ = 0; }
+  [[nodiscard]] std::size_t overflows() const { return overflows_; }
+
+ private:
+  void run();
+  template <MarkStrategy kStrategy>
+  void run_loop();
+  bool visit(Word word, Range* contents);
+  bool visit_unusual(Word word, Range* contents);
+  bool contents_of(const heap::Block& block, Word address, Range* contents);
+  void scan_descriptor(Word object, std::size_t size, Word descriptor, unsigned depth);
+  void scan_bitmap(Word object, std::size_t size, Word bitmap);
+  void scan_long_bitmap(Word object, std::size_t size, Word number);
+  void scan_typed_array(Word object, std::size_t size);
+  void queue_word(const Word* word);
+  void mark_root_word(Word word);
+  void push(Range range);
+  void rescan_marked_objects();
+
+  Range* stack_ = nullptr;
+  Range* top_ = nullptr;    // one past the newest entry
+  Range* limit_ = nullptr;  // one past the last possible entry
+  MarkStrategy strategy_ = MarkStrategy::Ring;
+  // An entry did not fit: some marked object's contents were not scanned.
+  bool overflowed_ = false;
+  std::size_t overflows_ = 0;
+};
+
+// The one marker. (Parallel marking will have one a worker.)
+extern Marker marker;
+
+}  // namespace jd::mark
