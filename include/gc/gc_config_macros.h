@@ -16,6 +16,9 @@
 #define GC_CONFIG_MACROS_H_JACKDAW
 
 #include <stddef.h>
+#ifdef __linux__
+#include <features.h>
+#endif
 
 /* True when the compiler speaks GNU C of at least this version (clang claims 4.2). */
 #if defined(__GNUC__) && defined(__GNUC_MINOR__)
@@ -152,6 +155,9 @@
 #endif
 #if defined(__linux__) && !defined(GC_CAN_SAVE_CALL_STACKS)
 #define GC_CAN_SAVE_CALL_STACKS
+#endif
+#if defined(__GLIBC__) && !defined(GC_HAVE_BUILTIN_BACKTRACE)
+#define GC_HAVE_BUILTIN_BACKTRACE
 #endif
 
 #ifdef __cplusplus

@@ -57,8 +57,8 @@ GC_API GC_ATTR_MALLOC char *GC_CALL GC_strndup(const char *, size_t n) GC_ATTR_N
 /*
  * An object whose address is a multiple of align, a power of two. It may be an interior address of
  * a larger object, so it is not always good for GC_free() and GC_realloc(). GC_posix_memalign
- * returns 0, EINVAL (align is no power of two, or no multiple of sizeof(void *)) or ENOMEM, and
- * stores to *memptr only on success.
+ * returns 0, EINVAL (align is no power of two, or less than sizeof(void *); *memptr is not touched)
+ * or ENOMEM (*memptr becomes null).
  */
 GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(2) void *GC_CALL GC_memalign(size_t align, size_t lb);
 GC_API int GC_CALL GC_posix_memalign(void **memptr, size_t align, size_t lb) GC_ATTR_NONNULL(1);

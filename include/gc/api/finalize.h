@@ -33,7 +33,7 @@ typedef void(GC_CALLBACK *GC_finalization_proc)(void *obj, void *client_data);
  *  - ignore_self: likewise, but pointers of the object to itself do not count.
  *  - no_order: no waiting. The finalizer may see objects that have been finalized.
  *  - unreachable: like plain, and waits too while it is reachable from objects of the no_order
- *    variety. Needs GC_set_java_finalization(1).
+ *    variety. Needs GC_get_java_finalization() to be 1, as it is by default.
  *
  * The debug versions are for objects of the debug allocators and take the user's address.
  */
@@ -141,7 +141,7 @@ GC_API int GC_CALL GC_invoke_finalizers(void);
 /*
  * Non-zero: what finalizable objects reach is kept in a pass of its own, after all objects have
  * been examined, so that unordered finalizers see whole objects, and the "unreachable" variety
- * works. Set it before the first registration. Default 0.
+ * works. Set it before the first registration. Default 1, as in Debian's library.
  */
 GC_API GC_ATTR_DEPRECATED int GC_java_finalization;
 GC_API void GC_CALL GC_set_java_finalization(int);
