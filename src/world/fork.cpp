@@ -1,0 +1,26 @@
+#include "world/fork.hpp"
+
+#include <pthread.h>
+
+#include "heap/space.hpp"
+#include "world/stop.hpp"
+#include "world/thread.hpp"
+
+namespace jd::world {
+
+void keep_only_self_in_child();
+
+bool install_fork_handlers() {
+  return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+void before_fork() { heap::heap_lock.acquire(); }
+
+void after_fork_in_parent() { heap::heap_lock.release(); }
+
+void after_fork_in_child() {
+  keep_only_self_in_child();
+  heap::heap_lock.reset_in_child();
+}
+
+}  // namespace jd::world

@@ -1,0 +1,15 @@
+// fork() in a program with several threads: the child keeps a working collector.
+#pragma once
+
+namespace jd::world {
+
+// Has the three functions called by every fork(). False if the system refuses.
+bool install_fork_handlers();
+
+// For programs that call them themselves (GC_atfork_prepare and so on). Between prepare and the
+// others the heap's lock is held, so that no collection is under way in the child.
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
+}  // namespace jd::world

@@ -1,0 +1,55 @@
+// Roots: stacks, registers, static and thread-local data, ranges that the client named.
+#pragma once
+
+#include <cstddef>
+
+#include "base/bits.hpp"
+
+namespace jd::world {
+
+// Who receives root ranges: the marker in a collection, the verifier in a check.
+class RootVisitor {
+ public:
+  virtual void range(const void* low, const void* high) = 0;
+
+ protected:
+  ~RootVisitor() = default;
+};
+
+// Explicit ranges (GC_add_roots and its family). Ranges may overlap; removal cuts. False when
+// memory has run out. Pre: the heap's lock is held.
+[[nodiscard]] bool add_roots(char* low, char* high);
+void remove_roots(char* low, char* high);
+// Forgets explicit ranges, and the static data of the program and of every library as well, as
+// bdwgc does; libraries loaded later count again.
+void clear_roots();
+// Static data that is not to be scanned. As add_roots.
+[[nodiscard]] bool exclude_static_roots(char* low, char* high);
+void clear_exclusions();
+
+// Asks the client about each library's data: 0 leaves it out.
+using StaticRootsFilter = int (*)(const char* library, void* low, std::size_t size);
+void set_static_roots_filter(StaticRootsFilter filter);
+// Libraries' data does not count (GC_no_dls).
+void ignore_libraries(bool ignore);
+// Points at the ABI's own variable GC_no_dls, which programs set directly.
+extern const int* ignore_libraries_variable;
+
+// Looks at what is loaded now. Pre: the world runs (it takes the loader's lock), the heap's lock is
+// held. False when memory has run out.
+[[nodiscard]] bool update_static_roots();
+// In a stopped world: has something been loaded since, so that the world must run again first?
+bool static_roots_are_stale();
+
+// Total bytes of static and explicit roots, for pacing.
+std::size_t static_root_bytes();
+
+// Every root range. Pre: the world is stopped; own_stack_top is the caller's stack pointer with the
+// registers above it.
+void visit_static_roots(RootVisitor* visitor);
+void visit_thread_roots(RootVisitor* visitor, char* own_stack_top);
+
+// Is the address in static data, a registered stack or thread-local storage? For GC_is_visible.
+bool is_root_address(const void* p);
+
+}  // namespace jd::world

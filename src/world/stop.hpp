@@ -1,0 +1,45 @@
+// Stopping and resuming the world. Pre of each: the heap's lock is held.
+#pragma once
+
+#include "world/thread.hpp"
+
+namespace jd::world {
+
+inline constexpr int kDefaultStopSignal = 30;    // SIGPWR, as bdwgc's on Linux
+inline constexpr int kDefaultResumeSignal = 24;  // SIGXCPU: reported to programs, never sent
+
+// The signals that programs are told about; the stop signal may be changed before the first
+// thread is stopped.
+int stop_signal();
+int resume_signal();
+bool set_stop_signal(int signal);
+bool set_resume_signal(int signal);
+
+// Whether unanswered signals are sent again (GC_RETRY_SIGNALS), and the longest random delay for
+// stress, in nanoseconds.
+void configure_stop(bool retry, std::uint64_t delay);
+
+// Post: every registered thread but the caller waits in its handler, is blocked, or is parked.
+void stop_world();
+void resume_world();
+bool world_is_stopped();
+
+// Stops or lets go one thread, for GC_suspend_thread; a suspended thread stays a root.
+void suspend_thread(Thread* thread);
+void resume_thread(Thread* thread);
+
+// Calls visit(thread) for every registered thread.
+template <class Visit>
+void for_each_thread(Visit visit);
+
+extern Thread* threads;           // registered
+extern Thread* finished_threads;  // ended, not joined: their results are roots
+
+template <class Visit>
+void for_each_thread(Visit visit) {
+  for (Thread* t = threads; t != nullptr; t = t->next) visit(t);
+}
+
+void install_stop_handler();
+
+}  // namespace jd::world

@@ -1,0 +1,270 @@
+#include "world/thread.hpp"
+
+#include <new>
+
+#include "heap/arena.hpp"
+#include "heap/space.hpp"
+#include "os/context.hpp"
+#include "os/futex.hpp"
+#include "os/log.hpp"
+#include "os/memory.hpp"
+#include "world/stop.hpp"
+
+namespace jd::world {
+namespace {
+
+using heap::heap_lock;
+using os::LockGuard;
+
+// Records that no thread uses. Under the lock.
+Thread* free_records = nullptr;
+unsigned registered = 0;
+
+// Its destructor unregisters a thread. It postpones itself to the last round of destructors, so
+// that the client's own thread-local destructors may still allocate.
+pthread_key_t exit_key;
+constexpr std::uintptr_t kRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+
+void on_thread_exit(void* value) {
+  const auto round = reinterpret_cast<std::uintptr_t>(value);
+  if (round < kRounds) {
+    pthread_setspecific(exit_key, reinterpret_cast<void*>(round + 1));
+    return;
+  }
+  if (self() != nullptr) unregister_self();
+}
+
+Thread* take_record() {
+  Thread* thread = free_records;
+  if (thread != nullptr) {
+    free_records = thread->next;
+  } else {
+    thread = static_cast<Thread*>(heap::arena_take(sizeof(Thread)));
+    if (thread == nullptr) return nullptr;
+  }
+  return new (thread) Thread;
+}
+
+void give_record(Thread* thread) {
+  thread->next = free_records;
+  free_records = thread;
+}
+
+void unlink(Thread** list, Thread* thread) {
+  while (*list != thread) list = &(*list)->next;
+  *list = thread->next;
+}
+
+}  // namespace
+
+thread_local Thread* self_record = nullptr;
+
+namespace {
+
+// Pre: the lock is held.
+Thread* add_self(os::StackBounds stack) {
+  Thread* thread = take_record();
+  if (thread == nullptr) return nullptr;
+  thread->id = os::thread_id();
+  thread->handle = pthread_self();
+  thread->control_block = os::own_thread_control_block();
+  thread->stack = stack;
+  if (!thread_hooks.enters(thread)) {
+    give_record(thread);
+    return nullptr;
+  }
+  thread->next = threads;
+  threads = thread;
+  ++registered;
+  // From here on this thread can be stopped. The stop signal may come at once; the lock that we
+  // hold keeps a collector away until we have let go of it.
+  self_record = thread;
+  return thread;
+}
+
+}  // namespace
+
+char** main_stack_bottom = nullptr;
+
+void initialise_threads() {
+  if (pthread_key_create(&exit_key, on_thread_exit) != 0) {
+    os::fatal("the process has no thread-specific key left for the collector");
+  }
+  install_stop_handler();
+}
+
+bool register_main_thread() {
+  Thread* thread = add_self(os::own_stack());
+  if (thread == nullptr) return false;
+  thread->is_main = os::thread_id() == os::process_id();
+  return true;
+}
+
+bool register_self(os::StackBounds stack) {
+  if (stack.high == nullptr) stack = os::own_stack();
+  // Setting the key may allocate through a client's malloc: not under the lock.
+  pthread_setspecific(exit_key, reinterpret_cast<void*>(std::uintptr_t{1}));
+  LockGuard guard(heap_lock);
+  return add_self(stack) != nullptr;
+}
+
+void unregister_self() {
+  Thread* thread = self();
+  LockGuard guard(heap_lock);
+  thread_hooks.leaves(thread);
+  unlink(&threads, thread);
+  --registered;
+  self_record = nullptr;
+  if (thread->joinable) {
+    thread->finished = true;
+    thread->next = finished_threads;
+    finished_threads = thread;
+  } else {
+    give_record(thread);
+  }
+}
+
+unsigned thread_count() { return registered; }
+
+Thread* find_thread(pthread_t handle) {
+  for (Thread* t = threads; t != nullptr; t = t->next) {
+    if (pthread_equal(t->handle, handle) != 0) return t;
+  }
+  return nullptr;
+}
+
+void set_stack_high(Thread* thread, char* high) {
+  thread->stack.high = high;
+  thread->stack.low = nullptr;
+  if (thread->is_main && main_stack_bottom != nullptr) *main_stack_bottom = high;
+}
+
+namespace {
+
+struct BlockingCall {
+  void* (*function)(void*);
+  void* argument;
+  void* result;
+};
+
+void run_blocking(void* data, char* stack_top) {
+  auto* call = static_cast<BlockingCall*>(data);
+  Thread* thread = self();
+  {
+    LockGuard guard(heap_lock);
+    thread->blocked = true;
+    thread->blocked_at = stack_top;
+  }
+  call->result = call->function(call->argument);
+  // Waits here while a collection is under way.
+  LockGuard guard(heap_lock);
+  thread->blocked = false;
+}
+
+}  // namespace
+
+void* call_blocking(void* (*function)(void*), void* argument) {
+  Thread* thread = self();
+  if (thread == nullptr || thread->blocked) return function(argument);
+  BlockingCall call{function, argument, nullptr};
+  os::call_with_registers_on_stack(run_blocking, &call);
+  return call.result;
+}
+
+void* call_active(void* (*function)(void*), void* argument) {
+  Thread* thread = self();
+  if (thread == nullptr || !thread->blocked) return function(argument);
+  char* const outer = thread->blocked_at;
+  {
+    LockGuard guard(heap_lock);
+    thread->blocked = false;
+  }
+  // The scan covers the whole stack, the frames of the blocking function included: more than the
+  // ABI promises, never less.
+  void* result = function(argument);
+  LockGuard guard(heap_lock);
+  thread->blocked_at = outer;
+  thread->blocked = true;
+  return result;
+}
+
+namespace {
+
+// On the creator's stack until the new thread has taken it: so the argument stays a root.
+struct Start {
+  void* (*routine)(void*);
+  void* argument;
+  bool joinable;
+  std::atomic<std::uint32_t> taken;  // written by the new thread (release), awaited by the creator
+};
+
+void* run_thread(void* data) {
+  auto* start = static_cast<Start*>(data);
+  void* (*routine)(void*) = start->routine;
+  void* argument = start->argument;
+  if (!register_self({})) os::fatal("no memory for the record of a new thread");
+  self()->joinable = start->joinable;
+  start->taken.store(1, std::memory_order_release);
+  os::futex_wake(&start->taken, 1);
+  void* result = routine(argument);
+  note_result(result);
+  return result;
+}
+
+}  // namespace
+
+int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(void*),
+                  void* argument) {
+  Start record{start, argument, true, {0}};
+  int state = PTHREAD_CREATE_JOINABLE;
+  if (attributes != nullptr && pthread_attr_getdetachstate(attributes, &state) == 0) {
+    record.joinable = state == PTHREAD_CREATE_JOINABLE;
+  }
+  const int error = pthread_create(handle, attributes, run_thread, &record);
+  if (error != 0) return error;
+  while (record.taken.load(std::memory_order_acquire) == 0) os::futex_wait(&record.taken, 0);
+  return 0;
+}
+
+void forget_result(pthread_t handle) {
+  LockGuard guard(heap_lock);
+  for (Thread** t = &finished_threads; *t != nullptr; t = &(*t)->next) {
+    if (pthread_equal((*t)->handle, handle) == 0) continue;
+    Thread* thread = *t;
+    *t = thread->next;
+    give_record(thread);
+    return;
+  }
+  // Still running: nobody will ask for its result.
+  if (Thread* thread = find_thread(handle); thread != nullptr) thread->joinable = false;
+}
+
+void note_result(void* result) {
+  if (Thread* thread = self(); thread != nullptr) thread->result = result;
+}
+
+// After a fork only the calling thread exists. Called by fork.cpp with the lock held.
+void keep_only_self_in_child() {
+  Thread* mine = self();
+  while (threads != nullptr) {
+    Thread* thread = threads;
+    threads = thread->next;
+    if (thread == mine) continue;
+    thread_hooks.leaves(thread);
+    give_record(thread);
+  }
+  while (finished_threads != nullptr) {
+    Thread* thread = finished_threads;
+    finished_threads = thread->next;
+    give_record(thread);
+  }
+  registered = 0;
+  if (mine == nullptr) return;
+  mine->next = nullptr;
+  mine->id = os::thread_id();
+  mine->suspensions.store(0, std::memory_order_relaxed);
+  threads = mine;
+  registered = 1;
+}
+
+}  // namespace jd::world

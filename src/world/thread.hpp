@@ -1,0 +1,130 @@
+// Threads that the collector knows: their registration, their stacks, and stopping them.
+//
+// Stopping: one signal to stop, a futex to resume (design, section 6). A thread that is in the
+// middle of changing its hole defers the stop by a NoStop guard; so a stopped world never shows a
+// half-changed hole, and no lock is needed for changing one.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/bits.hpp"
+#include "os/thread.hpp"
+
+namespace jd::world {
+
+using base::Word;
+
+struct Thread {
+  Thread* next = nullptr;  // registry list, or list of free records; under the heap's lock
+
+  int id = 0;  // the kernel's
+  pthread_t handle{};
+  void* control_block = nullptr;
+
+  // Where scanning ends (high); low is null while it is unknown (a stack of the client's own).
+  // Written by the thread itself, or under the lock.
+  os::StackBounds stack;
+  // A high bound that was looked up in the process's mappings, and the low end that was found.
+  os::StackBounds checked;
+  // Follows GC_stackbottom, which programs may set themselves.
+  bool is_main = false;
+
+  // > 0 while the thread must not be stopped. Written by the thread, read by its own handler.
+  volatile int no_stop = 0;
+  // The handler found no_stop set. Both by this thread.
+  volatile bool stop_pending = false;
+  // The stop that this thread has last answered; written by its handler.
+  std::uint32_t answered = 0;
+  // Stack pointer while stopped. Written by the handler before the answer is counted (release);
+  // read by the collector after it has counted all answers (acquire).
+  char* stopped_at = nullptr;
+  // The alternate signal stack that the thread was stopped on, if any. As stopped_at.
+  os::StackBounds alternate;
+
+  // In GC_do_blocking: it promises not to touch the heap and is not stopped. Under the lock.
+  bool blocked = false;
+  char* blocked_at = nullptr;
+  // GC_suspend_thread: stays stopped until GC_resume_thread. Set under the lock; the target's
+  // handler waits on it.
+  std::atomic<std::uint32_t> suspensions{0};
+  bool parked = false;  // it has answered a suspension and waits; under the lock
+  bool expected = false;  // its answer to the present stop is awaited; the collector's
+
+  // Started by create_thread: the value that join will return is a root until then.
+  bool joinable = false;
+  bool finished = false;
+  void* result = nullptr;
+
+  // The room above keeps its cache here (alloc::ThreadCache).
+  void* cache = nullptr;
+};
+
+// What the room above does when a thread comes or goes; called with the lock held.
+struct ThreadHooks {
+  bool (*enters)(Thread* thread);  // false: no memory for it
+  void (*leaves)(Thread* thread);
+};
+extern const ThreadHooks thread_hooks;  // defined by alloc
+
+// The calling thread's record, or null while it is not registered. One initial-exec load.
+extern thread_local Thread* self_record;
+inline Thread* self() { return self_record; }
+
+// Registers the calling thread. With bounds unknown (high null) the thread's own stack is taken.
+// False if there is no memory. Pre: not registered; the lock is not held.
+bool register_self(os::StackBounds stack);
+// Pre: the lock is not held. Post: self() is null.
+void unregister_self();
+
+// The main thread's, at the start.
+bool register_main_thread();
+// The signal handlers and the exit hook. Once.
+void initialise_threads();
+
+unsigned thread_count();
+Thread* find_thread(pthread_t handle);  // pre: the lock is held
+
+// Changes where the scan of the thread's stack ends. Pre: the lock is held, or it is the caller's.
+void set_stack_high(Thread* thread, char* high);
+// The main thread's stack end: the variable that the ABI exports as GC_stackbottom.
+extern char** main_stack_bottom;
+
+// Runs function with the calling thread not to be stopped; its frames above the call stay roots.
+void* call_blocking(void* (*function)(void*), void* argument);
+// Inside call_blocking: runs function as an ordinary thread again.
+void* call_active(void* (*function)(void*), void* argument);
+
+// pthread_create, with the new thread registered before its start routine runs.
+int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(void*),
+                  void* argument);
+// The result of a joined, or the existence of a detached thread no longer matters.
+void forget_result(pthread_t handle);
+// pthread_exit's value becomes a root until the thread is joined.
+void note_result(void* result);
+
+// For as long as one exists, a stop of the calling thread is put off. Nothing in between may wait
+// for the heap's lock. Nests. Costs two stores where no stop comes.
+class NoStop {
+ public:
+  explicit NoStop(Thread* thread) : thread_(thread) {
+    thread_->no_stop = thread_->no_stop + 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  ~NoStop() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    thread_->no_stop = thread_->no_stop - 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (thread_->stop_pending && thread_->no_stop == 0) answer_pending_stop();
+  }
+  NoStop(const NoStop&) = delete;
+  NoStop& operator=(const NoStop&) = delete;
+
+ private:
+  void answer_pending_stop();
+  Thread* thread_;
+};
+
+}  // namespace jd::world
