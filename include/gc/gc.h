@@ -39,15 +39,15 @@
 #ifndef GC_H
 #define GC_H
 
-#include "gc_version.h"
 #include "gc_config_macros.h"
+#include "gc_version.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Old name of void *. */
-typedef void *GC_PTR;
+typedef void* GC_PTR;
 
 /* An integer as wide as a pointer, and its signed twin. */
 typedef unsigned long GC_word;
@@ -82,14 +82,14 @@ GC_API void GC_CALL GC_deinit(void);
 } /* extern "C" */
 #endif
 
-#include "api/settings.h"
 #include "api/alloc.h"
 #include "api/collect.h"
-#include "api/stats.h"
-#include "api/finalize.h"
 #include "api/debug.h"
-#include "api/threads.h"
+#include "api/finalize.h"
 #include "api/init.h"
+#include "api/settings.h"
+#include "api/stats.h"
+#include "api/threads.h"
 
 #ifdef GC_PTHREADS
 #include "gc_pthread_redirects.h"

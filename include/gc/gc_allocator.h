@@ -40,9 +40,9 @@ struct GC_type_traits {
   GC_false_type GC_is_ptr_free;
 };
 
-#define GC_DECLARE_PTRFREE(T)   \
-  template <>                   \
-  struct GC_type_traits<T> {    \
+#define GC_DECLARE_PTRFREE(T)    \
+  template <>                    \
+  struct GC_type_traits<T> {     \
     GC_true_type GC_is_ptr_free; \
   }
 
@@ -61,14 +61,14 @@ GC_DECLARE_PTRFREE(long double);
 
 /* Collected memory of n bytes; the second argument's type says whether it is searched. */
 template <class GC_Tp>
-inline void *GC_selective_alloc(size_t n, GC_Tp, bool ignore_off_page) {
-  void *obj = ignore_off_page ? GC_MALLOC_IGNORE_OFF_PAGE(n) : GC_MALLOC(n);
+inline void* GC_selective_alloc(size_t n, GC_Tp, bool ignore_off_page) {
+  void* obj = ignore_off_page ? GC_MALLOC_IGNORE_OFF_PAGE(n) : GC_MALLOC(n);
   if (obj == 0) GC_ALLOCATOR_THROW_OR_ABORT();
   return obj;
 }
 template <>
-inline void *GC_selective_alloc<GC_true_type>(size_t n, GC_true_type, bool ignore_off_page) {
-  void *obj = ignore_off_page ? GC_MALLOC_ATOMIC_IGNORE_OFF_PAGE(n) : GC_MALLOC_ATOMIC(n);
+inline void* GC_selective_alloc<GC_true_type>(size_t n, GC_true_type, bool ignore_off_page) {
+  void* obj = ignore_off_page ? GC_MALLOC_ATOMIC_IGNORE_OFF_PAGE(n) : GC_MALLOC_ATOMIC(n);
   if (obj == 0) GC_ALLOCATOR_THROW_OR_ABORT();
   return obj;
 }
@@ -79,10 +79,10 @@ class GC_allocator_parts {
  public:
   typedef size_t size_type;
   typedef ptrdiff_t difference_type;
-  typedef GC_Tp *pointer;
-  typedef const GC_Tp *const_pointer;
-  typedef GC_Tp &reference;
-  typedef const GC_Tp &const_reference;
+  typedef GC_Tp* pointer;
+  typedef const GC_Tp* const_pointer;
+  typedef GC_Tp& reference;
+  typedef const GC_Tp& const_reference;
   typedef GC_Tp value_type;
 
   pointer address(reference x) const { return &x; }
@@ -90,11 +90,11 @@ class GC_allocator_parts {
   size_type max_size() const GC_NOEXCEPT { return size_t(-1) / sizeof(GC_Tp); }
   void deallocate(pointer p, size_type) GC_NOEXCEPT { GC_FREE(p); }
   template <class GC_U, class... GC_Args>
-  void construct(GC_U *p, GC_Args &&...args) {
-    ::new (static_cast<void *>(p)) GC_U(std::forward<GC_Args>(args)...);
+  void construct(GC_U* p, GC_Args&&... args) {
+    ::new (static_cast<void*>(p)) GC_U(std::forward<GC_Args>(args)...);
   }
   template <class GC_U>
-  void destroy(GC_U *p) {
+  void destroy(GC_U* p) {
     p->~GC_U();
   }
 
@@ -109,8 +109,8 @@ class GC_allocator_parts<void> {
  public:
   typedef size_t size_type;
   typedef ptrdiff_t difference_type;
-  typedef void *pointer;
-  typedef const void *const_pointer;
+  typedef void* pointer;
+  typedef const void* const_pointer;
   typedef void value_type;
 };
 
@@ -122,15 +122,14 @@ class gc_allocator : public GC_allocator_parts<GC_Tp> {
     typedef gc_allocator<GC_Tp1> other;
   };
   gc_allocator() GC_NOEXCEPT {}
-  gc_allocator(const gc_allocator &) GC_NOEXCEPT : GC_allocator_parts<GC_Tp>() {}
-  gc_allocator &operator=(const gc_allocator &) GC_NOEXCEPT { return *this; }
+  gc_allocator(const gc_allocator&) GC_NOEXCEPT : GC_allocator_parts<GC_Tp>() {}
+  gc_allocator& operator=(const gc_allocator&) GC_NOEXCEPT { return *this; }
   template <class GC_Tp1>
-  GC_ATTR_EXPLICIT gc_allocator(const gc_allocator<GC_Tp1> &) GC_NOEXCEPT {}
+  GC_ATTR_EXPLICIT gc_allocator(const gc_allocator<GC_Tp1>&) GC_NOEXCEPT {}
 
-  GC_Tp *allocate(size_t n, const void * = 0) {
+  GC_Tp* allocate(size_t n, const void* = 0) {
     GC_type_traits<GC_Tp> traits;
-    return static_cast<GC_Tp *>(
-        GC_selective_alloc(this->bytes_of(n), traits.GC_is_ptr_free, false));
+    return static_cast<GC_Tp*>(GC_selective_alloc(this->bytes_of(n), traits.GC_is_ptr_free, false));
   }
 };
 template <>
@@ -142,11 +141,11 @@ class gc_allocator<void> : public GC_allocator_parts<void> {
   };
 };
 template <class GC_T1, class GC_T2>
-inline bool operator==(const gc_allocator<GC_T1> &, const gc_allocator<GC_T2> &) GC_NOEXCEPT {
+inline bool operator==(const gc_allocator<GC_T1>&, const gc_allocator<GC_T2>&) GC_NOEXCEPT {
   return true;
 }
 template <class GC_T1, class GC_T2>
-inline bool operator!=(const gc_allocator<GC_T1> &, const gc_allocator<GC_T2> &) GC_NOEXCEPT {
+inline bool operator!=(const gc_allocator<GC_T1>&, const gc_allocator<GC_T2>&) GC_NOEXCEPT {
   return false;
 }
 
@@ -158,18 +157,18 @@ class gc_allocator_ignore_off_page : public GC_allocator_parts<GC_Tp> {
     typedef gc_allocator_ignore_off_page<GC_Tp1> other;
   };
   gc_allocator_ignore_off_page() GC_NOEXCEPT {}
-  gc_allocator_ignore_off_page(const gc_allocator_ignore_off_page &) GC_NOEXCEPT
+  gc_allocator_ignore_off_page(const gc_allocator_ignore_off_page&) GC_NOEXCEPT
       : GC_allocator_parts<GC_Tp>() {}
-  gc_allocator_ignore_off_page &operator=(const gc_allocator_ignore_off_page &) GC_NOEXCEPT {
+  gc_allocator_ignore_off_page& operator=(const gc_allocator_ignore_off_page&) GC_NOEXCEPT {
     return *this;
   }
   template <class GC_Tp1>
-  GC_ATTR_EXPLICIT gc_allocator_ignore_off_page(const gc_allocator_ignore_off_page<GC_Tp1> &)
+  GC_ATTR_EXPLICIT gc_allocator_ignore_off_page(const gc_allocator_ignore_off_page<GC_Tp1>&)
       GC_NOEXCEPT {}
 
-  GC_Tp *allocate(size_t n, const void * = 0) {
+  GC_Tp* allocate(size_t n, const void* = 0) {
     GC_type_traits<GC_Tp> traits;
-    return static_cast<GC_Tp *>(GC_selective_alloc(this->bytes_of(n), traits.GC_is_ptr_free, true));
+    return static_cast<GC_Tp*>(GC_selective_alloc(this->bytes_of(n), traits.GC_is_ptr_free, true));
   }
 };
 template <>
@@ -181,13 +180,13 @@ class gc_allocator_ignore_off_page<void> : public GC_allocator_parts<void> {
   };
 };
 template <class GC_T1, class GC_T2>
-inline bool operator==(const gc_allocator_ignore_off_page<GC_T1> &,
-                       const gc_allocator_ignore_off_page<GC_T2> &) GC_NOEXCEPT {
+inline bool operator==(const gc_allocator_ignore_off_page<GC_T1>&,
+                       const gc_allocator_ignore_off_page<GC_T2>&) GC_NOEXCEPT {
   return true;
 }
 template <class GC_T1, class GC_T2>
-inline bool operator!=(const gc_allocator_ignore_off_page<GC_T1> &,
-                       const gc_allocator_ignore_off_page<GC_T2> &) GC_NOEXCEPT {
+inline bool operator!=(const gc_allocator_ignore_off_page<GC_T1>&,
+                       const gc_allocator_ignore_off_page<GC_T2>&) GC_NOEXCEPT {
   return false;
 }
 
@@ -199,15 +198,15 @@ class traceable_allocator : public GC_allocator_parts<GC_Tp> {
     typedef traceable_allocator<GC_Tp1> other;
   };
   traceable_allocator() GC_NOEXCEPT {}
-  traceable_allocator(const traceable_allocator &) GC_NOEXCEPT : GC_allocator_parts<GC_Tp>() {}
-  traceable_allocator &operator=(const traceable_allocator &) GC_NOEXCEPT { return *this; }
+  traceable_allocator(const traceable_allocator&) GC_NOEXCEPT : GC_allocator_parts<GC_Tp>() {}
+  traceable_allocator& operator=(const traceable_allocator&) GC_NOEXCEPT { return *this; }
   template <class GC_Tp1>
-  GC_ATTR_EXPLICIT traceable_allocator(const traceable_allocator<GC_Tp1> &) GC_NOEXCEPT {}
+  GC_ATTR_EXPLICIT traceable_allocator(const traceable_allocator<GC_Tp1>&) GC_NOEXCEPT {}
 
-  GC_Tp *allocate(size_t n, const void * = 0) {
-    void *obj = GC_MALLOC_UNCOLLECTABLE(this->bytes_of(n));
+  GC_Tp* allocate(size_t n, const void* = 0) {
+    void* obj = GC_MALLOC_UNCOLLECTABLE(this->bytes_of(n));
     if (obj == 0) GC_ALLOCATOR_THROW_OR_ABORT();
-    return static_cast<GC_Tp *>(obj);
+    return static_cast<GC_Tp*>(obj);
   }
 };
 template <>
@@ -219,13 +218,13 @@ class traceable_allocator<void> : public GC_allocator_parts<void> {
   };
 };
 template <class GC_T1, class GC_T2>
-inline bool operator==(const traceable_allocator<GC_T1> &,
-                       const traceable_allocator<GC_T2> &) GC_NOEXCEPT {
+inline bool operator==(const traceable_allocator<GC_T1>&,
+                       const traceable_allocator<GC_T2>&) GC_NOEXCEPT {
   return true;
 }
 template <class GC_T1, class GC_T2>
-inline bool operator!=(const traceable_allocator<GC_T1> &,
-                       const traceable_allocator<GC_T2> &) GC_NOEXCEPT {
+inline bool operator!=(const traceable_allocator<GC_T1>&,
+                       const traceable_allocator<GC_T2>&) GC_NOEXCEPT {
   return false;
 }
 

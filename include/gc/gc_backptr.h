@@ -26,12 +26,12 @@ typedef enum {
   GC_FINALIZER_REFD  /* it waits for its finalizer */
 } GC_ref_kind;
 
-GC_API GC_ref_kind GC_CALL GC_get_back_ptr_info(void *dest, void **base_p, size_t *offset_p)
+GC_API GC_ref_kind GC_CALL GC_get_back_ptr_info(void* dest, void** base_p, size_t* offset_p)
     GC_ATTR_NONNULL(1);
-GC_API void *GC_CALL GC_generate_random_heap_address(void);
-GC_API void *GC_CALL GC_generate_random_valid_address(void);
+GC_API void* GC_CALL GC_generate_random_heap_address(void);
+GC_API void* GC_CALL GC_generate_random_valid_address(void);
 GC_API void GC_CALL GC_generate_random_backtrace(void);
-GC_API void GC_CALL GC_print_backtrace(void *) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_print_backtrace(void*) GC_ATTR_NONNULL(1);
 
 #ifdef __cplusplus
 } /* extern "C" */

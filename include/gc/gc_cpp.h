@@ -2,10 +2,10 @@
  * gc_cpp.h - collected objects in C++.
  *
  *     class node : public gc { node *next; };             // new node: collected
- *     class file : public gc_cleanup { ~file(); };        // its destructor runs when it is found dead
- *     auto *text = new (PointerFreeGC) char[1000];        // never searched for pointers
- *     auto *plain = new (GC) other_type;                  // collected, of any type
- *     auto *kept = new (NoGC) node;                       // searched, reclaimed by delete only
+ *     class file : public gc_cleanup { ~file(); };        // its destructor runs when it is found
+ * dead auto *text = new (PointerFreeGC) char[1000];        // never searched for pointers auto
+ * *plain = new (GC) other_type;                  // collected, of any type auto *kept = new (NoGC)
+ * node;                       // searched, reclaimed by delete only
  *
  * Destructors of collected objects do not run, but for gc_cleanup's heirs and for objects created
  * with a cleanup function. delete of a collected object frees it at once; it is never needed.
@@ -78,11 +78,11 @@ enum GCPlacement {
 
 extern "C" {
 /* Called with the dead object and the data given to new. */
-typedef void(GC_CALLBACK *GCCleanUpFunc)(void *obj, void *clientData);
+typedef void(GC_CALLBACK* GCCleanUpFunc)(void* obj, void* clientData);
 }
 
 /* The memory that a placement asks for; null if there is none. Used by the operators below. */
-inline void *GC_placement_alloc(size_t size, GCPlacement gcp) {
+inline void* GC_placement_alloc(size_t size, GCPlacement gcp) {
   switch (gcp) {
     case UseGC:
       return GC_MALLOC(size);
@@ -101,28 +101,28 @@ inline void *GC_placement_alloc(size_t size, GCPlacement gcp) {
 /* Base of classes whose objects are collected. */
 class gc {
  public:
-  void *operator new(size_t size) {
-    void *obj = GC_MALLOC(size);
+  void* operator new(size_t size) {
+    void* obj = GC_MALLOC(size);
     GC_OP_NEW_OOM_CHECK(obj);
     return obj;
   }
-  void *operator new(size_t size, GCPlacement gcp) {
-    void *obj = GC_placement_alloc(size, gcp);
+  void* operator new(size_t size, GCPlacement gcp) {
+    void* obj = GC_placement_alloc(size, gcp);
     GC_OP_NEW_OOM_CHECK(obj);
     return obj;
   }
-  void *operator new(size_t, void *p) GC_NOEXCEPT { return p; }
-  void operator delete(void *obj) GC_NOEXCEPT { GC_FREE(obj); }
-  void operator delete(void *obj, GCPlacement) GC_NOEXCEPT { GC_FREE(obj); }
-  void operator delete(void *, void *) GC_NOEXCEPT {}
+  void* operator new(size_t, void* p) GC_NOEXCEPT { return p; }
+  void operator delete(void* obj) GC_NOEXCEPT { GC_FREE(obj); }
+  void operator delete(void* obj, GCPlacement) GC_NOEXCEPT { GC_FREE(obj); }
+  void operator delete(void*, void*) GC_NOEXCEPT {}
 
 #ifdef GC_OPERATOR_NEW_ARRAY
-  void *operator new[](size_t size) { return gc::operator new(size); }
-  void *operator new[](size_t size, GCPlacement gcp) { return gc::operator new(size, gcp); }
-  void *operator new[](size_t, void *p) GC_NOEXCEPT { return p; }
-  void operator delete[](void *obj) GC_NOEXCEPT { gc::operator delete(obj); }
-  void operator delete[](void *obj, GCPlacement) GC_NOEXCEPT { gc::operator delete(obj); }
-  void operator delete[](void *, void *) GC_NOEXCEPT {}
+  void* operator new[](size_t size) { return gc::operator new(size); }
+  void* operator new[](size_t size, GCPlacement gcp) { return gc::operator new(size, gcp); }
+  void* operator new[](size_t, void* p) GC_NOEXCEPT { return p; }
+  void operator delete[](void* obj) GC_NOEXCEPT { gc::operator delete(obj); }
+  void operator delete[](void* obj, GCPlacement) GC_NOEXCEPT { gc::operator delete(obj); }
+  void operator delete[](void*, void*) GC_NOEXCEPT {}
 #endif
 };
 
@@ -133,26 +133,26 @@ class gc {
 class gc_cleanup : virtual public gc {
  public:
   gc_cleanup() {
-    void *self = static_cast<void *>(this);
-    void *base = GC_base(self);
+    void* self = static_cast<void*>(this);
+    void* base = GC_base(self);
     if (base == 0) return;
     /* The object of a class with several such bases is cleaned up by the first one. */
     GC_finalization_proc old_proc = 0;
-    void *old_data = 0;
-    const ptrdiff_t displacement = static_cast<char *>(self) - static_cast<char *>(base);
-    GC_register_finalizer_ignore_self(base, cleanup, reinterpret_cast<void *>(displacement),
+    void* old_data = 0;
+    const ptrdiff_t displacement = static_cast<char*>(self) - static_cast<char*>(base);
+    GC_register_finalizer_ignore_self(base, cleanup, reinterpret_cast<void*>(displacement),
                                       &old_proc, &old_data);
     if (old_proc != 0) GC_register_finalizer_ignore_self(base, old_proc, old_data, 0, 0);
   }
   virtual ~gc_cleanup() {
-    void *base = GC_base(static_cast<void *>(this));
+    void* base = GC_base(static_cast<void*>(this));
     if (base != 0) GC_register_finalizer_ignore_self(base, 0, 0, 0, 0);
   }
 
  private:
-  static void GC_cdecl cleanup(void *obj, void *displacement) {
-    char *self = static_cast<char *>(obj) + reinterpret_cast<ptrdiff_t>(displacement);
-    reinterpret_cast<gc_cleanup *>(self)->~gc_cleanup();
+  static void GC_cdecl cleanup(void* obj, void* displacement) {
+    char* self = static_cast<char*>(obj) + reinterpret_cast<ptrdiff_t>(displacement);
+    reinterpret_cast<gc_cleanup*>(self)->~gc_cleanup();
   }
 };
 
@@ -161,42 +161,42 @@ class gc_cleanup : virtual public gc {
 #endif
 
 /* Objects of any type; the cleanup function is for collected ones (UseGC) only. */
-inline void *operator new(size_t size, GC_NS_QUALIFY(GCPlacement) gcp,
-                          GC_NS_QUALIFY(GCCleanUpFunc) cleanup = 0, void *clientData = 0) {
-  void *obj = GC_NS_QUALIFY(GC_placement_alloc)(size, gcp);
+inline void* operator new(size_t size, GC_NS_QUALIFY(GCPlacement) gcp,
+                          GC_NS_QUALIFY(GCCleanUpFunc) cleanup = 0, void* clientData = 0) {
+  void* obj = GC_NS_QUALIFY(GC_placement_alloc)(size, gcp);
   GC_OP_NEW_OOM_CHECK(obj);
   if (cleanup != 0 && gcp == GC_NS_QUALIFY(UseGC) && obj != 0)
     GC_REGISTER_FINALIZER_IGNORE_SELF(obj, cleanup, clientData, 0, 0);
   return obj;
 }
 /* Called when a constructor throws. */
-inline void operator delete(void *p, GC_NS_QUALIFY(GCPlacement), GC_NS_QUALIFY(GCCleanUpFunc),
-                            void *) GC_NOEXCEPT {
+inline void operator delete(void* p, GC_NS_QUALIFY(GCPlacement), GC_NS_QUALIFY(GCCleanUpFunc),
+                            void*) GC_NOEXCEPT {
   GC_FREE(p);
 }
 #ifdef GC_OPERATOR_NEW_ARRAY
-inline void *operator new[](size_t size, GC_NS_QUALIFY(GCPlacement) gcp,
-                            GC_NS_QUALIFY(GCCleanUpFunc) cleanup = 0, void *clientData = 0) {
+inline void* operator new[](size_t size, GC_NS_QUALIFY(GCPlacement) gcp,
+                            GC_NS_QUALIFY(GCCleanUpFunc) cleanup = 0, void* clientData = 0) {
   return ::operator new(size, gcp, cleanup, clientData);
 }
-inline void operator delete[](void *p, GC_NS_QUALIFY(GCPlacement), GC_NS_QUALIFY(GCCleanUpFunc),
-                              void *) GC_NOEXCEPT {
+inline void operator delete[](void* p, GC_NS_QUALIFY(GCPlacement), GC_NS_QUALIFY(GCCleanUpFunc),
+                              void*) GC_NOEXCEPT {
   GC_FREE(p);
 }
 #endif
 
 #ifdef JACKDAW_REPLACE_GLOBAL_NEW
-void *operator new(size_t size) {
-  void *obj = GC_MALLOC_UNCOLLECTABLE(size);
+void* operator new(size_t size) {
+  void* obj = GC_MALLOC_UNCOLLECTABLE(size);
   GC_OP_NEW_OOM_CHECK(obj);
   return obj;
 }
-void *operator new[](size_t size) { return ::operator new(size); }
-void operator delete(void *obj) GC_NOEXCEPT { GC_FREE(obj); }
-void operator delete[](void *obj) GC_NOEXCEPT { GC_FREE(obj); }
+void* operator new[](size_t size) { return ::operator new(size); }
+void operator delete(void* obj) GC_NOEXCEPT { GC_FREE(obj); }
+void operator delete[](void* obj) GC_NOEXCEPT { GC_FREE(obj); }
 #if __cplusplus >= 201402L
-void operator delete(void *obj, size_t) GC_NOEXCEPT { GC_FREE(obj); }
-void operator delete[](void *obj, size_t) GC_NOEXCEPT { GC_FREE(obj); }
+void operator delete(void* obj, size_t) GC_NOEXCEPT { GC_FREE(obj); }
+void operator delete[](void* obj, size_t) GC_NOEXCEPT { GC_FREE(obj); }
 #endif
 #endif /* JACKDAW_REPLACE_GLOBAL_NEW */
 

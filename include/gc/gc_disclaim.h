@@ -21,7 +21,7 @@ extern "C" {
 GC_API void GC_CALL GC_init_finalized_malloc(void);
 
 /* Called with the lock held for an object that was found dead. Non-zero keeps it for now. */
-typedef int(GC_CALLBACK *GC_disclaim_proc)(void *obj);
+typedef int(GC_CALLBACK* GC_disclaim_proc)(void* obj);
 
 /*
  * Sets the procedure for all objects of a kind. mark_from_all non-zero: what dead objects of the
@@ -34,15 +34,15 @@ GC_API void GC_CALL GC_register_disclaim_proc(int kind, GC_disclaim_proc proc, i
 /* What to call with a dead object, and with which second argument. */
 struct GC_finalizer_closure {
   GC_finalization_proc proc;
-  void *cd;
+  void* cd;
 };
 
 /*
  * A zeroed object that *fc finalizes when it is found dead. The object cannot be kept by its
  * finalizer; *fc must live as long. The object sits one word into its slot, where GC_base() points.
  */
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_finalized_malloc(size_t size, const struct GC_finalizer_closure *fc) GC_ATTR_NONNULL(2);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_finalized_malloc(size_t size, const struct GC_finalizer_closure* fc) GC_ATTR_NONNULL(2);
 
 #ifdef __cplusplus
 } /* extern "C" */

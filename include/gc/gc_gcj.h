@@ -22,17 +22,17 @@ extern "C" {
  * GC_GCJ_RESERVED_MARK_PROC_INDEX. Objects of the debug allocator are marked by it with an
  * environment of 1; descriptors that the program builds use other environments. Takes the lock.
  */
-GC_API void GC_CALL GC_init_gcj_malloc(int mp_index, void *mp);
+GC_API void GC_CALL GC_init_gcj_malloc(int mp_index, void* mp);
 
 /*
  * A zeroed object with the table's address in its first word. The last makes the promise of
  * GC_malloc_ignore_off_page().
  */
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL GC_gcj_malloc(size_t lb, void *table);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_gcj_malloc(size_t lb, void *table, GC_EXTRA_PARAMS);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_gcj_malloc_ignore_off_page(size_t lb, void *table);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL GC_gcj_malloc(size_t lb, void* table);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_gcj_malloc(size_t lb, void* table, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_gcj_malloc_ignore_off_page(size_t lb, void* table);
 
 /* The kinds of these objects, valid after GC_init_gcj_malloc(). */
 GC_API int GC_gcj_kind;

@@ -22,7 +22,7 @@ extern "C" {
 struct GC_ms_entry;
 #else
 struct GC_ms_entry {
-  void *opaque;
+  void* opaque;
 };
 #endif
 
@@ -33,21 +33,21 @@ struct GC_ms_entry {
  * with objects that are zero but for their first word, and only find pointers that a conservative
  * search of the object would find, too. One call should look at about GC_PROC_BYTES.
  */
-typedef struct GC_ms_entry *(*GC_mark_proc)(GC_word *addr, struct GC_ms_entry *mark_stack_ptr,
-                                            struct GC_ms_entry *mark_stack_limit, GC_word env);
+typedef struct GC_ms_entry* (*GC_mark_proc)(GC_word* addr, struct GC_ms_entry* mark_stack_ptr,
+                                            struct GC_ms_entry* mark_stack_limit, GC_word env);
 #define GC_PROC_BYTES 100
 
 /* Marks the object, if obj is a pointer to one; src is where obj was found. */
-GC_API struct GC_ms_entry *GC_CALL GC_mark_and_push(void *obj, struct GC_ms_entry *mark_stack_ptr,
-                                                    struct GC_ms_entry *mark_stack_limit,
-                                                    void **src);
+GC_API struct GC_ms_entry* GC_CALL GC_mark_and_push(void* obj, struct GC_ms_entry* mark_stack_ptr,
+                                                    struct GC_ms_entry* mark_stack_limit,
+                                                    void** src);
 
 /*
  * Addresses outside these bounds are no heap addresses. They change when the heap grows. Programs
  * read them through the macro, under the lock.
  */
-GC_API void *GC_least_plausible_heap_addr;
-GC_API void *GC_greatest_plausible_heap_addr;
+GC_API void* GC_least_plausible_heap_addr;
+GC_API void* GC_greatest_plausible_heap_addr;
 #define GC_MARK_AND_PUSH(obj, msp, lim, src)                          \
   ((GC_word)(obj) >= (GC_word)GC_least_plausible_heap_addr &&         \
            (GC_word)(obj) <= (GC_word)GC_greatest_plausible_heap_addr \
@@ -93,12 +93,12 @@ GC_API unsigned GC_CALL GC_new_proc_inner(GC_mark_proc);
  * zeroed if clear_new_objects is 1. The _inner versions run under the lock; the others take it.
  * There are 16 kinds in all, the library's own included; one too many aborts.
  */
-GC_API void **GC_CALL GC_new_free_list(void);
-GC_API void **GC_CALL GC_new_free_list_inner(void);
-GC_API unsigned GC_CALL GC_new_kind(void **free_list, GC_word mark_descriptor_template,
+GC_API void** GC_CALL GC_new_free_list(void);
+GC_API void** GC_CALL GC_new_free_list_inner(void);
+GC_API unsigned GC_CALL GC_new_kind(void** free_list, GC_word mark_descriptor_template,
                                     int add_size_to_descriptor, int clear_new_objects)
     GC_ATTR_NONNULL(1);
-GC_API unsigned GC_CALL GC_new_kind_inner(void **free_list, GC_word mark_descriptor_template,
+GC_API unsigned GC_CALL GC_new_kind_inner(void** free_list, GC_word mark_descriptor_template,
                                           int add_size_to_descriptor, int clear_new_objects)
     GC_ATTR_NONNULL(1);
 
@@ -108,39 +108,38 @@ GC_API unsigned GC_CALL GC_new_kind_inner(void **free_list, GC_word mark_descrip
  * the allocator of that kind would, for the kinds that GC_get_kind_and_size() reports, but not
  * for those of gc_gcj.h and gc_typed.h.
  */
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL GC_generic_malloc(size_t lb, int knd);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_generic_malloc_ignore_off_page(size_t lb, int knd);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_generic_malloc_uncollectable(size_t lb, int knd);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_generic_or_special_malloc(size_t size, int knd);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_generic_or_special_malloc(size_t size, int knd, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL GC_generic_malloc(size_t lb, int knd);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_generic_malloc_ignore_off_page(size_t lb, int knd);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_generic_malloc_uncollectable(size_t lb, int knd);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_generic_or_special_malloc(size_t size, int knd);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_generic_or_special_malloc(size_t size, int knd, GC_EXTRA_PARAMS);
 #ifdef GC_DEBUG
-#define GC_GENERIC_OR_SPECIAL_MALLOC(sz, knd) \
-  GC_debug_generic_or_special_malloc(sz, knd, GC_EXTRAS)
+#define GC_GENERIC_OR_SPECIAL_MALLOC(sz, knd) GC_debug_generic_or_special_malloc(sz, knd, GC_EXTRAS)
 #else
 #define GC_GENERIC_OR_SPECIAL_MALLOC(sz, knd) GC_generic_or_special_malloc(sz, knd)
 #endif
 
 /* The kind of the object that starts at the address, and its size if psize is not null. */
-GC_API int GC_CALL GC_get_kind_and_size(const void *, size_t *psize) GC_ATTR_NONNULL(1);
+GC_API int GC_CALL GC_get_kind_and_size(const void*, size_t* psize) GC_ATTR_NONNULL(1);
 
 /* Writes a description of p, at most GC_TYPE_DESCR_LEN bytes with the final zero. */
-typedef void(GC_CALLBACK *GC_describe_type_fn)(void *p, char *out_buf);
+typedef void(GC_CALLBACK* GC_describe_type_fn)(void* p, char* out_buf);
 #define GC_TYPE_DESCR_LEN 40
 /* Sets it for the objects of a kind that the debug allocators report. */
 GC_API void GC_CALL GC_register_describe_type_fn(int kind, GC_describe_type_fn);
 
 /* The bytes before an object of the debug allocators, as a function and as an old variable. */
 GC_API GC_ATTR_CONST size_t GC_CALL GC_get_debug_header_size(void);
-#define GC_USR_PTR_FROM_BASE(p) ((void *)((char *)(p) + GC_get_debug_header_size()))
+#define GC_USR_PTR_FROM_BASE(p) ((void*)((char*)(p) + GC_get_debug_header_size()))
 GC_API GC_ATTR_DEPRECATED
 #ifdef GC_BUILD
     const
 #endif
-    size_t GC_debug_header_size;
+        size_t GC_debug_header_size;
 
 /* ---- Marking and roots ---- */
 
@@ -148,7 +147,7 @@ GC_API GC_ATTR_DEPRECATED
  * Called with the lock held at the start of each full collection. Null by default; must not call
  * the collector. Setter and getter take the lock.
  */
-typedef void(GC_CALLBACK *GC_start_callback_proc)(void);
+typedef void(GC_CALLBACK* GC_start_callback_proc)(void);
 GC_API void GC_CALL GC_set_start_callback(GC_start_callback_proc);
 GC_API GC_start_callback_proc GC_CALL GC_get_start_callback(void);
 
@@ -156,7 +155,7 @@ GC_API GC_start_callback_proc GC_CALL GC_get_start_callback(void);
  * Called in each collection, with the world stopped, to mark roots that only the program knows:
  * by GC_push_all() and the like. A program's procedure calls the one it replaced. Unsynchronised.
  */
-typedef void(GC_CALLBACK *GC_push_other_roots_proc)(void);
+typedef void(GC_CALLBACK* GC_push_other_roots_proc)(void);
 GC_API void GC_CALL GC_set_push_other_roots(GC_push_other_roots_proc);
 GC_API GC_push_other_roots_proc GC_CALL GC_get_push_other_roots(void);
 
@@ -165,26 +164,27 @@ GC_API GC_push_other_roots_proc GC_CALL GC_get_push_other_roots(void);
  * that were written to, unless all is non-zero. The last searches the finalizers' tables. Only
  * during marking.
  */
-GC_API void GC_CALL GC_push_all(void *bottom, void *top);
-GC_API void GC_CALL GC_push_all_eager(void *bottom, void *top);
-GC_API void GC_CALL GC_push_conditional(void *bottom, void *top, int all);
+GC_API void GC_CALL GC_push_all(void* bottom, void* top);
+GC_API void GC_CALL GC_push_all_eager(void* bottom, void* top);
+GC_API void GC_CALL GC_push_conditional(void* bottom, void* top, int all);
 GC_API void GC_CALL GC_push_finalizer_structures(void);
 
 /* The mark of the object that starts at the address: asked, cleared, set. Under the lock. */
-GC_API int GC_CALL GC_is_marked(const void *) GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_clear_mark_bit(const void *) GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_set_mark_bit(const void *) GC_ATTR_NONNULL(1);
+GC_API int GC_CALL GC_is_marked(const void*) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_clear_mark_bit(const void*) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_set_mark_bit(const void*) GC_ATTR_NONNULL(1);
 
 /* Calls the procedure, under the lock that the caller holds, for each marked object. */
-typedef void(GC_CALLBACK *GC_reachable_object_proc)(void *obj, size_t bytes, void *client_data);
+typedef void(GC_CALLBACK* GC_reachable_object_proc)(void* obj, size_t bytes, void* client_data);
 GC_API void GC_CALL GC_enumerate_reachable_objects_inner(GC_reachable_object_proc,
-                                                         void *client_data) GC_ATTR_NONNULL(1);
+                                                         void* client_data) GC_ATTR_NONNULL(1);
 
-/* Non-zero if the address is in a root that is looked up anew in each collection. Under the lock. */
-GC_API int GC_CALL GC_is_tmp_root(void *);
+/* Non-zero if the address is in a root that is looked up anew in each collection. Under the lock.
+ */
+GC_API int GC_CALL GC_is_tmp_root(void*);
 
 /* Clears part of the unused stack below the caller, and returns its argument. */
-GC_API void *GC_CALL GC_clear_stack(void *);
+GC_API void* GC_CALL GC_clear_stack(void*);
 
 /* Declared by 8.2.2, defined neither by Debian's library nor by this one. */
 GC_API void GC_CALL GC_print_trace(GC_word gc_no);

@@ -35,31 +35,31 @@ extern "C" {
 #endif
 
 #ifndef GC_NO_DLOPEN
-GC_API void *GC_dlopen(const char *path, int mode);
+GC_API void* GC_dlopen(const char* path, int mode);
 #endif
 
 /* Strict C without POSIX has no sigset_t. */
 #ifndef GC_NO_PTHREAD_SIGMASK
-#if defined(GC_PTHREAD_SIGMASK_NEEDED) || defined(_BSD_SOURCE) || defined(_GNU_SOURCE) || \
+#if defined(GC_PTHREAD_SIGMASK_NEEDED) || defined(_BSD_SOURCE) || defined(_GNU_SOURCE) ||   \
     defined(_DEFAULT_SOURCE) || (defined(_POSIX_C_SOURCE) && _POSIX_C_SOURCE >= 199506L) || \
     (defined(_XOPEN_SOURCE) && _XOPEN_SOURCE >= 500)
-GC_API int GC_pthread_sigmask(int how, const sigset_t *, sigset_t *old_set);
+GC_API int GC_pthread_sigmask(int how, const sigset_t*, sigset_t* old_set);
 #endif
 #endif
 
 #ifndef GC_PTHREAD_CREATE_CONST
 #define GC_PTHREAD_CREATE_CONST const
 #endif
-GC_API int GC_pthread_create(pthread_t *, GC_PTHREAD_CREATE_CONST pthread_attr_t *,
-                             void *(*start)(void *), void *arg);
-GC_API int GC_pthread_join(pthread_t, void **result);
+GC_API int GC_pthread_create(pthread_t*, GC_PTHREAD_CREATE_CONST pthread_attr_t*,
+                             void* (*start)(void*), void* arg);
+GC_API int GC_pthread_join(pthread_t, void** result);
 GC_API int GC_pthread_detach(pthread_t);
 #ifndef GC_NO_PTHREAD_CANCEL
 GC_API int GC_pthread_cancel(pthread_t);
 #endif
 #if defined(GC_HAVE_PTHREAD_EXIT) && !defined(GC_PTHREAD_EXIT_DECLARED)
 #define GC_PTHREAD_EXIT_DECLARED
-GC_API void GC_pthread_exit(void *result) GC_PTHREAD_EXIT_ATTRIBUTE;
+GC_API void GC_pthread_exit(void* result) GC_PTHREAD_EXIT_ATTRIBUTE;
 #endif
 
 #ifdef __cplusplus

@@ -20,7 +20,7 @@
 #if GC_GRANULE_WORDS == 2
 #define GC_WORDS_TO_GRANULES(n) ((n) >> 1)
 #else
-#define GC_WORDS_TO_GRANULES(n) ((n) * sizeof(void *) / GC_GRANULE_BYTES)
+#define GC_WORDS_TO_GRANULES(n) ((n) * sizeof(void*) / GC_GRANULE_BYTES)
 #endif
 
 /* The number of lists in an array. */
@@ -33,6 +33,6 @@
 #endif
 
 /* The object size, in bytes, of the i-th list; i is not 0. */
-#define GC_RAW_BYTES_FROM_INDEX(i) ((i) * GC_GRANULE_BYTES)
+#define GC_RAW_BYTES_FROM_INDEX(i) ((i)*GC_GRANULE_BYTES)
 
 #endif /* GC_TINY_FL_H */

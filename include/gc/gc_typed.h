@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Bit i of word i / GC_WORDSZ: may the i-th word of the object be a pointer? */
-typedef GC_word *GC_bitmap;
+typedef GC_word* GC_bitmap;
 #define GC_WORDSZ (8 * sizeof(GC_word))
 #define GC_get_bit(bm, index) (((bm)[(index) / GC_WORDSZ] >> ((index) % GC_WORDSZ)) & 1)
 #define GC_set_bit(bm, index) ((bm)[(index) / GC_WORDSZ] |= (GC_word)1 << ((index) % GC_WORDSZ))
@@ -42,20 +42,20 @@ typedef GC_word GC_descr;
  * layout that takes every word for a pointer when memory or the table of layouts is used up:
  * layouts are never given back. Takes the lock.
  */
-GC_API GC_descr GC_CALL GC_make_descriptor(const GC_word *bitmap, size_t len);
+GC_API GC_descr GC_CALL GC_make_descriptor(const GC_word* bitmap, size_t len);
 
 /*
  * A zeroed object, not smaller than its layout; the second makes the promise of
  * GC_malloc_ignore_off_page(). Not for GC_realloc().
  */
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_malloc_explicitly_typed(size_t size_in_bytes, GC_descr d);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_malloc_explicitly_typed_ignore_off_page(size_t size_in_bytes, GC_descr d);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_malloc_explicitly_typed(size_t size_in_bytes, GC_descr d);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_malloc_explicitly_typed_ignore_off_page(size_t size_in_bytes, GC_descr d);
 
 /* A zeroed array of elements of this layout; the element size is a multiple of a pointer's. */
-GC_API GC_ATTR_MALLOC GC_ATTR_CALLOC_SIZE(1, 2) void *GC_CALL
-GC_calloc_explicitly_typed(size_t nelements, size_t element_size_in_bytes, GC_descr d);
+GC_API GC_ATTR_MALLOC GC_ATTR_CALLOC_SIZE(1, 2) void* GC_CALL
+    GC_calloc_explicitly_typed(size_t nelements, size_t element_size_in_bytes, GC_descr d);
 
 /* The debug allocators know no layouts. */
 #ifdef GC_DEBUG

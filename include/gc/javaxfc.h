@@ -20,7 +20,7 @@ GC_API void GC_CALL GC_finalize_all(void);
 
 #ifdef GC_THREADS
 #ifndef GC_SUSPEND_THREAD_ID
-#define GC_SUSPEND_THREAD_ID void *
+#define GC_SUSPEND_THREAD_ID void*
 #endif
 /*
  * Stops a registered thread until it is resumed; suspending does not nest. The name is its

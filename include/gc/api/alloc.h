@@ -23,36 +23,36 @@ extern "C" {
  *   GC_malloc_uncollectable        yes, always             yes      by GC_free() only
  *   GC_malloc_atomic_uncollectable no                      no       by GC_free() only
  */
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL GC_malloc(size_t size_in_bytes);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL GC_malloc_atomic(size_t size_in_bytes);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_malloc_uncollectable(size_t size_in_bytes);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_malloc_atomic_uncollectable(size_t size_in_bytes);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL GC_malloc(size_t size_in_bytes);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL GC_malloc_atomic(size_t size_in_bytes);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_malloc_uncollectable(size_t size_in_bytes);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_malloc_atomic_uncollectable(size_t size_in_bytes);
 
 /*
  * For large arrays: the program promises to keep a pointer into the first 256 bytes for as long as
  * it needs the object, so words that happen to look like pointers further in are ignored.
  */
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_malloc_ignore_off_page(size_t size_in_bytes);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_malloc_atomic_ignore_off_page(size_t size_in_bytes);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_malloc_ignore_off_page(size_t size_in_bytes);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_malloc_atomic_ignore_off_page(size_t size_in_bytes);
 
 /*
  * Several zeroed objects of size lb at once, linked through their first words; the last link is
  * null. At least one object, or null when out of memory. Walk the list with GC_NEXT() and clear
  * the link of each object before it is used.
  */
-GC_API GC_ATTR_MALLOC void *GC_CALL GC_malloc_many(size_t lb);
-#define GC_NEXT(p) (*(void **)(p))
+GC_API GC_ATTR_MALLOC void* GC_CALL GC_malloc_many(size_t lb);
+#define GC_NEXT(p) (*(void**)(p))
 
 /*
  * Pointer-free copies of a string. GC_strdup(NULL) is null; GC_strndup copies at most n
  * characters and always terminates. When out of memory: null, and errno is ENOMEM.
  */
-GC_API GC_ATTR_MALLOC char *GC_CALL GC_strdup(const char *);
-GC_API GC_ATTR_MALLOC char *GC_CALL GC_strndup(const char *, size_t n) GC_ATTR_NONNULL(1);
+GC_API GC_ATTR_MALLOC char* GC_CALL GC_strdup(const char*);
+GC_API GC_ATTR_MALLOC char* GC_CALL GC_strndup(const char*, size_t n) GC_ATTR_NONNULL(1);
 
 /*
  * An object whose address is a multiple of align, a power of two. It may be an interior address of
@@ -60,8 +60,8 @@ GC_API GC_ATTR_MALLOC char *GC_CALL GC_strndup(const char *, size_t n) GC_ATTR_N
  * returns 0, EINVAL (align is no power of two, or less than sizeof(void *); *memptr is not touched)
  * or ENOMEM (*memptr becomes null).
  */
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(2) void *GC_CALL GC_memalign(size_t align, size_t lb);
-GC_API int GC_CALL GC_posix_memalign(void **memptr, size_t align, size_t lb) GC_ATTR_NONNULL(1);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(2) void* GC_CALL GC_memalign(size_t align, size_t lb);
+GC_API int GC_CALL GC_posix_memalign(void** memptr, size_t align, size_t lb) GC_ATTR_NONNULL(1);
 
 /*
  * Like realloc(): the object keeps its kind and the common part of its contents; what a growing
@@ -69,24 +69,24 @@ GC_API int GC_CALL GC_posix_memalign(void **memptr, size_t align, size_t lb) GC_
  * frees and returns null. On failure: null, and the old object is untouched. Any result other
  * than the old address means that the old object is freed. Not for explicitly typed objects.
  */
-GC_API void *GC_CALL GC_realloc(void *old_object, size_t new_size_in_bytes) GC_ATTR_ALLOC_SIZE(2);
+GC_API void* GC_CALL GC_realloc(void* old_object, size_t new_size_in_bytes) GC_ATTR_ALLOC_SIZE(2);
 
 /*
  * Frees an object now, instead of waiting for a collection. p is null (nothing happens) or the
  * object's first byte. The object must have no finalizer and hold no registered links.
  */
-GC_API void GC_CALL GC_free(void *p);
+GC_API void GC_CALL GC_free(void* p);
 
 /* The first byte of the object that holds the address; null if there is none. */
-GC_API void *GC_CALL GC_base(void *displaced_pointer);
+GC_API void* GC_CALL GC_base(void* displaced_pointer);
 /* Non-zero if the address lies in the collected heap, be there an object or not. */
-GC_API int GC_CALL GC_is_heap_ptr(const void *);
+GC_API int GC_CALL GC_is_heap_ptr(const void*);
 /* The object's size, at least the size asked for. obj_addr is its first byte. */
-GC_API size_t GC_CALL GC_size(const void *obj_addr) GC_ATTR_NONNULL(1);
+GC_API size_t GC_CALL GC_size(const void* obj_addr) GC_ATTR_NONNULL(1);
 
 /* "Stubborn" objects are gone; the names remain for old programs. */
-GC_API GC_ATTR_DEPRECATED void *GC_CALL GC_malloc_stubborn(size_t);
-GC_API GC_ATTR_DEPRECATED void GC_CALL GC_change_stubborn(const void *);
+GC_API GC_ATTR_DEPRECATED void* GC_CALL GC_malloc_stubborn(size_t);
+GC_API GC_ATTR_DEPRECATED void GC_CALL GC_change_stubborn(const void*);
 #define GC_MALLOC_STUBBORN(sz) GC_MALLOC(sz)
 #define GC_NEW_STUBBORN(t) GC_NEW(t)
 #define GC_CHANGE_STUBBORN(p) GC_change_stubborn(p)
@@ -95,9 +95,9 @@ GC_API GC_ATTR_DEPRECATED void GC_CALL GC_change_stubborn(const void *);
  * With manual reporting of stores (GC_set_manual_vdb_allowed): the object at p was changed.
  * Otherwise nothing happens. Follow it with GC_reachable_here() on each pointer stored.
  */
-GC_API void GC_CALL GC_end_stubborn_change(const void *p) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_end_stubborn_change(const void* p) GC_ATTR_NONNULL(1);
 /* Stores the pointer q in *(void **)p and reports it as above. */
-GC_API void GC_CALL GC_ptr_store_and_dirty(void *p, const void *q);
+GC_API void GC_CALL GC_ptr_store_and_dirty(void* p, const void* q);
 
 /* The object that ptr points to is alive at this point of the program, whatever is optimised. */
 #if defined(__GNUC__)
@@ -113,7 +113,7 @@ GC_API void GC_CALL GC_noop1(GC_word);
  */
 typedef GC_word GC_hidden_pointer;
 #define GC_HIDE_POINTER(p) (~(GC_hidden_pointer)(p))
-#define GC_REVEAL_POINTER(p) ((void *)GC_HIDE_POINTER(p))
+#define GC_REVEAL_POINTER(p) ((void*)GC_HIDE_POINTER(p))
 #if defined(I_HIDE_POINTERS) || defined(GC_I_HIDE_POINTERS)
 #define HIDE_POINTER(p) GC_HIDE_POINTER(p)
 #define REVEAL_POINTER(p) GC_REVEAL_POINTER(p)

@@ -23,7 +23,7 @@ GC_API void GC_CALL GC_gcollect_and_unmap(void);
  * collection was completed; 0 if it was given up or collections are disabled. The function runs
  * with the lock held and possibly with other threads stopped.
  */
-typedef int(GC_CALLBACK *GC_stop_func)(void);
+typedef int(GC_CALLBACK* GC_stop_func)(void);
 GC_API int GC_CALL GC_try_to_collect(GC_stop_func) GC_ATTR_NONNULL(1);
 
 /*
@@ -44,9 +44,9 @@ GC_API int GC_CALL GC_is_disabled(void);
 /* The counter behind them: non-zero means disabled. */
 GC_API
 #ifndef GC_DONT_GC
-    GC_ATTR_DEPRECATED
+GC_ATTR_DEPRECATED
 #endif
-    int GC_dont_gc;
+int GC_dont_gc;
 
 /*
  * Incremental, generational collection: short pauses. Best before GC_INIT(), which it includes.

@@ -21,35 +21,35 @@ extern "C" {
 #define GC_EXTRAS __FILE__, __LINE__
 #define GC_EXTRA_PARAMS const char *s, int i
 
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_malloc(size_t size_in_bytes, GC_EXTRA_PARAMS);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_malloc_atomic(size_t size_in_bytes, GC_EXTRA_PARAMS);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_malloc_uncollectable(size_t size_in_bytes, GC_EXTRA_PARAMS);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_malloc_atomic_uncollectable(size_t size_in_bytes, GC_EXTRA_PARAMS);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_malloc_ignore_off_page(size_t size_in_bytes, GC_EXTRA_PARAMS);
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_malloc_atomic_ignore_off_page(size_t size_in_bytes, GC_EXTRA_PARAMS);
-GC_API GC_ATTR_DEPRECATED void *GC_CALL GC_debug_malloc_stubborn(size_t size_in_bytes,
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_malloc(size_t size_in_bytes, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_malloc_atomic(size_t size_in_bytes, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_malloc_uncollectable(size_t size_in_bytes, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_malloc_atomic_uncollectable(size_t size_in_bytes, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_malloc_ignore_off_page(size_t size_in_bytes, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_malloc_atomic_ignore_off_page(size_t size_in_bytes, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_DEPRECATED void* GC_CALL GC_debug_malloc_stubborn(size_t size_in_bytes,
                                                                  GC_EXTRA_PARAMS);
-GC_API GC_ATTR_MALLOC char *GC_CALL GC_debug_strdup(const char *, GC_EXTRA_PARAMS);
-GC_API GC_ATTR_MALLOC char *GC_CALL GC_debug_strndup(const char *, size_t, GC_EXTRA_PARAMS)
+GC_API GC_ATTR_MALLOC char* GC_CALL GC_debug_strdup(const char*, GC_EXTRA_PARAMS);
+GC_API GC_ATTR_MALLOC char* GC_CALL GC_debug_strndup(const char*, size_t, GC_EXTRA_PARAMS)
     GC_ATTR_NONNULL(1);
-GC_API void *GC_CALL GC_debug_realloc(void *old_object, size_t new_size_in_bytes, GC_EXTRA_PARAMS)
+GC_API void* GC_CALL GC_debug_realloc(void* old_object, size_t new_size_in_bytes, GC_EXTRA_PARAMS)
     GC_ATTR_ALLOC_SIZE(2);
-GC_API void GC_CALL GC_debug_free(void *);
-GC_API GC_ATTR_DEPRECATED void GC_CALL GC_debug_change_stubborn(const void *);
-GC_API void GC_CALL GC_debug_end_stubborn_change(const void *) GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_debug_ptr_store_and_dirty(void *p, const void *q);
+GC_API void GC_CALL GC_debug_free(void*);
+GC_API GC_ATTR_DEPRECATED void GC_CALL GC_debug_change_stubborn(const void*);
+GC_API void GC_CALL GC_debug_end_stubborn_change(const void*) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_debug_ptr_store_and_dirty(void* p, const void* q);
 
 /* The first and the last of them with malloc's and realloc's parameters: the place is unknown. */
-GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void *GC_CALL
-GC_debug_malloc_replacement(size_t size_in_bytes);
-GC_API GC_ATTR_ALLOC_SIZE(2) void *GC_CALL GC_debug_realloc_replacement(void *object_addr,
-                                                                        size_t size_in_bytes);
+GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
+    GC_debug_malloc_replacement(size_t size_in_bytes);
+GC_API GC_ATTR_ALLOC_SIZE(2) void* GC_CALL
+    GC_debug_realloc_replacement(void* object_addr, size_t size_in_bytes);
 
 #ifdef GC_DEBUG_REPLACEMENT
 #define GC_MALLOC(sz) GC_debug_malloc_replacement(sz)
@@ -81,8 +81,8 @@ GC_API GC_ATTR_ALLOC_SIZE(2) void *GC_CALL GC_debug_realloc_replacement(void *ob
 #define GC_END_STUBBORN_CHANGE(p) GC_debug_end_stubborn_change(p)
 #define GC_PTR_STORE_AND_DIRTY(p, q) GC_debug_ptr_store_and_dirty(p, q)
 #define GC_GENERAL_REGISTER_DISAPPEARING_LINK(link, obj) \
-  GC_general_register_disappearing_link(link, GC_base((void *)(obj)))
-#define GC_REGISTER_LONG_LINK(link, obj) GC_register_long_link(link, GC_base((void *)(obj)))
+  GC_general_register_disappearing_link(link, GC_base((void*)(obj)))
+#define GC_REGISTER_LONG_LINK(link, obj) GC_register_long_link(link, GC_base((void*)(obj)))
 #define GC_REGISTER_DISPLACEMENT(n) GC_debug_register_displacement(n)
 #else
 #define GC_MALLOC_ATOMIC(sz) GC_malloc_atomic(sz)
@@ -109,9 +109,9 @@ GC_API GC_ATTR_ALLOC_SIZE(2) void *GC_CALL GC_debug_realloc_replacement(void *ob
 #endif
 
 /* An object of a type. The type must be such that "t *" is the pointer to it. */
-#define GC_NEW(t) ((t *)GC_MALLOC(sizeof(t)))
-#define GC_NEW_ATOMIC(t) ((t *)GC_MALLOC_ATOMIC(sizeof(t)))
-#define GC_NEW_UNCOLLECTABLE(t) ((t *)GC_MALLOC_UNCOLLECTABLE(sizeof(t)))
+#define GC_NEW(t) ((t*)GC_MALLOC(sizeof(t)))
+#define GC_NEW_ATOMIC(t) ((t*)GC_MALLOC_ATOMIC(sizeof(t)))
+#define GC_NEW_UNCOLLECTABLE(t) ((t*)GC_MALLOC_UNCOLLECTABLE(sizeof(t)))
 
 #ifdef GC_REQUIRE_WCSDUP
 #ifdef __cplusplus
@@ -122,14 +122,14 @@ GC_API GC_ATTR_ALLOC_SIZE(2) void *GC_CALL GC_debug_realloc_replacement(void *ob
 extern "C" {
 #endif
 /* A pointer-free copy of a wide string; null when out of memory. Not part of the library. */
-static inline wchar_t *GC_wcsdup(const wchar_t *str) {
+static inline wchar_t* GC_wcsdup(const wchar_t* str) {
   size_t bytes = (wcslen(str) + 1) * sizeof(wchar_t);
-  wchar_t *copy = (wchar_t *)GC_malloc_atomic(bytes);
+  wchar_t* copy = (wchar_t*)GC_malloc_atomic(bytes);
   return copy ? wmemcpy(copy, str, bytes / sizeof(wchar_t)) : copy;
 }
-static inline wchar_t *GC_debug_wcsdup(const wchar_t *str, GC_EXTRA_PARAMS) {
+static inline wchar_t* GC_debug_wcsdup(const wchar_t* str, GC_EXTRA_PARAMS) {
   size_t bytes = (wcslen(str) + 1) * sizeof(wchar_t);
-  wchar_t *copy = (wchar_t *)GC_debug_malloc_atomic(bytes, s, i);
+  wchar_t* copy = (wchar_t*)GC_debug_malloc_atomic(bytes, s, i);
   return copy ? wmemcpy(copy, str, bytes / sizeof(wchar_t)) : copy;
 }
 #ifdef GC_DEBUG
@@ -146,26 +146,26 @@ static inline wchar_t *GC_debug_wcsdup(const wchar_t *str, GC_EXTRA_PARAMS) {
  * name; the default functions print to the log and abort.
  */
 /* p and q point into the same object, or both outside the heap. */
-GC_API void *GC_CALL GC_same_obj(void *p, void *q);
+GC_API void* GC_CALL GC_same_obj(void* p, void* q);
 /* p is a place where the collector looks for pointers. */
-GC_API void *GC_CALL GC_is_visible(void *p);
+GC_API void* GC_CALL GC_is_visible(void* p);
 /* If p points into the heap, it holds an object there. Always so with interior pointers on. */
-GC_API void *GC_CALL GC_is_valid_displacement(void *p);
+GC_API void* GC_CALL GC_is_valid_displacement(void* p);
 /* *p += how_much bytes, which must stay in the same object. The new, or the old, value. */
-GC_API void *GC_CALL GC_pre_incr(void **p, ptrdiff_t how_much) GC_ATTR_NONNULL(1);
-GC_API void *GC_CALL GC_post_incr(void **p, ptrdiff_t how_much) GC_ATTR_NONNULL(1);
+GC_API void* GC_CALL GC_pre_incr(void** p, ptrdiff_t how_much) GC_ATTR_NONNULL(1);
+GC_API void* GC_CALL GC_post_incr(void** p, ptrdiff_t how_much) GC_ATTR_NONNULL(1);
 
-GC_API void(GC_CALLBACK *GC_same_obj_print_proc)(void *p, void *q);
-GC_API void(GC_CALLBACK *GC_is_valid_displacement_print_proc)(void *p);
-GC_API void(GC_CALLBACK *GC_is_visible_print_proc)(void *p);
+GC_API void(GC_CALLBACK* GC_same_obj_print_proc)(void* p, void* q);
+GC_API void(GC_CALLBACK* GC_is_valid_displacement_print_proc)(void* p);
+GC_API void(GC_CALLBACK* GC_is_visible_print_proc)(void* p);
 
 /* Pointer arithmetic that is checked with GC_DEBUG. x is evaluated more than once. */
 #if defined(GC_DEBUG) && defined(__GNUC__)
 #define GC_PTR_ADD3(x, n, type_of_result) ((type_of_result)GC_same_obj((x) + (n), (x)))
 #define GC_PRE_INCR3(x, n, type_of_result) \
-  ((type_of_result)GC_pre_incr((void **)(&(x)), (n) * sizeof(*x)))
+  ((type_of_result)GC_pre_incr((void**)(&(x)), (n) * sizeof(*x)))
 #define GC_POST_INCR3(x, n, type_of_result) \
-  ((type_of_result)GC_post_incr((void **)(&(x)), (n) * sizeof(*x)))
+  ((type_of_result)GC_post_incr((void**)(&(x)), (n) * sizeof(*x)))
 #define GC_PTR_ADD(x, n) GC_PTR_ADD3(x, n, __typeof__(x))
 #define GC_PRE_INCR(x, n) GC_PRE_INCR3(x, n, __typeof__(x))
 #define GC_POST_INCR(x) GC_POST_INCR3(x, 1, __typeof__(x))
@@ -180,9 +180,9 @@ GC_API void(GC_CALLBACK *GC_is_visible_print_proc)(void *p);
 /* Stores the pointer q at p, a place outside the stack; checked with GC_DEBUG. */
 #ifdef GC_DEBUG
 #define GC_PTR_STORE(p, q) \
-  (*(void **)GC_is_visible((void *)(p)) = GC_is_valid_displacement((void *)(q)))
+  (*(void**)GC_is_visible((void*)(p)) = GC_is_valid_displacement((void*)(q)))
 #else
-#define GC_PTR_STORE(p, q) (*(void **)(p) = (void *)(q))
+#define GC_PTR_STORE(p, q) (*(void**)(p) = (void*)(q))
 #endif
 
 #ifdef __cplusplus

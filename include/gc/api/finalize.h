@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-typedef void(GC_CALLBACK *GC_finalization_proc)(void *obj, void *client_data);
+typedef void(GC_CALLBACK* GC_finalization_proc)(void* obj, void* client_data);
 
 /*
  * Registers fn for obj, in place of an earlier one of whichever variety; a null fn removes it. The
@@ -37,30 +37,29 @@ typedef void(GC_CALLBACK *GC_finalization_proc)(void *obj, void *client_data);
  *
  * The debug versions are for objects of the debug allocators and take the user's address.
  */
-GC_API void GC_CALL GC_register_finalizer(void *obj, GC_finalization_proc fn, void *cd,
-                                          GC_finalization_proc *ofn, void **ocd)
+GC_API void GC_CALL GC_register_finalizer(void* obj, GC_finalization_proc fn, void* cd,
+                                          GC_finalization_proc* ofn, void** ocd) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_register_finalizer_ignore_self(void* obj, GC_finalization_proc fn, void* cd,
+                                                      GC_finalization_proc* ofn, void** ocd)
     GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_register_finalizer_ignore_self(void *obj, GC_finalization_proc fn, void *cd,
-                                                      GC_finalization_proc *ofn, void **ocd)
+GC_API void GC_CALL GC_register_finalizer_no_order(void* obj, GC_finalization_proc fn, void* cd,
+                                                   GC_finalization_proc* ofn, void** ocd)
     GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_register_finalizer_no_order(void *obj, GC_finalization_proc fn, void *cd,
-                                                   GC_finalization_proc *ofn, void **ocd)
+GC_API void GC_CALL GC_register_finalizer_unreachable(void* obj, GC_finalization_proc fn, void* cd,
+                                                      GC_finalization_proc* ofn, void** ocd)
     GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_register_finalizer_unreachable(void *obj, GC_finalization_proc fn, void *cd,
-                                                      GC_finalization_proc *ofn, void **ocd)
+GC_API void GC_CALL GC_debug_register_finalizer(void* obj, GC_finalization_proc fn, void* cd,
+                                                GC_finalization_proc* ofn, void** ocd)
     GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_debug_register_finalizer(void *obj, GC_finalization_proc fn, void *cd,
-                                                GC_finalization_proc *ofn, void **ocd)
-    GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_debug_register_finalizer_ignore_self(void *obj, GC_finalization_proc fn,
-                                                            void *cd, GC_finalization_proc *ofn,
-                                                            void **ocd) GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_debug_register_finalizer_no_order(void *obj, GC_finalization_proc fn,
-                                                         void *cd, GC_finalization_proc *ofn,
-                                                         void **ocd) GC_ATTR_NONNULL(1);
-GC_API void GC_CALL GC_debug_register_finalizer_unreachable(void *obj, GC_finalization_proc fn,
-                                                            void *cd, GC_finalization_proc *ofn,
-                                                            void **ocd) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_debug_register_finalizer_ignore_self(void* obj, GC_finalization_proc fn,
+                                                            void* cd, GC_finalization_proc* ofn,
+                                                            void** ocd) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_debug_register_finalizer_no_order(void* obj, GC_finalization_proc fn,
+                                                         void* cd, GC_finalization_proc* ofn,
+                                                         void** ocd) GC_ATTR_NONNULL(1);
+GC_API void GC_CALL GC_debug_register_finalizer_unreachable(void* obj, GC_finalization_proc fn,
+                                                            void* cd, GC_finalization_proc* ofn,
+                                                            void** ocd) GC_ATTR_NONNULL(1);
 
 /*
  * Weak pointers. *link is set to null when obj becomes unreachable. A link outside the heap, or
@@ -78,10 +77,10 @@ GC_API void GC_CALL GC_debug_register_finalizer_unreachable(void *obj, GC_finali
  * back by a finalizer any more.
  */
 /* Short; obj is the object that contains the link. */
-GC_API int GC_CALL GC_register_disappearing_link(void **link) GC_ATTR_NONNULL(1);
-GC_API int GC_CALL GC_general_register_disappearing_link(void **link, const void *obj)
+GC_API int GC_CALL GC_register_disappearing_link(void** link) GC_ATTR_NONNULL(1);
+GC_API int GC_CALL GC_general_register_disappearing_link(void** link, const void* obj)
     GC_ATTR_NONNULL(1) GC_ATTR_NONNULL(2);
-GC_API int GC_CALL GC_register_long_link(void **link, const void *obj) GC_ATTR_NONNULL(1)
+GC_API int GC_CALL GC_register_long_link(void** link, const void* obj) GC_ATTR_NONNULL(1)
     GC_ATTR_NONNULL(2);
 
 /*
@@ -89,12 +88,12 @@ GC_API int GC_CALL GC_register_long_link(void **link, const void *obj) GC_ATTR_N
  * (there is another registration at new_link), or GC_NOT_FOUND. Equal addresses are allowed, and
  * ask whether there is a registration.
  */
-GC_API int GC_CALL GC_move_disappearing_link(void **link, void **new_link) GC_ATTR_NONNULL(2);
-GC_API int GC_CALL GC_move_long_link(void **link, void **new_link) GC_ATTR_NONNULL(2);
+GC_API int GC_CALL GC_move_disappearing_link(void** link, void** new_link) GC_ATTR_NONNULL(2);
+GC_API int GC_CALL GC_move_long_link(void** link, void** new_link) GC_ATTR_NONNULL(2);
 
 /* 1 if there was such a registration, 0 if not. */
-GC_API int GC_CALL GC_unregister_disappearing_link(void **link);
-GC_API int GC_CALL GC_unregister_long_link(void **link);
+GC_API int GC_CALL GC_unregister_disappearing_link(void** link);
+GC_API int GC_CALL GC_unregister_long_link(void** link);
 
 /*
  * Toggle references: objects with a peer outside the heap that decides, at each collection,
@@ -104,16 +103,16 @@ GC_API int GC_CALL GC_unregister_long_link(void **link);
  * registered) or GC_NO_MEMORY, and takes the lock.
  */
 typedef enum { GC_TOGGLE_REF_DROP, GC_TOGGLE_REF_STRONG, GC_TOGGLE_REF_WEAK } GC_ToggleRefStatus;
-typedef GC_ToggleRefStatus(GC_CALLBACK *GC_toggleref_func)(void *obj);
+typedef GC_ToggleRefStatus(GC_CALLBACK* GC_toggleref_func)(void* obj);
 GC_API void GC_CALL GC_set_toggleref_func(GC_toggleref_func);
 GC_API GC_toggleref_func GC_CALL GC_get_toggleref_func(void);
-GC_API int GC_CALL GC_toggleref_add(void *obj, int is_strong) GC_ATTR_NONNULL(1);
+GC_API int GC_CALL GC_toggleref_add(void* obj, int is_strong) GC_ATTR_NONNULL(1);
 
 /*
  * Called with the lock held for each object whose finalizer became due. Null by default. Setter
  * and getter take the lock.
  */
-typedef void(GC_CALLBACK *GC_await_finalize_proc)(void *obj);
+typedef void(GC_CALLBACK* GC_await_finalize_proc)(void* obj);
 GC_API void GC_CALL GC_set_await_finalize_proc(GC_await_finalize_proc);
 GC_API GC_await_finalize_proc GC_CALL GC_get_await_finalize_proc(void);
 
@@ -128,7 +127,7 @@ GC_API int GC_CALL GC_get_finalize_on_demand(void);
  * Called, without the lock, after a collection that made finalizers due, when they run on demand:
  * it tells some thread to call GC_invoke_finalizers(). Null by default. The pair takes the lock.
  */
-typedef void(GC_CALLBACK *GC_finalizer_notifier_proc)(void);
+typedef void(GC_CALLBACK* GC_finalizer_notifier_proc)(void);
 GC_API GC_ATTR_DEPRECATED GC_finalizer_notifier_proc GC_finalizer_notifier;
 GC_API void GC_CALL GC_set_finalizer_notifier(GC_finalizer_notifier_proc);
 GC_API GC_finalizer_notifier_proc GC_CALL GC_get_finalizer_notifier(void);

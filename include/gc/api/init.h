@@ -93,11 +93,11 @@
 #endif
 
 #ifdef GC_INITIAL_HEAP_SIZE
-#define GC_INIT_CONF_INITIAL_HEAP_SIZE                             \
-  {                                                                \
-    size_t gc_heap_size_ = GC_get_heap_size();                     \
-    if (gc_heap_size_ < (GC_INITIAL_HEAP_SIZE))                    \
-      (void)GC_expand_hp((GC_INITIAL_HEAP_SIZE) - gc_heap_size_);  \
+#define GC_INIT_CONF_INITIAL_HEAP_SIZE                          \
+  {                                                             \
+    size_t gc_heap_size_ = GC_get_heap_size();                  \
+    if (gc_heap_size_ < (GC_INITIAL_HEAP_SIZE))                 \
+      (void)GC_expand_hp((GC_INITIAL_HEAP_SIZE)-gc_heap_size_); \
   }
 #else
 #define GC_INIT_CONF_INITIAL_HEAP_SIZE
@@ -107,23 +107,23 @@
  * Initialises the collector; a statement, from the main thread, as early as possible. A block in
  * braces, because old programs write it with and without a semicolon.
  */
-#define GC_INIT()                            \
-  {                                          \
-    GC_INIT_CONF_DONT_EXPAND;                \
-    GC_INIT_CONF_FORCE_UNMAP_ON_GCOLLECT;    \
-    GC_INIT_CONF_MAX_RETRIES;                \
-    GC_INIT_CONF_ALLOCD_BYTES_PER_FINALIZER; \
-    GC_INIT_CONF_FREE_SPACE_DIVISOR;         \
-    GC_INIT_CONF_FULL_FREQ;                  \
-    GC_INIT_CONF_TIME_LIMIT;                 \
-    GC_INIT_CONF_MARKERS;                    \
-    GC_INIT_CONF_SUSPEND_SIGNAL;             \
-    GC_INIT_CONF_THR_RESTART_SIGNAL;         \
-    GC_INIT_CONF_MAXIMUM_HEAP_SIZE;          \
+#define GC_INIT()                             \
+  {                                           \
+    GC_INIT_CONF_DONT_EXPAND;                 \
+    GC_INIT_CONF_FORCE_UNMAP_ON_GCOLLECT;     \
+    GC_INIT_CONF_MAX_RETRIES;                 \
+    GC_INIT_CONF_ALLOCD_BYTES_PER_FINALIZER;  \
+    GC_INIT_CONF_FREE_SPACE_DIVISOR;          \
+    GC_INIT_CONF_FULL_FREQ;                   \
+    GC_INIT_CONF_TIME_LIMIT;                  \
+    GC_INIT_CONF_MARKERS;                     \
+    GC_INIT_CONF_SUSPEND_SIGNAL;              \
+    GC_INIT_CONF_THR_RESTART_SIGNAL;          \
+    GC_INIT_CONF_MAXIMUM_HEAP_SIZE;           \
     GC_init(); /* before what needs a heap */ \
-    GC_INIT_CONF_ROOTS;                      \
-    GC_INIT_CONF_IGNORE_WARN;                \
-    GC_INIT_CONF_INITIAL_HEAP_SIZE           \
+    GC_INIT_CONF_ROOTS;                       \
+    GC_INIT_CONF_IGNORE_WARN;                 \
+    GC_INIT_CONF_INITIAL_HEAP_SIZE            \
   }
 
 #endif /* GC_API_INIT_H */

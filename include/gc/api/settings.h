@@ -24,7 +24,7 @@ extern "C" {
  * the result of the allocation: null (the default), or an object from the heap. It may also not
  * return (longjmp, exit). Never null itself. Setter and getter take the lock.
  */
-typedef void *(GC_CALLBACK *GC_oom_func)(size_t bytes_requested);
+typedef void*(GC_CALLBACK* GC_oom_func)(size_t bytes_requested);
 GC_API GC_ATTR_DEPRECATED GC_oom_func GC_oom_fn;
 GC_API void GC_CALL GC_set_oom_fn(GC_oom_func) GC_ATTR_NONNULL(1);
 GC_API GC_oom_func GC_CALL GC_get_oom_fn(void);
@@ -48,17 +48,17 @@ GC_API GC_word GC_CALL GC_get_max_retries(void);
  * GC_ignore_warn_proc drops warnings (but lets them through while statistics are printed).
  * Setter and getter take the lock; the setter's argument must not be null.
  */
-typedef void(GC_CALLBACK *GC_warn_proc)(char *msg, GC_word arg);
+typedef void(GC_CALLBACK* GC_warn_proc)(char* msg, GC_word arg);
 GC_API void GC_CALL GC_set_warn_proc(GC_warn_proc) GC_ATTR_NONNULL(1);
 GC_API GC_warn_proc GC_CALL GC_get_warn_proc(void);
-GC_API void GC_CALLBACK GC_ignore_warn_proc(char *msg, GC_word arg);
+GC_API void GC_CALLBACK GC_ignore_warn_proc(char* msg, GC_word arg);
 
 /*
  * Called once before the collector ends the program: with the message before abort(), with null
  * before exit(1). The default writes the message to stderr. Must not be null. Setter and getter
  * take the lock.
  */
-typedef void(GC_CALLBACK *GC_abort_func)(const char *msg);
+typedef void(GC_CALLBACK* GC_abort_func)(const char* msg);
 GC_API void GC_CALL GC_set_abort_func(GC_abort_func) GC_ATTR_NONNULL(1);
 GC_API GC_abort_func GC_CALL GC_get_abort_func(void);
 
@@ -71,7 +71,7 @@ GC_API void GC_CALL GC_set_log_fd(int);
  * Called with the lock held and the heap's new size whenever the heap grew or shrank. May be
  * null (the default). Setter and getter take the lock.
  */
-typedef void(GC_CALLBACK *GC_on_heap_resize_proc)(GC_word new_size);
+typedef void(GC_CALLBACK* GC_on_heap_resize_proc)(GC_word new_size);
 GC_API GC_ATTR_DEPRECATED GC_on_heap_resize_proc GC_on_heap_resize;
 GC_API void GC_CALL GC_set_on_heap_resize(GC_on_heap_resize_proc);
 GC_API GC_on_heap_resize_proc GC_CALL GC_get_on_heap_resize(void);
@@ -97,7 +97,7 @@ typedef enum {
  * other threads stopped: it must not allocate, lock or call the collector. May be null (the
  * default). Setter and getter take the lock.
  */
-typedef void(GC_CALLBACK *GC_on_collection_event_proc)(GC_EventType);
+typedef void(GC_CALLBACK* GC_on_collection_event_proc)(GC_EventType);
 GC_API void GC_CALL GC_set_on_collection_event(GC_on_collection_event_proc);
 GC_API GC_on_collection_event_proc GC_CALL GC_get_on_collection_event(void);
 
@@ -106,7 +106,7 @@ GC_API GC_on_collection_event_proc GC_CALL GC_get_on_collection_event(void);
  * Called for each other thread that was stopped (GC_EVENT_THREAD_SUSPENDED) or let go
  * (GC_EVENT_THREAD_UNSUSPENDED); thread_id is its pthread_t. Same rules as above.
  */
-typedef void(GC_CALLBACK *GC_on_thread_event_proc)(GC_EventType, void *thread_id);
+typedef void(GC_CALLBACK* GC_on_thread_event_proc)(GC_EventType, void* thread_id);
 GC_API void GC_CALL GC_set_on_thread_event(GC_on_thread_event_proc);
 GC_API GC_on_thread_event_proc GC_CALL GC_get_on_thread_event(void);
 #endif
@@ -139,12 +139,12 @@ GC_API void GC_CALL GC_debug_register_displacement(size_t n);
  * GC_clear_roots forgets all ranges, those of the program's own data included. They take the
  * lock.
  */
-GC_API void GC_CALL GC_add_roots(void *low, void *high);
-GC_API void GC_CALL GC_remove_roots(void *low, void *high);
+GC_API void GC_CALL GC_add_roots(void* low, void* high);
+GC_API void GC_CALL GC_remove_roots(void* low, void* high);
 GC_API void GC_CALL GC_clear_roots(void);
 
 /* Promises that [low, high) of static data holds no pointer into the heap. Takes the lock. */
-GC_API void GC_CALL GC_exclude_static_roots(void *low, void *high);
+GC_API void GC_CALL GC_exclude_static_roots(void* low, void* high);
 /* Forgets all those promises; meant for just before GC_exclude_static_roots(). Unsynchronised. */
 GC_API void GC_CALL GC_clear_exclusion_table(void);
 
@@ -157,7 +157,7 @@ GC_API int GC_CALL GC_get_no_dls(void);
  * Asked, with the lock held, for each writable part of a shared library that would be searched:
  * zero keeps it out. May be null, the default. The setter is unsynchronised.
  */
-typedef int(GC_CALLBACK *GC_has_static_roots_func)(const char *library_name, void *section_start,
+typedef int(GC_CALLBACK* GC_has_static_roots_func)(const char* library_name, void* section_start,
                                                    size_t section_size);
 GC_API void GC_CALL GC_register_has_static_roots_callback(GC_has_static_roots_func);
 
@@ -165,7 +165,7 @@ GC_API void GC_CALL GC_register_has_static_roots_callback(GC_has_static_roots_fu
  * The main thread's stack base, the highest address in use. Found by GC_init() when still null.
  * Prefer GC_set_stackbottom().
  */
-GC_API GC_ATTR_DEPRECATED char *GC_stackbottom;
+GC_API GC_ATTR_DEPRECATED char* GC_stackbottom;
 
 /* ---- Pacing ---- */
 

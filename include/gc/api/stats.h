@@ -33,9 +33,9 @@ GC_API size_t GC_CALL GC_get_total_bytes(void);
 GC_API size_t GC_CALL GC_get_obtained_from_os_bytes(void);
 
 /* Five of the above, consistent with each other; any argument may be null. Takes the lock. */
-GC_API void GC_CALL GC_get_heap_usage_safe(GC_word *heap_size, GC_word *free_bytes,
-                                           GC_word *unmapped_bytes, GC_word *bytes_since_gc,
-                                           GC_word *total_bytes);
+GC_API void GC_CALL GC_get_heap_usage_safe(GC_word* heap_size, GC_word* free_bytes,
+                                           GC_word* unmapped_bytes, GC_word* bytes_since_gc,
+                                           GC_word* total_bytes);
 
 /* Everything, for profilers. Fields are only ever added at the end. */
 struct GC_prof_stats_s {
@@ -57,9 +57,9 @@ struct GC_prof_stats_s {
  * Fills in the first stats_sz bytes of the structure and returns how many of them it knows; fields
  * of a newer version that it does not know become (GC_word)-1. The first takes the lock.
  */
-GC_API size_t GC_CALL GC_get_prof_stats(struct GC_prof_stats_s *, size_t stats_sz);
+GC_API size_t GC_CALL GC_get_prof_stats(struct GC_prof_stats_s*, size_t stats_sz);
 #ifdef GC_THREADS
-GC_API size_t GC_CALL GC_get_prof_stats_unsafe(struct GC_prof_stats_s *, size_t stats_sz);
+GC_API size_t GC_CALL GC_get_prof_stats_unsafe(struct GC_prof_stats_s*, size_t stats_sz);
 #endif
 
 /*
@@ -81,7 +81,7 @@ GC_API unsigned long GC_CALL GC_get_full_gc_total_time(void);
  * do not.
  */
 GC_API void GC_CALL GC_dump(void);
-GC_API void GC_CALL GC_dump_named(const char *name);
+GC_API void GC_CALL GC_dump_named(const char* name);
 GC_API void GC_CALL GC_dump_regions(void);
 GC_API void GC_CALL GC_dump_finalization(void);
 

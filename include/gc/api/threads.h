@@ -15,8 +15,8 @@ extern "C" {
 /* ---- The lock ---- */
 
 /* Calls the function with the lock held and returns its result. The lock does not nest. */
-typedef void *(GC_CALLBACK *GC_fn_type)(void *client_data);
-GC_API void *GC_CALL GC_call_with_alloc_lock(GC_fn_type fn, void *client_data) GC_ATTR_NONNULL(1);
+typedef void*(GC_CALLBACK* GC_fn_type)(void* client_data);
+GC_API void* GC_CALL GC_call_with_alloc_lock(GC_fn_type fn, void* client_data) GC_ATTR_NONNULL(1);
 
 #ifdef GC_THREADS
 GC_API void GC_CALL GC_alloc_lock(void);
@@ -30,28 +30,28 @@ GC_API void GC_CALL GC_alloc_unlock(void); /* only the thread that has it */
 
 /* The cold end of a stack: the highest address of its part that is searched for pointers. */
 struct GC_stack_base {
-  void *mem_base;
+  void* mem_base;
 };
 
 /* Calls the function with a base inside the caller's frame: good enough for registration. */
-typedef void *(GC_CALLBACK *GC_stack_base_func)(struct GC_stack_base *sb, void *arg);
-GC_API void *GC_CALL GC_call_with_stack_base(GC_stack_base_func fn, void *arg) GC_ATTR_NONNULL(1);
+typedef void*(GC_CALLBACK* GC_stack_base_func)(struct GC_stack_base* sb, void* arg);
+GC_API void* GC_CALL GC_call_with_stack_base(GC_stack_base_func fn, void* arg) GC_ATTR_NONNULL(1);
 
 /* Asks the system for the base of the calling thread's stack. GC_SUCCESS or GC_UNIMPLEMENTED. */
-GC_API int GC_CALL GC_get_stack_base(struct GC_stack_base *) GC_ATTR_NONNULL(1);
+GC_API int GC_CALL GC_get_stack_base(struct GC_stack_base*) GC_ATTR_NONNULL(1);
 
 /*
  * The base that the collector uses for the calling, registered thread. Returns a handle of the
  * thread, never null. Takes the lock.
  */
-GC_API void *GC_CALL GC_get_my_stackbottom(struct GC_stack_base *) GC_ATTR_NONNULL(1);
+GC_API void* GC_CALL GC_get_my_stackbottom(struct GC_stack_base*) GC_ATTR_NONNULL(1);
 
 /*
  * Sets that base, for programs that switch stacks (coroutines, fibers); null is the calling
  * thread. Call it with the lock held, at the moment of the switch; before GC_init(), without the
  * lock, it sets the main thread's.
  */
-GC_API void GC_CALL GC_set_stackbottom(void *gc_thread_handle, const struct GC_stack_base *)
+GC_API void GC_CALL GC_set_stackbottom(void* gc_thread_handle, const struct GC_stack_base*)
     GC_ATTR_NONNULL(2);
 
 /*
@@ -60,8 +60,8 @@ GC_API void GC_CALL GC_set_stackbottom(void *gc_thread_handle, const struct GC_s
  * touch pointers into the heap. GC_call_with_gc_active turns that back on for the time of its
  * own fn. Both nest in each other.
  */
-GC_API void *GC_CALL GC_do_blocking(GC_fn_type fn, void *client_data) GC_ATTR_NONNULL(1);
-GC_API void *GC_CALL GC_call_with_gc_active(GC_fn_type fn, void *client_data) GC_ATTR_NONNULL(1);
+GC_API void* GC_CALL GC_do_blocking(GC_fn_type fn, void* client_data) GC_ATTR_NONNULL(1);
+GC_API void* GC_CALL GC_call_with_gc_active(GC_fn_type fn, void* client_data) GC_ATTR_NONNULL(1);
 
 /* ---- Marker threads ---- */
 
@@ -95,7 +95,7 @@ GC_API int GC_CALL GC_get_thr_restart_signal(void);
  *     GC_register_my_thread(&sb);
  */
 GC_API void GC_CALL GC_allow_register_threads(void);
-GC_API int GC_CALL GC_register_my_thread(const struct GC_stack_base *) GC_ATTR_NONNULL(1);
+GC_API int GC_CALL GC_register_my_thread(const struct GC_stack_base*) GC_ATTR_NONNULL(1);
 GC_API int GC_CALL GC_unregister_my_thread(void);
 GC_API int GC_CALL GC_thread_is_registered(void);
 
@@ -103,8 +103,8 @@ GC_API int GC_CALL GC_thread_is_registered(void);
  * Tells where the calling thread's stack and its alternate signal stack are, for collections that
  * stop it inside a handler on the latter.
  */
-GC_API void GC_CALL GC_register_altstack(void *stack_start, GC_word stack_size,
-                                         void *altstack_base, GC_word altstack_size);
+GC_API void GC_CALL GC_register_altstack(void* stack_start, GC_word stack_size, void* altstack_base,
+                                         GC_word altstack_size);
 
 /* Stops, and restarts, the other registered threads. In between the caller holds the lock. */
 GC_API void GC_CALL GC_stop_world_external(void);
