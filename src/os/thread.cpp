@@ -8,6 +8,7 @@
 #include "base/bits.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
+#include "os/memory.hpp"
 
 // Set by the dynamic loader (and by static start-up code) before anything of ours runs: the end of
 // the stack that the kernel made, known without /proc. Weak, so that the library names no loader
@@ -85,21 +86,41 @@ void* own_thread_control_block() {
 #endif
 }
 
-void* thread_local_block(void* control_block, std::size_t module) {
+namespace {
+
+// glibc's thread control block: its word that points to the vector of thread-local blocks, whose
+// entry -1 holds the number of entries.
 #if defined(__x86_64__)
-  constexpr int kVectorWord = 1;
+constexpr int kVectorWord = 1;
 #else
-  constexpr int kVectorWord = 0;
+constexpr int kVectorWord = 0;
 #endif
-  struct Entry {
-    base::Word block;
-    base::Word to_free;
-  };
-  constexpr base::Word kUnallocated = ~base::Word{0};
-  const Entry* vector = static_cast<Entry* const*>(control_block)[kVectorWord];
+struct VectorEntry {
+  base::Word block;
+  base::Word to_free;
+};
+constexpr base::Word kUnallocated = ~base::Word{0};
+
+}  // namespace
+
+void* thread_local_block(void* control_block, std::size_t module) {
+  const VectorEntry* vector = static_cast<VectorEntry* const*>(control_block)[kVectorWord];
   if (vector == nullptr || module == 0 || module > vector[-1].block) return nullptr;
   const base::Word block = vector[module].block;
   return block == kUnallocated ? nullptr : base::as_pointer(block);
+}
+
+void* thread_local_block_safely(const void* control_block, std::size_t module) {
+  const VectorEntry* vector = nullptr;
+  VectorEntry entry{};
+  const auto* words = static_cast<VectorEntry* const*>(control_block);
+  if (!read_safely(&vector, words + kVectorWord, sizeof vector) || vector == nullptr) {
+    return nullptr;
+  }
+  if (!read_safely(&entry, vector - 1, sizeof entry)) return nullptr;
+  if (module == 0 || module > entry.block) return nullptr;
+  if (!read_safely(&entry, vector + module, sizeof entry)) return nullptr;
+  return entry.block == kUnallocated ? nullptr : base::as_pointer(entry.block);
 }
 
 bool signal_thread(int thread, int signal) {

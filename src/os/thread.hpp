@@ -36,6 +36,9 @@ void* own_thread_control_block();
 // glibc's layout: the control block's second word (x86-64; first on AArch64) is the dynamic
 // thread vector, whose entry of 16 bytes begins with the block's address; entry -1 counts them.
 void* thread_local_block(void* control_block, std::size_t module);
+// The same while that thread runs, when nothing read there can be trusted: never faults, and the
+// result must be tried before it is used.
+void* thread_local_block_safely(const void* control_block, std::size_t module);
 
 // Sends a signal to one thread of this process. False if the thread is gone.
 bool signal_thread(int thread, int signal);

@@ -1,0 +1,306 @@
+#include "world/roots.hpp"
+
+#include <initializer_list>
+
+#include "heap/growable.hpp"
+#include "heap/space.hpp"
+#include "os/memory.hpp"
+#include "os/modules.hpp"
+#include "world/stop.hpp"
+
+namespace jd::world {
+namespace {
+
+struct Extent {
+  char* low;
+  char* high;
+};
+
+// All under the heap's lock, or read in a stopped world.
+heap::Growable<Extent> explicit_roots;
+heap::Growable<Extent> exclusions;
+heap::Growable<Extent> library_data;       // as the loader reports it, our own left out
+heap::Growable<os::ThreadLocalModule> tls_modules;
+heap::Growable<Extent> forgotten;          // static data that clear_roots dropped
+heap::Growable<Extent> static_roots;       // library_data less exclusions: what is scanned
+std::uint64_t known_generation = 0;
+std::uint64_t known_fingerprint = 0;
+bool static_roots_known = false;
+bool libraries_ignored = false;
+StaticRootsFilter filter = nullptr;
+
+bool contains(const Extent& extent, const void* p) {
+  return p >= static_cast<void*>(extent.low) && p < static_cast<void*>(extent.high);
+}
+
+bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
+
+// Adds `extent` less everything in `cuts` to `out`.
+bool push_without(heap::Growable<Extent>* out, Extent extent,
+                  const heap::Growable<Extent>& cuts, std::size_t from = 0) {
+  for (std::size_t i = from; i < cuts.count(); ++i) {
+    const Extent& cut = cuts[i];
+    if (!overlaps(extent, cut)) continue;
+    if (extent.low < cut.low && !push_without(out, {extent.low, cut.low}, cuts, i + 1)) {
+      return false;
+    }
+    if (cut.high >= extent.high) return true;
+    extent.low = cut.high;
+  }
+  return out->push(extent);
+}
+
+bool rebuild_static_roots() {
+  static_roots.clear();
+  for (const Extent& extent : library_data) {
+    if (!push_without(&static_roots, extent, exclusions)) return false;
+  }
+  return true;
+}
+
+bool ignoring_libraries() {
+  return libraries_ignored ||
+         (ignore_libraries_variable != nullptr && *ignore_libraries_variable != 0);
+}
+
+class Collect final : public os::ModuleVisitor {
+ public:
+  void data(const os::DataSegment& segment) override {
+    if (!segment.in_program && ignoring_libraries()) return;
+    // Our own variables hold no roots, and many words that look like pointers into the heap.
+    const auto* ours = reinterpret_cast<const char*>(&heap::space);
+    if (!segment.in_program && ours >= segment.low && ours < segment.high) return;
+    for (const Extent& gone : forgotten) {
+      if (gone.low == segment.low && gone.high == segment.high) return;
+    }
+    if (filter != nullptr &&
+        filter(segment.object, segment.low,
+               static_cast<std::size_t>(segment.high - segment.low)) == 0) {
+      return;
+    }
+    ok &= library_data.push({segment.low, segment.high});
+  }
+  void thread_locals(const os::ThreadLocalModule& module) override {
+    if (!module.in_program && ignoring_libraries()) return;
+    ok &= tls_modules.push(module);
+  }
+  bool ok = true;
+};
+
+void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
+  for (const os::ThreadLocalModule& module : tls_modules) {
+    auto* block =
+        static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
+    if (block != nullptr) visitor->range(block, block + module.size);
+  }
+}
+
+// A blocked thread runs on, and its loader may be changing its vector of thread-local blocks: look
+// before reading.
+void visit_thread_locals_of_running(RootVisitor* visitor, const Thread& thread) {
+  for (const os::ThreadLocalModule& module : tls_modules) {
+    char probe;
+    auto* block = static_cast<char*>(
+        os::thread_local_block_safely(thread.control_block, module.module));
+    if (block == nullptr || module.size == 0) continue;
+    if (!os::read_safely(&probe, block, 1)) continue;
+    if (!os::read_safely(&probe, block + module.size - 1, 1)) continue;
+    visitor->range(block, block + module.size);
+  }
+}
+
+char* stack_high(const Thread& thread) {
+  if (thread.is_main && main_stack_bottom != nullptr && *main_stack_bottom != nullptr) {
+    return *main_stack_bottom;
+  }
+  return thread.stack.high;
+}
+
+// The lowest mapped address of the stack that ends at `high`; looked up once for each stack.
+char* lowest_mapped(Thread* thread, char* high) {
+  if (thread->checked.high != high) {
+    thread->checked.high = high;
+    thread->checked.low = static_cast<char*>(os::start_of_mapping(high - 1));
+  }
+  return thread->checked.low;
+}
+
+void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
+  if (sp == nullptr) return;
+  char* high = stack_high(*thread);
+  char* low = thread->stack.low;
+  // The usual case: on the thread's own stack, or on a piece of it.
+  if (low != nullptr && sp >= low && sp < high && high <= thread->stack.high) {
+    visitor->range(sp, high);
+    return;
+  }
+  // On an alternate signal stack: that, and all of the stack that the signal interrupted.
+  if (thread->alternate.low != nullptr && sp >= thread->alternate.low &&
+      sp < thread->alternate.high) {
+    visitor->range(sp, thread->alternate.high);
+    char* bottom = lowest_mapped(thread, high);
+    if (bottom != nullptr) visitor->range(bottom, high);
+    return;
+  }
+  // On a stack of the client's own.
+  char* bottom = lowest_mapped(thread, high);
+  if (bottom != nullptr && sp >= bottom && sp < high) {
+    visitor->range(sp, high);
+    return;
+  }
+  // Nobody told us where this one ends. Its mapping's end is the furthest it can reach.
+  auto* end = static_cast<char*>(os::end_of_mapping(sp));
+  if (end != nullptr) visitor->range(sp, end);
+  if (bottom != nullptr) visitor->range(bottom, high);
+}
+
+}  // namespace
+
+const int* ignore_libraries_variable = nullptr;
+
+bool add_roots(char* low, char* high) {
+  low = base::as_pointer(base::align_up(base::as_word(low), sizeof(Word)));
+  high = base::as_pointer(base::align_down(base::as_word(high), sizeof(Word)));
+  if (low >= high) return true;
+  for (Extent& extent : explicit_roots) {
+    if (low >= extent.low && high <= extent.high) return true;
+    if (low == extent.low) {
+      extent.high = base::max_of(extent.high, high);
+      return true;
+    }
+  }
+  return explicit_roots.push({low, high});
+}
+
+void remove_roots(char* low, char* high) {
+  const Extent cut{low, high};
+  for (std::size_t i = 0; i < explicit_roots.count();) {
+    Extent& extent = explicit_roots[i];
+    if (!overlaps(extent, cut)) {
+      ++i;
+    } else if (low <= extent.low && high >= extent.high) {
+      explicit_roots.erase(i);
+    } else if (low > extent.low && high < extent.high) {
+      // A hole in the middle. Without memory for the upper part, keeping all of it is safe.
+      if (explicit_roots.push({high, explicit_roots[i].high})) explicit_roots[i].high = low;
+      ++i;
+    } else {
+      if (low <= extent.low) {
+        extent.low = high;
+      } else {
+        extent.high = low;
+      }
+      ++i;
+    }
+  }
+}
+
+void clear_roots() {
+  explicit_roots.clear();
+  for (const Extent& extent : library_data) {
+    if (!forgotten.push(extent)) return;
+  }
+  library_data.clear();
+  static_roots.clear();
+}
+
+bool exclude_static_roots(char* low, char* high) {
+  return exclusions.push({low, high}) && rebuild_static_roots();
+}
+
+void clear_exclusions() {
+  exclusions.clear();
+  static_cast<void>(rebuild_static_roots());
+}
+
+void set_static_roots_filter(StaticRootsFilter new_filter) {
+  filter = new_filter;
+  static_roots_known = false;
+}
+
+void ignore_libraries(bool ignore) {
+  libraries_ignored = ignore;
+  static_roots_known = false;
+}
+
+bool update_static_roots() {
+  static bool ignored_then = false;
+  const std::uint64_t generation = os::module_generation();
+  if (static_roots_known && generation == known_generation &&
+      ignored_then == ignoring_libraries()) {
+    return true;
+  }
+  ignored_then = ignoring_libraries();
+  library_data.clear();
+  tls_modules.clear();
+  bool changing = false;
+  known_fingerprint = os::module_fingerprint(&changing);
+  Collect collect;
+  os::visit_modules(&collect);
+  known_generation = generation;
+  static_roots_known = collect.ok && rebuild_static_roots();
+  return static_roots_known;
+}
+
+bool static_roots_are_stale() {
+  bool changing = false;
+  const std::uint64_t fingerprint = os::module_fingerprint(&changing);
+  return changing || fingerprint != known_fingerprint;
+}
+
+std::size_t static_root_bytes() {
+  std::size_t bytes = 0;
+  for (const auto* roots : {&static_roots, &explicit_roots}) {
+    for (std::size_t i = 0; i < roots->count(); ++i) {
+      bytes += static_cast<std::size_t>((*roots)[i].high - (*roots)[i].low);
+    }
+  }
+  return bytes;
+}
+
+void visit_static_roots(RootVisitor* visitor) {
+  for (const Extent& extent : static_roots) visitor->range(extent.low, extent.high);
+  for (const Extent& extent : explicit_roots) visitor->range(extent.low, extent.high);
+}
+
+void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
+  for_each_thread([&](Thread* thread) {
+    if (thread == self() && !thread->blocked) {
+      thread->alternate = {};
+      if (thread->stack.low == nullptr || own_stack_top < thread->stack.low ||
+          own_stack_top >= thread->stack.high) {
+        thread->alternate = os::active_alternate_stack();
+      }
+      visit_stack(visitor, thread, own_stack_top);
+      visit_thread_locals(visitor, *thread);
+    } else if (thread->blocked) {
+      visit_stack(visitor, thread, thread->blocked_at);
+      visit_thread_locals_of_running(visitor, *thread);
+    } else {
+      visit_stack(visitor, thread, thread->stopped_at);
+      visit_thread_locals(visitor, *thread);
+    }
+    visitor->range(&thread->result, &thread->result + 1);
+  });
+  for (Thread* t = finished_threads; t != nullptr; t = t->next) {
+    visitor->range(&t->result, &t->result + 1);
+  }
+}
+
+bool is_root_address(const void* p) {
+  for (const auto* roots : {&static_roots, &explicit_roots}) {
+    for (std::size_t i = 0; i < roots->count(); ++i) {
+      if (contains((*roots)[i], p)) return true;
+    }
+  }
+  for (const Thread* t = threads; t != nullptr; t = t->next) {
+    char* high = stack_high(*t);
+    if (p < static_cast<void*>(high) && t->stack.low != nullptr &&
+        p >= static_cast<void*>(t->stack.low)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace jd::world
