@@ -37,7 +37,7 @@ void f(File& file, const char*& text) {
 }
 END
   write src/libgc/gc.cpp <<'END'
-#include <signal.h>
+#include <dlfcn.h>
 #include "gc/gc.h"
 #include "heap/heap.hpp"
 int GC_pthread_sigmask(int how) { return pthread_sigmask(how, nullptr, nullptr); }
