@@ -98,6 +98,8 @@ struct BlockExtra {
   std::uint8_t age;
   // The pages hold old data. Clean is the state of fresh address space, so it is the 0.
   bool dirty;
+  // Clean because the pages were given back to the system.
+  bool returned;
   // On its kind's list of blocks with free slots.
   bool listed;
 };

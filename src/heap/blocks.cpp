@@ -68,7 +68,7 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   block.run = 1;
   base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
   base::clear_bytes(block.allocated, block.bit_words() * sizeof block.allocated[0]);
-  *clean = !extra.dirty;
+  *clean = !start_using(number);
   extra = {};
   extra.dirty = true;
   extra.free_slots = block.slots;
@@ -88,10 +88,7 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
     body.slot_size = 0;
     body.state = BlockState::LargeBody;
     body.run = distance;
-    BlockExtra& extra = space.extras[number + distance];
-    dirty += extra.dirty ? 1 : 0;
-    extra.dirty = true;
-    extra.age = 0;
+    dirty += start_using(number + distance) ? 1 : 0;
   }
   *dirty_blocks = dirty;
   Block& head = space.blocks[number];

@@ -17,6 +17,7 @@ BlockNumber heads[kBins];
 BlockNumber tails[kBins];
 std::uint64_t bins_in_use;  // bit b: heads[b] is not empty
 BlockNumber total_free;
+BlockNumber total_returned;
 static_assert(kBins <= 64);
 
 unsigned bin_of(BlockNumber count) {
@@ -190,21 +191,27 @@ std::size_t discard_idle(unsigned least_age) {
       while (b < end && idle(b)) ++b;
       const std::size_t bytes = std::size_t{b - from} << kBlockShift;
       if (!os::discard(base::as_pointer(block_address(from)), bytes)) continue;
-      for (BlockNumber at = from; at < b; ++at) space.extras[at].dirty = false;
+      for (BlockNumber at = from; at < b; ++at) {
+        space.extras[at].dirty = false;
+        space.extras[at].returned = true;
+      }
+      total_returned += b - from;
       discarded += bytes;
     }
   });
   return discarded;
 }
 
-std::size_t clean_bytes() {
-  std::size_t clean = 0;
-  for_each_run([&](BlockNumber first, BlockNumber count) {
-    for (BlockNumber b = first; b < first + count; ++b) {
-      if (!space.extras[b].dirty) clean += kBlockSize;
-    }
-  });
-  return clean;
+std::size_t returned_bytes() { return std::size_t{total_returned} << kBlockShift; }
+
+bool start_using(BlockNumber number) {
+  BlockExtra& extra = space.extras[number];
+  const bool was_dirty = extra.dirty;
+  if (extra.returned) --total_returned;
+  extra.returned = false;
+  extra.dirty = true;
+  extra.age = 0;
+  return was_dirty;
 }
 
 }  // namespace jd::heap

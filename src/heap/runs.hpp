@@ -30,7 +30,9 @@ BlockNumber longest_run();
 // Discards the pages of dirty free blocks that are `least_age` collections old or more; returns
 // the bytes that went back to the system.
 std::size_t discard_idle(unsigned least_age);
-// Bytes in free runs whose pages the system has (clean blocks).
-std::size_t clean_bytes();
+// Bytes in free runs whose pages were given back and not used since.
+std::size_t returned_bytes();
+// A block's pages are about to be used. Returns whether they hold old data.
+bool start_using(BlockNumber number);
 
 }  // namespace jd::heap

@@ -197,6 +197,9 @@ void remove_roots(char* low, char* high) {
 
 void clear_roots() {
   explicit_roots.clear();
+  // bdwgc looks at the loaded libraries again before each collection, unless it was told not to:
+  // only then does its GC_clear_roots mean static data as well.
+  if (!ignoring_libraries()) return;
   for (const Extent& extent : library_data) {
     if (!forgotten.push(extent)) return;
   }

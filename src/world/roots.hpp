@@ -20,8 +20,8 @@ class RootVisitor {
 // memory has run out. Pre: the heap's lock is held.
 [[nodiscard]] bool add_roots(char* low, char* high);
 void remove_roots(char* low, char* high);
-// Forgets explicit ranges, and the static data of the program and of every library as well, as
-// bdwgc does; libraries loaded later count again.
+// Forgets explicit ranges; where libraries do not count (ignore_libraries), the program's static
+// data known so far as well.
 void clear_roots();
 // Static data that is not to be scanned. As add_roots.
 [[nodiscard]] bool exclude_static_roots(char* low, char* high);

@@ -57,7 +57,7 @@ void unlink(Thread** list, Thread* thread) {
 
 }  // namespace
 
-thread_local Thread* self_record = nullptr;
+constinit thread_local Thread* self_record = nullptr;
 
 namespace {
 
@@ -111,7 +111,7 @@ bool register_self(os::StackBounds stack) {
 void unregister_self() {
   Thread* thread = self();
   LockGuard guard(heap_lock);
-  thread_hooks.leaves(thread);
+  thread_hooks.leaves(thread, false);
   unlink(&threads, thread);
   --registered;
   self_record = nullptr;
@@ -250,7 +250,7 @@ void keep_only_self_in_child() {
     Thread* thread = threads;
     threads = thread->next;
     if (thread == mine) continue;
-    thread_hooks.leaves(thread);
+    thread_hooks.leaves(thread, true);
     give_record(thread);
   }
   while (finished_threads != nullptr) {

@@ -65,12 +65,13 @@ struct Thread {
 // What the room above does when a thread comes or goes; called with the lock held.
 struct ThreadHooks {
   bool (*enters)(Thread* thread);  // false: no memory for it
-  void (*leaves)(Thread* thread);
+  // left_by_fork: the thread does not exist in this process.
+  void (*leaves)(Thread* thread, bool left_by_fork);
 };
 extern const ThreadHooks thread_hooks;  // defined by alloc
 
 // The calling thread's record, or null while it is not registered. One initial-exec load.
-extern thread_local Thread* self_record;
+extern constinit thread_local Thread* self_record;
 inline Thread* self() { return self_record; }
 
 // Registers the calling thread. With bounds unknown (high null) the thread's own stack is taken.

@@ -1,0 +1,49 @@
+// Requests for memory.
+//
+// Every size is in bytes. Objects are aligned to 16 bytes. Memory of kinds that are cleared reads
+// as zero; of others it holds anything. Thread rules: every function may be called by any thread;
+// one that is not registered is registered by its first slow path. None may be called while the
+// heap's lock is held, nor from a signal handler.
+#pragma once
+
+#include <cstddef>
+
+#include "alloc/hole.hpp"
+
+namespace jd::alloc {
+
+// An object of any kind. Null when memory has run out.
+void* allocate(std::size_t bytes, KindNumber kind);
+
+// The same with an alignment (a power of two, any size).
+void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind);
+
+// Several objects of one size, linked through their first words, otherwise as the kind has them.
+// Returns the list's first and, in *taken, its bytes; null when memory has run out.
+void* allocate_list(std::size_t bytes, KindNumber kind, std::size_t* taken);
+
+// Frees an object at once. `name` is the caller's for messages: an address that is not the
+// beginning of an allocated object is reported in one line on standard error and left alone.
+void free_object(void* object, const char* name);
+
+// Grows or shrinks in place if the slot allows, else moves; the kind stays. Null (and the object
+// stays as it was) when memory has run out.
+void* reallocate(void* object, std::size_t bytes, const char* name);
+
+// Bytes that a request takes, for those who must know before: its slot, or its run's length.
+std::size_t usable_size_for(std::size_t bytes);
+
+// What happened since the start, exact up to the holes that threads are filling. Pre: the heap's
+// lock is held.
+struct Totals {
+  std::size_t allocated_before_gc;  // until the last collection
+  std::size_t allocated_since_gc;   // since then
+  std::size_t freed_since_gc;       // explicitly
+  std::size_t freed_total;
+};
+Totals totals();
+// For GC_incr_bytes_allocd and GC_incr_bytes_freed. Any thread, no lock.
+void add_allocated(std::size_t bytes);
+void add_freed(std::size_t bytes);
+
+}  // namespace jd::alloc

@@ -1,0 +1,49 @@
+// What the rooms above do for allocation, and what allocation does for a collection.
+#pragma once
+
+#include <cstddef>
+
+#include "alloc/hole.hpp"
+#include "heap/sweep.hpp"
+
+namespace jd::alloc {
+
+// Defined by cycle. Pre of make_room: the heap's lock is held.
+struct Pacer {
+  // Starts the runtime. Any number of calls.
+  void (*start)();
+  // No free run is long enough for `blocks` blocks (one, for a small block): collects or grows the
+  // heap. False if there is nothing more to be had. The lock may have been released meanwhile.
+  bool (*make_room)(BlockNumber blocks);
+  // A slow path begins: the place for stress collections and for finalizers that are due. The lock
+  // is not held.
+  void (*on_slow_path)();
+  // Memory has run out: what the client's out-of-memory function returns. The lock is not held.
+  void* (*out_of_memory)(std::size_t bytes);
+};
+extern const Pacer pacer;
+
+// For one-slot holes under stress, so that every allocation takes the slow path. Set at the start.
+extern bool every_allocation_is_slow;
+// bdwgc's byte of padding (JACKDAW_PAD_OBJECTS). Set at the start, together with
+// every_allocation_is_slow: the fast path knows nothing of it.
+extern std::size_t padding;
+
+// In a stopped world, before marking: slots in holes become unallocated, but for the one at the
+// cursor, which may just have been handed out. Afterwards show_holes gives them back to their
+// threads.
+void hide_holes();
+void show_holes();
+
+// Ends the hole-making in blocks of kinds that disclaim: their sweep comes after the world runs.
+void detach_disclaiming_holes();
+
+// Adds what threads took from their holes to the totals. Pre: the lock is held.
+void settle_totals();
+// A collection is done: "since" begins anew.
+void start_new_totals();
+
+// Every hole, for checks. Pre: the lock is held.
+void visit_holes(void (*visit)(Hole* hole, KindNumber kind));
+
+}  // namespace jd::alloc

@@ -1,0 +1,126 @@
+// Explicit freeing and resizing.
+#include "alloc/allocate.hpp"
+#include "alloc/collecting.hpp"
+#include "heap/blocks.hpp"
+#include "heap/runs.hpp"
+#include "os/log.hpp"
+#include "world/thread.hpp"
+
+namespace jd::alloc {
+namespace {
+
+using heap::Block;
+using heap::BlockExtra;
+using heap::heap_lock;
+using heap::Place;
+using os::LockGuard;
+
+// True if the address is the beginning of an object that may be freed or resized; says why not.
+bool is_object(const void* object, const char* name, Place* place) {
+  const Word address = base::as_word(object);
+  if (!heap::find_place(address, place)) {
+    os::warn(name, "(", object, "): not an object of the collector's heap; ignored");
+    return false;
+  }
+  if (place->address() != address) {
+    os::warn(name, "(", object, "): not the beginning of an object, which is ",
+             base::as_pointer(place->address()), "; ignored");
+    return false;
+  }
+  bool free_slot = !place->allocated();
+  if (!free_slot && !place->is_large()) {
+    // Slots of a hole count as allocated, but nobody has them.
+    const auto* hole = static_cast<const Hole*>(heap::extra_of(place->block).owner);
+    free_slot = hole != nullptr && object >= hole->cursor && object < hole->end;
+  }
+  if (free_slot) {
+    os::warn(name, "(", object, "): already free; ignored");
+    return false;
+  }
+  return true;
+}
+
+void free_large(const Place& place) {
+  LockGuard guard(heap_lock);
+  // Twice at the same time, by two threads: the second finds nothing.
+  if (place.block->state != heap::BlockState::LargeHead || !place.allocated()) return;
+  add_freed(heap::extra_of(place.block).bytes);
+  place.block->allocated[0] = 0;
+  heap::release_block(heap::number_of(place.block));
+}
+
+// The slot just before the cursor of the calling thread's own hole: take it back.
+bool undo_take(const Place& place, char* object) {
+  auto* hole = static_cast<Hole*>(heap::extra_of(place.block).owner);
+  if (hole == nullptr || object + hole->slot_size != hole->cursor) return false;
+  HoleRow* row = cache->rows[place.block->kind];
+  if (row == nullptr || hole != &row->holes[place.block->size_class]) return false;
+  if (every_allocation_is_slow) return false;
+  if (heap::kinds[place.block->kind].clear) base::clear_bytes(object, hole->slot_size);
+  hole->cursor = object;
+  return true;
+}
+
+void free_small(const Place& place, char* object) {
+  Block* block = place.block;
+  add_freed(block->slot_size);
+  if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
+  if (undo_take(place, object)) return;
+  const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
+  __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELAXED);
+  BlockExtra& extra = heap::extra_of(block);
+  if (extra.owner != nullptr || extra.listed) {
+    // Its owner or the next taker looks at the bits.
+    return;
+  }
+  const heap::BlockNumber number = heap::number_of(block);
+  LockGuard guard(heap_lock);
+  if (block->state != heap::BlockState::Small || extra.owner != nullptr || extra.listed) return;
+  if (extra.free_slots < block->slots) ++extra.free_slots;
+  if (extra.free_slots == block->slots) {
+    for (unsigned w = 0; w < block->bit_words(); ++w) {
+      if (block->allocated[w] != 0) {
+        // The count runs ahead where slots were freed while the block had an owner.
+        heap::list_block(number);
+        return;
+      }
+    }
+    heap::release_block(number);
+    return;
+  }
+  heap::list_block(number);
+}
+
+}  // namespace
+
+void free_object(void* object, const char* name) {
+  if (object == nullptr) return;
+  Place place;
+  if (!is_object(object, name, &place)) return;
+  if (place.is_large()) {
+    free_large(place);
+  } else {
+    free_small(place, static_cast<char*>(object));
+  }
+}
+
+void* reallocate(void* object, std::size_t bytes, const char* name) {
+  Place place;
+  if (!is_object(object, name, &place)) return nullptr;
+  const std::size_t size = place.size();
+  const KindNumber kind = place.block->kind;
+  // In place while it fits and does not waste more than half.
+  if (bytes <= size && bytes >= size / 2) {
+    if (heap::kinds[kind].clear) {
+      base::clear_bytes(static_cast<char*>(object) + bytes, size - bytes);
+    }
+    return object;
+  }
+  void* moved = allocate(bytes, kind);
+  if (moved == nullptr) return nullptr;
+  base::copy_bytes(moved, object, base::min_of(bytes, size));
+  free_object(object, name);
+  return moved;
+}
+
+}  // namespace jd::alloc

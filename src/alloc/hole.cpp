@@ -1,0 +1,199 @@
+#include "alloc/hole.hpp"
+
+#include "alloc/collecting.hpp"
+#include "alloc/refill.hpp"
+#include "heap/arena.hpp"
+#include "heap/blocks.hpp"
+#include "heap/walk.hpp"
+#include "os/log.hpp"
+#include "world/thread.hpp"
+
+namespace jd::alloc {
+namespace {
+
+constexpr HoleRow empty_row() {
+  HoleRow row{};
+  for (unsigned c = 0; c < heap::kSizeClasses; ++c) row.holes[c].slot_size = heap::kSlotSizes[c];
+  return row;
+}
+
+// What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
+// written, because a take() that fails writes nothing.
+constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, nullptr};
+
+// Under the heap's lock.
+ThreadCache* caches = nullptr;
+ThreadCache* free_caches = nullptr;
+HoleRow* free_rows = nullptr;  // linked through the first hole's cursor
+
+void fill_row(HoleRow* row) { *row = empty_row(); }
+
+template <class Visit>
+void for_each_hole(Visit visit) {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
+    for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
+      HoleRow* row = c->rows[kind];
+      if (row == nullptr) continue;
+      for (Hole& hole : row->holes) {
+        if (hole.block != heap::kNoBlock) visit(hole, static_cast<KindNumber>(kind));
+      }
+    }
+  }
+}
+
+// The slots [from, to) of the hole's block, given by addresses.
+struct SlotRange {
+  heap::Block* block;
+  unsigned from;
+  unsigned to;
+};
+
+SlotRange slots_between(const Hole& hole, const char* from, const char* to) {
+  heap::Block* block = &heap::space.blocks[hole.block];
+  const Word start = heap::block_address(hole.block);
+  return {block, static_cast<unsigned>((base::as_word(from) - start) / hole.slot_size),
+          static_cast<unsigned>((base::as_word(to) - start) / hole.slot_size)};
+}
+
+template <class Change>
+void change_bits(const SlotRange& slots, Change change) {
+  for (unsigned w = slots.from / 64; w * 64 < slots.to; ++w) {
+    change(slots.block, w, heap::bits_between(w, slots.from, slots.to));
+  }
+}
+
+bool enter(world::Thread* thread) {
+  ThreadCache* fresh = free_caches;
+  if (fresh != nullptr) {
+    free_caches = fresh->next;
+  } else {
+    fresh = static_cast<ThreadCache*>(heap::arena_take(sizeof(ThreadCache)));
+    if (fresh == nullptr) return false;
+  }
+  *fresh = {};
+  fill_row(&fresh->normal);
+  fill_row(&fresh->atomic);
+  fresh->rows[heap::kNormal] = &fresh->normal;
+  fresh->rows[heap::kAtomic] = &fresh->atomic;
+  fresh->next = caches;
+  caches = fresh;
+  thread->cache = fresh;
+  cache = fresh;
+  return true;
+}
+
+// `left_by_fork`: the thread does not exist in this process, and its holes may be half changed.
+// Their slots stay allocated until the next collection finds them unmarked.
+void leave(world::Thread* thread, bool left_by_fork) {
+  auto* gone = static_cast<ThreadCache*>(thread->cache);
+  thread->cache = nullptr;
+  for (unsigned kind = 0; kind < heap::kMaxKinds; ++kind) {
+    HoleRow* row = gone->rows[kind];
+    if (row == nullptr) continue;
+    for (Hole& hole : row->holes) {
+      if (hole.block == heap::kNoBlock) continue;
+      if (left_by_fork) hole.cursor = hole.end;
+      retire(&hole);
+    }
+    if (row != &gone->normal && row != &gone->atomic) {
+      row->holes[0].cursor = reinterpret_cast<char*>(free_rows);
+      free_rows = row;
+    }
+  }
+  add_taken(gone);
+  for (ThreadCache** c = &caches; *c != nullptr; c = &(*c)->next) {
+    if (*c != gone) continue;
+    *c = gone->next;
+    break;
+  }
+  gone->next = free_caches;
+  free_caches = gone;
+  if (cache == gone) cache = &no_cache;
+}
+
+}  // namespace
+
+constinit thread_local ThreadCache* cache = &no_cache;
+
+HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
+  HoleRow* row = free_rows;
+  if (row != nullptr) {
+    free_rows = reinterpret_cast<HoleRow*>(row->holes[0].cursor);
+  } else {
+    row = static_cast<HoleRow*>(heap::arena_take(sizeof(HoleRow)));
+    if (row == nullptr) return nullptr;
+  }
+  fill_row(row);
+  owner->rows[kind] = row;
+  return row;
+}
+
+void retire(Hole* hole) {
+  heap::Block& block = heap::space.blocks[hole->block];
+  heap::BlockExtra& extra = heap::space.extras[hole->block];
+  if (hole->cursor < hole->end) {
+    change_bits(slots_between(*hole, hole->cursor, hole->end),
+                [](heap::Block* b, unsigned w, std::uint64_t bits) {
+                  __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
+                });
+  }
+  if (extra.owner == hole) {
+    extra.owner = nullptr;
+    extra.free_slots =
+        static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));
+    heap::list_block(hole->block);
+  }
+  hole->cursor = hole->limit = hole->end = nullptr;
+  hole->block = heap::kNoBlock;
+}
+
+void hide_holes() {
+  for_each_hole([](Hole& hole, KindNumber) {
+    // The slot at the cursor may be in the hands of a thread that was stopped before it moved the
+    // cursor.
+    if (hole.end - hole.cursor <= static_cast<std::ptrdiff_t>(hole.slot_size)) return;
+    change_bits(slots_between(hole, hole.cursor + hole.slot_size, hole.end),
+                [](heap::Block* b, unsigned w, std::uint64_t bits) { b->allocated[w] &= ~bits; });
+  });
+}
+
+void show_holes() {
+  for_each_hole([](Hole& hole, KindNumber) {
+    if (hole.cursor >= hole.end) return;
+    const SlotRange slots = slots_between(hole, hole.cursor, hole.end);
+    if (heap::poison_freed && hole.cursor < hole.limit && !slots.block->marked(slots.from)) {
+      // The sweep took the slot at the cursor for a dead object and poisoned it.
+      base::clear_bytes(hole.cursor, hole.slot_size);
+    }
+    change_bits(slots,
+                [](heap::Block* b, unsigned w, std::uint64_t bits) { b->allocated[w] |= bits; });
+  });
+}
+
+void detach_disclaiming_holes() {
+  for_each_hole([](Hole& hole, KindNumber kind) {
+    if (heap::kinds[kind].disclaim == nullptr) return;
+    if (hole.cursor < hole.end) {
+      // Until the deferred sweep, "marked" is what keeps a slot.
+      change_bits(slots_between(hole, hole.cursor, hole.end),
+                  [](heap::Block* b, unsigned w, std::uint64_t bits) {
+                    b->allocated[w] |= bits;
+                    b->marks[w] |= bits;
+                  });
+    }
+    heap::BlockExtra& extra = heap::space.extras[hole.block];
+    if (extra.owner == &hole) extra.owner = nullptr;
+  });
+}
+
+void visit_holes(void (*visit)(Hole* hole, KindNumber kind)) {
+  for_each_hole([visit](Hole& hole, KindNumber kind) { visit(&hole, kind); });
+}
+
+void settle_totals() {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) add_taken(c);
+}
+
+}  // namespace jd::alloc
+
+const jd::world::ThreadHooks jd::world::thread_hooks = {jd::alloc::enter, jd::alloc::leave};

@@ -1,0 +1,277 @@
+// The slow path of allocation: clearing ahead, the next hole in the block, the next block, large
+// objects.
+#include "alloc/refill.hpp"
+
+#include "alloc/allocate.hpp"
+#include "alloc/collecting.hpp"
+#include "heap/blocks.hpp"
+#include "heap/runs.hpp"
+#include "heap/walk.hpp"
+#include "os/log.hpp"
+#include "world/thread.hpp"
+
+namespace jd::alloc {
+namespace {
+
+using heap::Block;
+using heap::heap_lock;
+using heap::kBlockSize;
+using heap::kNoBlock;
+using heap::space;
+using os::LockGuard;
+
+// Cleared at a time ahead of the cursor: half of the first-level cache's share that the client can
+// be expected to leave us (docs/design/alloc.md, "Clearing ahead").
+constexpr std::size_t kClearAhead = 2 * base::kKiB;
+
+// Written under the lock, except for freed_now, which GC_free adds to (relaxed; a statistic).
+std::size_t allocated_before_gc = 0;
+std::size_t allocated_since_gc = 0;
+std::size_t freed_before_gc = 0;
+std::atomic<std::size_t> freed_now{0};
+std::atomic<std::size_t> reported_allocated{0};
+
+// Makes the slots from the cursor on ready to be handed out: as many as are cleared at a time.
+void prepare(Hole* hole, bool clear) {
+  const auto room = static_cast<std::size_t>(hole->end - hole->cursor);
+  std::size_t ready = room;
+  if (every_allocation_is_slow) {
+    ready = hole->slot_size;
+  } else if (clear && room > kClearAhead) {
+    ready = base::max_of(kClearAhead / hole->slot_size, std::size_t{1}) * hole->slot_size;
+  }
+  if (clear) base::clear_bytes(hole->cursor, ready);
+  hole->limit = hole->cursor + ready;
+}
+
+// Finds the next free slots in the hole's block, behind the hole, and makes them the hole. False
+// if there are none.
+bool next_hole(ThreadCache* owner, Hole* hole) {
+  Block& block = space.blocks[hole->block];
+  char* const start = base::as_pointer(heap::block_address(hole->block));
+  const unsigned slots = block.slots;
+  auto from = static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / hole->slot_size);
+  const auto free_bits = [&](unsigned w) {
+    return ~__atomic_load_n(&block.allocated[w], __ATOMIC_RELAXED);
+  };
+  // The first free slot at or behind `from`.
+  while (from < slots) {
+    const std::uint64_t bits = free_bits(from / 64) >> (from % 64);
+    if (bits != 0) {
+      from += base::lowest_bit(bits);
+      break;
+    }
+    from = (from / 64 + 1) * 64;
+  }
+  if (from >= slots) return false;
+  // The first allocated one behind it.
+  unsigned to = from;
+  while (to < slots) {
+    const std::uint64_t bits = ~free_bits(to / 64) >> (to % 64);
+    if (bits != 0) {
+      to += base::lowest_bit(bits);
+      break;
+    }
+    to = (to / 64 + 1) * 64;
+  }
+  to = base::min_of(to, slots);
+  for (unsigned w = from / 64; w * 64 < to; ++w) {
+    // Others may be freeing slots of this block at the same time.
+    __atomic_fetch_or(&block.allocated[w], heap::bits_between(w, from, to), __ATOMIC_RELAXED);
+  }
+  hole->cursor = start + std::size_t{from} * hole->slot_size;
+  hole->end = start + std::size_t{to} * hole->slot_size;
+  hole->limit = hole->cursor;
+  owner->taken += static_cast<std::size_t>(hole->end - hole->cursor);
+  return true;
+}
+
+// Leaves the hole's block for another with free slots, collecting or growing if there is none.
+// False when memory has run out.
+bool next_block(ThreadCache* owner, Hole* hole, KindNumber kind) {
+  LockGuard guard(heap_lock);
+  add_taken(owner);
+  if (hole->block != kNoBlock) retire(hole);
+  const unsigned size_class = heap::class_for(hole->slot_size);
+  for (;;) {
+    bool clean = false;
+    BlockNumber number = heap::take_listed_block(kind, size_class);
+    if (number == kNoBlock) number = heap::make_small_block(kind, size_class, &clean);
+    if (number == kNoBlock) {
+      if (!pacer.make_room(1)) return false;
+      continue;
+    }
+    space.extras[number].owner = hole;
+    hole->block = number;
+    char* const start = base::as_pointer(heap::block_address(number));
+    hole->cursor = hole->limit = hole->end = start;
+    if (clean && !every_allocation_is_slow) {
+      // A block of fresh pages is one hole and needs no clearing.
+      static_cast<void>(next_hole(owner, hole));
+      hole->limit = hole->end;
+    }
+    return true;
+  }
+}
+
+void* allocate_small(std::size_t bytes, KindNumber kind) {
+  world::Thread* thread = world::self();
+  auto* owner = static_cast<ThreadCache*>(thread->cache);
+  HoleRow* row = owner->rows[kind];
+  if (row == nullptr) {
+    LockGuard guard(heap_lock);
+    row = make_row(owner, kind);
+    if (row == nullptr) return nullptr;
+  }
+  Hole* hole = &row->holes[heap::class_for(bytes)];
+  const bool clear = heap::kinds[kind].clear;
+  for (;;) {
+    {
+      world::NoStop guard(thread);
+      if (void* slot = hole->take()) return slot;
+      const bool more = hole->cursor < hole->end ||
+                        (hole->block != kNoBlock && space.extras[hole->block].owner == hole &&
+                         next_hole(owner, hole));
+      if (more) {
+        prepare(hole, clear);
+        return hole->take();
+      }
+    }
+    if (!next_block(owner, hole, kind)) return nullptr;
+  }
+}
+
+void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) {
+  std::size_t rounded = 0;
+  if (!base::checked_add(bytes, heap::kGranule - 1, &rounded)) return nullptr;
+  rounded = base::align_down(rounded, heap::kGranule);
+  const std::size_t blocks = base::div_up(rounded, kBlockSize);
+  const std::size_t alignment_blocks = base::max_of(alignment / kBlockSize, std::size_t{1});
+  if (blocks + alignment_blocks > space.reserved) return nullptr;
+  const bool clear = heap::kinds[kind].clear;
+  Block* block = nullptr;
+  BlockNumber dirty = 0;
+  {
+    LockGuard guard(heap_lock);
+    for (;;) {
+      block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
+      if (block != nullptr) break;
+      if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1))) {
+        return nullptr;
+      }
+    }
+    allocated_since_gc += rounded;
+    // Where the descriptor is read from the object, it must be clear before anybody looks.
+    if (clear && dirty != 0 && block->scan == heap::Scan::Descriptor) {
+      base::clear_bytes(base::as_pointer(heap::block_address(heap::number_of(block))), rounded);
+      dirty = 0;
+    }
+  }
+  char* object = base::as_pointer(heap::block_address(heap::number_of(block)));
+  // Outside the lock: a collection that comes now reads old words, which keep dead objects at the
+  // worst.
+  if (clear && dirty != 0) base::clear_bytes(object, rounded);
+  return object;
+}
+
+// Registers the calling thread, and starts the runtime, if that has not happened yet.
+bool ready() {
+  if (__builtin_expect(world::self() != nullptr, 1)) return true;
+  pacer.start();
+  return world::self() != nullptr || world::register_self({});
+}
+
+}  // namespace
+
+bool every_allocation_is_slow = false;
+std::size_t padding = 0;
+
+void* allocate_slowly(std::size_t bytes, KindNumber kind) {
+  return allocate_aligned(bytes, heap::kGranule, kind);
+}
+
+void* allocate(std::size_t bytes, KindNumber kind) {
+  if (bytes <= heap::kMaxSmall) {
+    if (HoleRow* row = cache->rows[kind]) {
+      if (void* slot = row->holes[heap::class_for(bytes)].take()) return slot;
+    }
+  }
+  return allocate_slowly(bytes, kind);
+}
+
+void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind) {
+  if (!ready()) return pacer.out_of_memory(bytes);
+  pacer.on_slow_path();
+  void* object = nullptr;
+  std::size_t wanted = bytes;
+  if (alignment > heap::kGranule) {
+    // Slots of a power of two lie at their multiples.
+    wanted = base::max_of(bytes, alignment);
+    if (wanted <= heap::kMaxSmall) {
+      wanted = std::size_t{2} << base::log2_floor(wanted - 1);
+    }
+  }
+  if (alignment > heap::kGranule || base::checked_add(wanted, padding, &wanted)) {
+    object = wanted <= heap::kMaxSmall && alignment <= heap::kMaxSmall
+                 ? allocate_small(wanted, kind)
+                 : allocate_large(wanted, alignment, kind);
+  }
+  return object != nullptr ? object : pacer.out_of_memory(bytes);
+}
+
+void* allocate_list(std::size_t bytes, KindNumber kind, std::size_t* taken) {
+  *taken = 0;
+  void* first = allocate(bytes, kind);
+  if (first == nullptr) return nullptr;
+  void** link = static_cast<void**>(first);
+  if (bytes > heap::kMaxSmall) {
+    *link = nullptr;
+    *taken = usable_size_for(bytes);
+    return first;
+  }
+  // The rest of the hole that the first came from, up to what bdwgc's lists are: a page.
+  constexpr std::size_t kListBytes = 4 * base::kKiB;
+  Hole* hole = &cache->rows[kind]->holes[heap::class_for(bytes)];
+  std::size_t size = hole->slot_size;
+  while (size < kListBytes) {
+    void* next = hole->take();
+    if (next == nullptr) break;
+    *link = next;
+    link = static_cast<void**>(next);
+    size += hole->slot_size;
+  }
+  *link = nullptr;
+  *taken = size;
+  return first;
+}
+
+std::size_t usable_size_for(std::size_t bytes) {
+  if (bytes <= heap::kMaxSmall) return heap::kSlotSizes[heap::class_for(bytes)];
+  return base::align_up(bytes, heap::kGranule);
+}
+
+void add_taken(ThreadCache* from) {
+  allocated_since_gc += from->taken;
+  from->taken = 0;
+}
+
+void start_new_totals() {
+  allocated_before_gc += allocated_since_gc + reported_allocated.exchange(0);
+  allocated_since_gc = 0;
+  freed_before_gc += freed_now.exchange(0);
+}
+
+Totals totals() {
+  settle_totals();
+  const std::size_t freed = freed_now.load(std::memory_order_relaxed);
+  return {allocated_before_gc,
+          allocated_since_gc + reported_allocated.load(std::memory_order_relaxed), freed,
+          freed_before_gc + freed};
+}
+
+void add_allocated(std::size_t bytes) {
+  reported_allocated.fetch_add(bytes, std::memory_order_relaxed);
+}
+void add_freed(std::size_t bytes) { freed_now.fetch_add(bytes, std::memory_order_relaxed); }
+
+}  // namespace jd::alloc

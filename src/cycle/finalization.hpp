@@ -1,0 +1,74 @@
+// Finalizers, disappearing links and toggle references.
+//
+// Tables are apart from the heap, so that nothing in them is a root but what says so. Orders:
+// bdwgc's four (Boehm, "Destructors, Finalizers, and Synchronization", 2003, argues for the first).
+// Pre of every function but invoke_ready and notify_or_invoke: the heap's lock is held.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "mark/marker.hpp"
+#include "world/roots.hpp"
+
+namespace jd::cycle {
+
+using FinalizerFunction = void (*)(void* object, void* client_data);
+
+enum class FinalizerOrder : std::uint8_t {
+  Ordered,      // what the object refers to is finalized later
+  IgnoreSelf,   // the same, but the object's references to itself do not count
+  NoOrder,      // references do not count
+  Unreachable,  // as Ordered, and only when no object with NoOrder finalization reaches it
+};
+
+enum class TableResult : std::uint8_t { Ok, Duplicate, NoMemory, NotFound };
+
+struct Finalizer {
+  FinalizerFunction function = nullptr;
+  void* client_data = nullptr;
+};
+
+// Sets, replaces or (function null) removes the object's finalizer. `object` is the beginning of
+// an object. *old receives the finalizer that was there.
+TableResult set_finalizer(void* object, Finalizer finalizer, FinalizerOrder order, Finalizer* old);
+
+// Links: *link becomes null when the object becomes unreachable. Short ones before finalizers see
+// the object, long ones when even they can't reach it any more.
+enum class LinkLength : std::uint8_t { Short, Long };
+// Duplicate: the link was registered already, and now follows `object`.
+TableResult add_link(void** link, const void* object, LinkLength length);
+bool remove_link(void** link, LinkLength length);
+TableResult move_link(void** from, void** to, LinkLength length);
+
+TableResult add_toggle_reference(void* object, bool strong);
+
+// The collector's steps. Before marking: asks the toggle function, pushes what the tables keep.
+void prepare_toggle_references();
+void visit_finalization_roots(world::RootVisitor* visitor);
+// After marking: clears links, finds out which finalizers are due, marks what they will need.
+void finalize_after_marking(mark::Marker* marker);
+
+// Finalizers that are due. Any thread, no lock: a hint.
+bool finalizers_ready();
+// Runs due finalizers one by one, without the lock. Returns how many it ran.
+int invoke_ready();
+// After a collection, or at a slow path: runs due finalizers, or, when the program wants to run
+// them itself, tells its notifier once a collection.
+void notify_or_invoke();
+// Makes every registered finalizer due, reachable or not, and runs them. Pre: no lock.
+void finalize_everything();
+
+// For reports.
+struct FinalizationCounts {
+  std::size_t finalizers;
+  std::size_t short_links;
+  std::size_t long_links;
+  std::size_t ready;
+};
+FinalizationCounts count_finalization();
+// Calls visit(object, link or null) for each entry of a table.
+enum class FinalizationTable : std::uint8_t { Finalizers, ShortLinks, LongLinks, Ready };
+void visit_table(FinalizationTable table, void (*visit)(void* object, void** link));
+
+}  // namespace jd::cycle

@@ -1,0 +1,63 @@
+// The runtime's life: starting it, collecting, growing the heap, and what was measured.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bits.hpp"
+
+namespace jd::cycle {
+
+// Reads the environment, makes the heap, registers the calling thread as the main thread if it is.
+// Any number of calls, from any thread.
+void start();
+bool started();
+
+// A full collection, with finalizers afterwards as the settings have it. False if collecting is
+// disabled, or if stop_function (null: never) asked to abandon it. Pre: the lock is not held.
+bool collect_now(int (*stop_function)());
+// As above; afterwards all free memory goes back to the system.
+void collect_and_return_memory();
+// A collection if one is due. Pre: the lock is not held.
+void collect_if_due();
+
+// Commits that many bytes more, rounded up to blocks. False if the heap may not grow so far.
+// Pre: the lock is held.
+bool expand(std::size_t bytes);
+
+// Bytes of the heap that are committed and not returned to the system; in free runs; returned.
+// Pre of these: the lock is held, or a stale value will do.
+std::size_t heap_bytes();
+std::size_t free_bytes();
+std::size_t returned_bytes();
+
+// Measured, since the start unless a comment says otherwise. Written by the collector under the
+// lock. Times are in nanoseconds.
+struct Measurements {
+  std::uint64_t collections = 0;
+  std::uint64_t pause_total = 0;
+  std::uint64_t pause_longest = 0;
+  std::uint64_t pause_last = 0;
+  std::uint64_t stop_last = 0;   // from the first signal to the last answer
+  std::uint64_t mark_total = 0;
+  std::uint64_t mark_last = 0;
+  std::uint64_t sweep_total = 0;  // from the records; clearing and hole finding happen elsewhere
+  std::uint64_t sweep_last = 0;
+  std::size_t live_objects = 0;  // as of the last collection
+  std::size_t live_bytes = 0;
+  std::size_t live_atomic_bytes = 0;
+  std::size_t reclaimed_bytes = 0;  // by the last collection
+  std::size_t root_bytes = 0;       // scanned by the last collection
+  std::size_t peak_heap_bytes = 0;
+  std::size_t mark_stack_overflows = 0;
+  std::uint64_t full_time_since = 0;  // pause_total when GC_start_performance_measurement was called
+  bool measuring_performance = false;
+};
+extern Measurements measured;
+
+// Receives the words of the client's own roots: GC_push_all and its family call these during the
+// push_other_roots function. Pre: a collection (or a check) is asking for roots.
+void push_client_roots(const void* low, const void* high);
+bool asking_for_roots();
+
+}  // namespace jd::cycle

@@ -1,0 +1,44 @@
+// What programs may set: the ABI's variables, which they also write directly, and its callbacks.
+//
+// The variables keep bdwgc's names and types because they are exported. They are read when they
+// are needed, never cached: ECL, Neko and Crystal store into them at run time. All are written
+// before other threads exist or under the heap's lock, unless a comment says otherwise.
+#pragma once
+
+#ifndef GC_BUILD
+#define GC_BUILD
+#endif
+#include <cstddef>
+
+#include "base/options.hpp"
+#include "gc/gc.h"
+#include "gc/gc_mark.h"
+
+namespace jd::cycle {
+
+// The environment, read once at the start.
+extern base::Options options;
+
+// Settings that have no variable of their own in the ABI.
+struct Settings {
+  std::size_t max_heap_size = 0;  // 0: no limit
+  std::size_t min_bytes_allocated = 1;
+  bool unmap_on_gcollect = false;
+  bool automatic_collection_disabled = false;
+  int handle_fork = 1;  // 1: through pthread_atfork; 0: not; -1: by the program's own calls
+
+  GC_start_callback_proc start_callback = nullptr;
+  GC_on_collection_event_proc on_collection_event = nullptr;
+  GC_on_thread_event_proc on_thread_event = nullptr;
+  GC_warn_proc warn = nullptr;  // null: to standard error
+  GC_stop_func stop_function = nullptr;
+  GC_await_finalize_proc await_finalize = nullptr;
+  GC_toggleref_func toggle_reference = nullptr;
+};
+extern Settings settings;
+
+// Reports a problem to the program's warning function. `format` has one %-conversion for a word,
+// as the ABI's warning functions expect.
+void warn(const char* format, GC_word argument);
+
+}  // namespace jd::cycle
