@@ -62,9 +62,9 @@ breaks src/base/bits.hpp '#include "os/memory.hpp"' 'src/base/bits.hpp:3: src/ba
 breaks src/heap/heap.cpp '#include "../base/bits.hpp"' 'by its room'
 breaks src/heap/heap.cpp '#include "heap.hpp"' 'by its room'
 breaks src/heap/heap.cpp '#include "cellar/wine.hpp"' 'in no room'
-breaks src/heap/heap.cpp '#include "gc/gc.h"' 'only src/libgc may include the public header gc/gc.h'
-breaks src/heap/heap.cpp '#include <gc/gc.h>' 'only src/libgc may include the public header <gc/gc.h>'
-breaks src/heap/heap.cpp '#include <gc.h>' 'only src/libgc may include the public header <gc.h>'
+breaks src/heap/heap.cpp '#include "gc/gc.h"' 'src/heap must not include the public header gc/gc.h'
+breaks src/heap/heap.cpp '#include <gc/gc.h>' 'src/heap must not include the public header <gc/gc.h>'
+breaks src/heap/heap.cpp '#include <gc.h>' 'src/heap must not include the public header <gc.h>'
 breaks src/heap/heap.cpp '#include <sys/mman.h>' '<sys/mman.h> is for src/os'
 breaks src/heap/heap.cpp '#include <unistd.h>' '<unistd.h> is for src/os'
 breaks src/heap/heap.cpp 'int x = madvise(p, n, 4);' 'the system call madvise() belongs in src/os'
@@ -74,6 +74,11 @@ breaks src/heap/heap.cpp '/* a */ syscall(39);' 'the system call syscall() belon
 breaks src/libgc/gc.cpp 'void* p = mmap(nullptr, 1, 0, 0, 0, 0);' 'src/libgc/gc.cpp:5: the system call mmap()'
 breaks src/cellar/wine.cpp 'int x;' 'src/cellar: not in the list of rooms'
 breaks src/mark/ring.cpp 'int x;' 'its design note docs/design/mark.md is missing'
+
+fresh_tree
+write docs/design/cycle.md <<<"# cycle"
+write src/cycle/settings.hpp <<<'#include "gc/gc.h"'
+expect 0 "5 files keep the order" "$check" "$scratch"
 
 fresh_tree
 rm "$scratch/docs/design/heap.md"
