@@ -36,7 +36,11 @@ struct Options {
   std::uint64_t reserve = 0;
   std::uint64_t collect_every = 0;
   std::uint64_t poison = 0;
+#if defined(JD_DEBUG_CHECKS) && JD_DEBUG_CHECKS
+  std::uint64_t verify = 1;
+#else
   std::uint64_t verify = 0;
+#endif
   std::uint64_t stop_delay = 0;
   std::uint64_t fail_os = 0;
 };

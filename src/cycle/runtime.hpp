@@ -8,8 +8,8 @@
 
 namespace jd::cycle {
 
-// Reads the environment, makes the heap, registers the calling thread as the main thread if it is.
-// Any number of calls, from any thread.
+// Reads the environment, makes the heap, registers the calling thread. Any number of calls, from
+// any thread; no lock held.
 void start();
 bool started();
 

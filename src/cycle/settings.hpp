@@ -14,6 +14,11 @@
 #include "gc/gc.h"
 #include "gc/gc_mark.h"
 
+// Exported, but in no header of the ABI's: ECL declares it itself and stores into it.
+extern "C" {
+GC_API GC_push_other_roots_proc GC_push_other_roots;
+}
+
 namespace jd::cycle {
 
 // The environment, read once at the start.

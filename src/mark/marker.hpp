@@ -57,9 +57,16 @@ class Marker {
   // children are marked.
   void drain();
 
-  // Marked objects and their bytes since the last reset.
-  void reset_counts() { overflows_ = 0; }
-  [[nodiscard]] std::size_t overflows() const { return overflows_; }
+  // Queues the contents of the unmarked objects of kinds that want it (Kind::
+  // mark_from_unreachable).
+  void mark_from_unreachable();
+
+  // How often the stack overflowed since this was last asked.
+  std::size_t take_overflows() {
+    const std::size_t overflows = overflows_;
+    overflows_ = 0;
+    return overflows;
+  }
 
  private:
   void run();

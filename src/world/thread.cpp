@@ -66,6 +66,7 @@ Thread* add_self(os::StackBounds stack) {
   Thread* thread = take_record();
   if (thread == nullptr) return nullptr;
   thread->id = os::thread_id();
+  thread->is_main = thread->id == os::process_id();
   thread->handle = pthread_self();
   thread->control_block = os::own_thread_control_block();
   thread->stack = stack;
@@ -91,13 +92,6 @@ void initialise_threads() {
     os::fatal("the process has no thread-specific key left for the collector");
   }
   install_stop_handler();
-}
-
-bool register_main_thread() {
-  Thread* thread = add_self(os::own_stack());
-  if (thread == nullptr) return false;
-  thread->is_main = os::thread_id() == os::process_id();
-  return true;
 }
 
 bool register_self(os::StackBounds stack) {

@@ -80,8 +80,6 @@ bool register_self(os::StackBounds stack);
 // Pre: the lock is not held. Post: self() is null.
 void unregister_self();
 
-// The main thread's, at the start.
-bool register_main_thread();
 // The signal handlers and the exit hook. Once.
 void initialise_threads();
 

@@ -1,0 +1,221 @@
+// A collection:
+//
+//   start callback → look at the loaded libraries → stop the world → hide holes → clear marks
+//   → client's roots, static data, stacks → mark → finalization → sweep → show holes → resume
+//   → disclaim → plan the next
+//
+// The client's own root function comes before the stacks: Crystal changes stack ends in it.
+#include "cycle/collect.hpp"
+
+#include "alloc/collecting.hpp"
+#include "cycle/finalization.hpp"
+#include "cycle/pacing.hpp"
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "cycle/verify.hpp"
+#include "heap/runs.hpp"
+#include "heap/sweep.hpp"
+#include "mark/marker.hpp"
+#include "os/context.hpp"
+#include "os/cpu.hpp"
+#include "os/log.hpp"
+#include "world/roots.hpp"
+#include "world/stop.hpp"
+
+namespace jd::cycle {
+namespace {
+
+using mark::marker;
+
+// Who receives root ranges now; null unless roots are being asked for. Under the lock.
+world::RootVisitor* root_receiver = nullptr;
+
+class MarkRoots final : public world::RootVisitor {
+ public:
+  void range(const void* low, const void* high) override {
+    if (low >= high) return;
+    bytes += static_cast<std::size_t>(static_cast<const char*>(high) -
+                                      static_cast<const char*>(low));
+    marker.scan_roots(low, high);
+  }
+  std::size_t bytes = 0;
+};
+
+void tell(GC_EventType event) {
+  if (settings.on_collection_event != nullptr) settings.on_collection_event(event);
+}
+
+void visit_all_roots(world::RootVisitor* visitor, char* stack_top) {
+  root_receiver = visitor;
+  if (GC_push_other_roots != nullptr) GC_push_other_roots();
+  root_receiver = nullptr;
+  visit_finalization_roots(visitor);
+  world::visit_static_roots(visitor);
+  world::visit_thread_roots(visitor, stack_top);
+}
+
+void tell_threads(GC_EventType event) {
+  if (settings.on_thread_event == nullptr) return;
+  world::for_each_thread([event](world::Thread* thread) {
+    if (thread != world::self() && thread->expected) {
+      settings.on_thread_event(event, reinterpret_cast<void*>(thread->handle));
+    }
+  });
+}
+
+// Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
+// in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
+bool stop_at_known_libraries() {
+  constexpr int kTries = 20;
+  for (int attempt = 1;; ++attempt) {
+    if (!world::update_static_roots()) {
+      os::warn("no memory for the table of static roots; not collecting");
+      return false;
+    }
+    world::stop_world();
+    if (attempt == kTries || !world::static_roots_are_stale()) return true;
+    world::resume_world();
+    os::sleep_ns(static_cast<std::uint64_t>(attempt) * 50000);
+  }
+}
+
+struct Cycle {
+  int (*stop_function)();
+  bool done;
+};
+
+void mark_everything(char* stack_top) {
+  MarkRoots roots;
+  marker.mark_uncollectable();
+  visit_all_roots(&roots, stack_top);
+  marker.drain();
+  measured.root_bytes = roots.bytes;
+  measured.mark_stack_overflows += marker.take_overflows();
+}
+
+// Kinds that ask for it keep what their unreachable objects point to, until those are disclaimed.
+void mark_from_disclaimable() {
+  bool any = false;
+  for (unsigned k = 0; k < heap::kind_count; ++k) any |= heap::kinds[k].mark_from_unreachable;
+  if (!any) return;
+  marker.mark_from_unreachable();
+  marker.drain();
+}
+
+void verify_marks(char* stack_top) {
+  MarkVerifier verifier;
+  visit_all_roots(&verifier, stack_top);
+  verifier.finish();
+}
+
+heap::SweepCount run_stopped(char* stack_top) {
+  const bool verify = options.verify != 0;
+  alloc::hide_holes();
+  if (verify) verify_structures();
+  const std::uint64_t begin = os::now_ns();
+  tell(GC_EVENT_MARK_START);
+  heap::clear_marks();
+  mark_everything(stack_top);
+  if (verify) verify_marks(stack_top);
+  finalize_after_marking(&marker);
+  mark_from_disclaimable();
+  tell(GC_EVENT_MARK_END);
+  const std::uint64_t marked = os::now_ns();
+  alloc::detach_disclaiming_holes();
+  const heap::SweepCount count = heap::sweep();
+  alloc::show_holes();
+  const std::uint64_t swept = os::now_ns();
+  if (verify) verify_structures();
+  measured.mark_last = marked - begin;
+  measured.mark_total += marked - begin;
+  measured.sweep_last = swept - marked;
+  measured.sweep_total += swept - marked;
+  return count;
+}
+
+void note_pause(std::uint64_t begin, std::uint64_t stopped, std::uint64_t end) {
+  measured.stop_last = stopped - begin;
+  measured.pause_last = end - begin;
+  measured.pause_total += end - begin;
+  measured.pause_longest = base::max_of(measured.pause_longest, end - begin);
+}
+
+void note_sweep(const heap::SweepCount& count) {
+  measured.live_objects = count.live_objects;
+  measured.live_bytes = count.live_bytes;
+  measured.live_atomic_bytes = count.live_atomic_bytes;
+  measured.reclaimed_bytes = count.freed_bytes;
+}
+
+void report() {
+  if (options.print_stats == 0 && options.print_verbose_stats == 0) return;
+  os::log("collection ", measured.collections, ": pause ", measured.pause_last / 1000,
+          " us (stop ", measured.stop_last / 1000, ", mark ", measured.mark_last / 1000,
+          ", sweep ", measured.sweep_last / 1000, "), live ", measured.live_bytes / base::kKiB,
+          " KiB in ", measured.live_objects, " objects, reclaimed ",
+          measured.reclaimed_bytes / base::kKiB, " KiB, heap ", heap_bytes() / base::kKiB, " KiB");
+  if (options.print_verbose_stats == 0) return;
+  const FinalizationCounts finalization = count_finalization();
+  os::log("  roots ", measured.root_bytes / base::kKiB, " KiB, threads ", world::thread_count(),
+          ", free blocks ", heap::free_blocks(), ", finalizers ", finalization.finalizers,
+          ", links ", finalization.short_links + finalization.long_links, ", due ",
+          finalization.ready, ", mark stack overflows ", measured.mark_stack_overflows);
+}
+
+void run_cycle(void* data, char* stack_top) {
+  auto* cycle = static_cast<Cycle*>(data);
+  tell(GC_EVENT_START);
+  if (settings.start_callback != nullptr) settings.start_callback();
+  prepare_toggle_references();
+  alloc::settle_totals();
+
+  tell(GC_EVENT_PRE_STOP_WORLD);
+  const std::uint64_t begin = os::now_ns();
+  if (!stop_at_known_libraries()) return;
+  const std::uint64_t stopped = os::now_ns();
+  tell_threads(GC_EVENT_THREAD_SUSPENDED);
+  tell(GC_EVENT_POST_STOP_WORLD);
+
+  heap::SweepCount count = run_stopped(stack_top);
+
+  tell(GC_EVENT_PRE_START_WORLD);
+  tell_threads(GC_EVENT_THREAD_UNSUSPENDED);
+  world::resume_world();
+  note_pause(begin, stopped, os::now_ns());
+  tell(GC_EVENT_POST_START_WORLD);
+
+  tell(GC_EVENT_RECLAIM_START);
+  heap::disclaim_deferred(&count);
+  if (options.unmap_threshold != 0) {
+    heap::discard_idle(static_cast<unsigned>(options.unmap_threshold));
+  }
+  tell(GC_EVENT_RECLAIM_END);
+
+  ++measured.collections;
+  ++GC_gc_no;
+  note_sweep(count);
+  alloc::start_new_totals();
+  plan_next_collection(count.live_bytes, count.live_atomic_bytes, measured.root_bytes);
+  report();
+  tell(GC_EVENT_END);
+  cycle->done = true;
+}
+
+}  // namespace
+
+bool collect_locked(int (*stop_function)()) {
+  if (stop_function != nullptr && stop_function() != 0) return false;
+  Cycle cycle{stop_function, false};
+  os::call_with_registers_on_stack(run_cycle, &cycle);
+  return cycle.done;
+}
+
+void return_free_memory() { heap::discard_idle(0); }
+
+void push_client_roots(const void* low, const void* high) {
+  if (root_receiver != nullptr) root_receiver->range(low, high);
+}
+
+bool asking_for_roots() { return root_receiver != nullptr; }
+
+}  // namespace jd::cycle

@@ -1,0 +1,298 @@
+#include "cycle/finalization.hpp"
+
+#include <atomic>
+
+#include "cycle/links.hpp"
+#include "cycle/pointer_table.hpp"
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "heap/growable.hpp"
+#include "heap/space.hpp"
+
+namespace jd::cycle {
+namespace {
+
+using base::Word;
+using heap::heap_lock;
+using heap::Place;
+using os::LockGuard;
+
+struct Entry {
+  Entry* next = nullptr;
+  Word key = 0;  // the object's first byte
+  Finalizer finalizer;
+  FinalizerOrder order = FinalizerOrder::Ordered;
+};
+
+struct Due {
+  void* object;
+  Finalizer finalizer;
+  FinalizerOrder order;
+};
+
+struct ToggleReference {
+  Word object;
+  bool strong;
+};
+
+// All under the heap's lock, but for the count, which anybody reads as a hint (relaxed).
+PointerTable<Entry> finalizers;
+heap::Growable<Due> due;  // a queue: [due_front, count)
+std::size_t due_front = 0;
+std::atomic<std::size_t> due_count{0};
+heap::Growable<ToggleReference> toggle_references;
+// The collection after which the program's notifier was last called.
+std::uint64_t notified_at = 0;
+
+// Finalizers that finalizers run inside: how deep, and the calls passed over since. A finalizer
+// may leave by longjmp, so a depth that never goes down again must only slow nested runs, not end
+// them: at depth d, one call in 2^d runs.
+unsigned depth = 0;
+unsigned passed_over = 0;
+constexpr unsigned kDeepest = 12;
+
+void publish_due() { due_count.store(due.count() - due_front, std::memory_order_relaxed); }
+
+Place place_of(Word object) {
+  Place place{};
+  heap::find_place(object, &place);
+  return place;
+}
+
+// Queues the words of an object that are not pointers to (or into) itself.
+void push_others_than_self(mark::Marker* marker, const Place& place) {
+  const Word begin = place.address();
+  const Word end = begin + place.size();
+  if (place.block->scan == heap::Scan::None) return;
+  for (Word at = begin; at + sizeof(Word) <= end; at += sizeof(Word)) {
+    const Word word = *reinterpret_cast<const Word*>(at);
+    if (word < begin || word >= end) marker->mark_word(word);
+  }
+}
+
+// What a finalizable object refers to stays, by the rule of its order.
+void mark_from(mark::Marker* marker, const Entry& entry) {
+  const Place place = place_of(entry.key);
+  switch (entry.order) {
+    case FinalizerOrder::NoOrder:
+      return;
+    case FinalizerOrder::IgnoreSelf:
+      push_others_than_self(marker, place);
+      break;
+    case FinalizerOrder::Ordered:
+    case FinalizerOrder::Unreachable:
+      marker->push_contents(place);
+      break;
+  }
+  marker->drain();
+  if (place.marked()) warn("Finalization cycle involving %p\n", entry.key);
+}
+
+// Puts back what turns out to be reachable from another object that is due.
+void revive_reachable(std::size_t first) {
+  for (std::size_t i = first; i < due.count();) {
+    Due& candidate = due[i];
+    const Place place = place_of(base::as_word(candidate.object));
+    if (candidate.order != FinalizerOrder::Unreachable || !place.marked()) {
+      place.set_mark();
+      ++i;
+      continue;
+    }
+    // Its node is free again since it became due: adding it needs no memory.
+    if (Entry* entry = finalizers.add(base::as_word(candidate.object))) {
+      entry->finalizer = candidate.finalizer;
+      entry->order = candidate.order;
+    }
+    due.erase(i);
+  }
+}
+
+void enqueue_unreachable(mark::Marker* marker) {
+  const std::size_t first = due.count();
+  bool unreachable_order = false;
+  finalizers.keep_if([&](Entry* entry) {
+    const Place place = place_of(entry->key);
+    if (place.marked()) return true;
+    // Without memory for the queue the object just stays registered and alive.
+    if (!due.push({base::as_pointer(entry->key), entry->finalizer, entry->order})) {
+      marker->mark_word(entry->key);
+      return true;
+    }
+    unreachable_order |= entry->order == FinalizerOrder::Unreachable;
+    if (settings.await_finalize != nullptr) settings.await_finalize(base::as_pointer(entry->key));
+    return false;
+  });
+  marker->drain();
+  // What the due objects refer to must be there when their finalizers run. Only objects without
+  // order have not marked it yet.
+  for (std::size_t i = first; i < due.count(); ++i) {
+    const Place place = place_of(base::as_word(due[i].object));
+    if (due[i].order == FinalizerOrder::NoOrder) marker->push_contents(place);
+    if (!unreachable_order) place.set_mark();
+  }
+  if (unreachable_order) {
+    for (std::size_t i = first; i < due.count(); ++i) {
+      if (due[i].order == FinalizerOrder::Unreachable) continue;
+      place_of(base::as_word(due[i].object)).set_mark();
+    }
+    marker->drain();
+    revive_reachable(first);
+  }
+  marker->drain();
+  publish_due();
+}
+
+bool take_due(Due* taken) {
+  LockGuard guard(heap_lock);
+  if (due_front == due.count()) return false;
+  *taken = due[due_front++];
+  if (due_front == due.count()) {
+    due.clear();
+    due_front = 0;
+  }
+  publish_due();
+  return true;
+}
+
+void clear_toggle_references() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < toggle_references.count(); ++i) {
+    const ToggleReference& reference = toggle_references[i];
+    if (is_reachable(reference.object)) toggle_references[kept++] = reference;
+  }
+  toggle_references.shrink_to(kept);
+}
+
+}  // namespace
+
+TableResult set_finalizer(void* object, Finalizer finalizer, FinalizerOrder order,
+                          Finalizer* old) {
+  const Word key = base::as_word(object);
+  Entry* entry = finalizers.find(key);
+  *old = entry != nullptr ? entry->finalizer : Finalizer{};
+  if (finalizer.function == nullptr) {
+    finalizers.remove(key);
+    return TableResult::Ok;
+  }
+  const bool known = entry != nullptr;
+  if (!known) entry = finalizers.add(key);
+  if (entry == nullptr) return TableResult::NoMemory;
+  entry->finalizer = finalizer;
+  entry->order = order;
+  return known ? TableResult::Duplicate : TableResult::Ok;
+}
+
+TableResult add_toggle_reference(void* object, bool strong) {
+  return toggle_references.push({base::as_word(object), strong}) ? TableResult::Ok
+                                                                 : TableResult::NoMemory;
+}
+
+void prepare_toggle_references() {
+  if (settings.toggle_reference == nullptr) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < toggle_references.count(); ++i) {
+    ToggleReference reference = toggle_references[i];
+    const GC_ToggleRefStatus status =
+        settings.toggle_reference(base::as_pointer(reference.object));
+    if (status == GC_TOGGLE_REF_DROP) continue;
+    reference.strong = status == GC_TOGGLE_REF_STRONG;
+    toggle_references[kept++] = reference;
+  }
+  toggle_references.shrink_to(kept);
+}
+
+void visit_finalization_roots(world::RootVisitor* visitor) {
+  // A finalizer's data is reachable for as long as the finalizer is registered.
+  finalizers.for_each([visitor](Entry* entry) {
+    void** data = &entry->finalizer.client_data;
+    visitor->range(data, data + 1);
+  });
+  for (std::size_t i = due_front; i < due.count(); ++i) {
+    void** object = &due[i].object;
+    void** data = &due[i].finalizer.client_data;
+    visitor->range(object, object + 1);
+    visitor->range(data, data + 1);
+  }
+  for (ToggleReference& reference : toggle_references) {
+    if (reference.strong) visitor->range(&reference.object, &reference.object + 1);
+  }
+}
+
+void finalize_after_marking(mark::Marker* marker) {
+  clear_links(LinkLength::Short);
+  clear_toggle_references();
+  finalizers.for_each([marker](Entry* entry) {
+    if (!place_of(entry->key).marked()) mark_from(marker, *entry);
+  });
+  enqueue_unreachable(marker);
+  forget_links_in_dead_objects(LinkLength::Short);
+  clear_links(LinkLength::Long);
+  forget_links_in_dead_objects(LinkLength::Long);
+}
+
+bool finalizers_ready() { return due_count.load(std::memory_order_relaxed) != 0; }
+
+int invoke_ready() {
+  int count = 0;
+  Due next;
+  while (take_due(&next)) {
+    next.finalizer.function(next.object, next.finalizer.client_data);
+    ++count;
+  }
+  return count;
+}
+
+void notify_or_invoke() {
+  if (!finalizers_ready()) return;
+  if (GC_finalize_on_demand == 0) {
+    if (depth != 0 && ++passed_over < (1u << base::min_of(depth, kDeepest))) return;
+    passed_over = 0;
+    ++depth;
+    invoke_ready();
+    --depth;
+    return;
+  }
+  GC_finalizer_notifier_proc notifier = nullptr;
+  {
+    LockGuard guard(heap_lock);
+    if (notified_at != measured.collections) notifier = GC_finalizer_notifier;
+    notified_at = measured.collections;
+  }
+  if (notifier != nullptr) notifier();
+}
+
+void finalize_everything() {
+  for (;;) {
+    {
+      LockGuard guard(heap_lock);
+      if (finalizers.count() == 0) break;
+      finalizers.keep_if([](Entry* entry) {
+        return !due.push({base::as_pointer(entry->key), entry->finalizer, entry->order});
+      });
+      publish_due();
+    }
+    if (invoke_ready() == 0) break;
+  }
+}
+
+FinalizationCounts count_finalization() {
+  return {finalizers.count(), count_links(LinkLength::Short), count_links(LinkLength::Long),
+          due.count() - due_front};
+}
+
+void visit_table(FinalizationTable table, void (*visit)(void* object, void** link)) {
+  switch (table) {
+    case FinalizationTable::ShortLinks:
+      return visit_links(LinkLength::Short, visit);
+    case FinalizationTable::LongLinks:
+      return visit_links(LinkLength::Long, visit);
+    case FinalizationTable::Finalizers:
+      return finalizers.for_each(
+          [visit](Entry* entry) { visit(base::as_pointer(entry->key), nullptr); });
+    case FinalizationTable::Ready:
+      for (std::size_t i = due_front; i < due.count(); ++i) visit(due[i].object, nullptr);
+      return;
+  }
+}
+
+}  // namespace jd::cycle

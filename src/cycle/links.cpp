@@ -1,0 +1,81 @@
+#include "cycle/links.hpp"
+
+#include "cycle/pointer_table.hpp"
+#include "heap/space.hpp"
+
+namespace jd::cycle {
+namespace {
+
+using base::Word;
+
+struct Link {
+  Link* next = nullptr;
+  Word key = 0;     // the link's own address
+  Word object = 0;  // as the program gave it: perhaps tagged, perhaps inside the object
+};
+
+// Under the heap's lock.
+PointerTable<Link> tables[2];
+
+PointerTable<Link>& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
+
+}  // namespace
+
+bool is_reachable(Word object) {
+  heap::Place place;
+  return !heap::find_object(object, &place) || place.marked();
+}
+
+TableResult add_link(void** link, const void* object, LinkLength length) {
+  PointerTable<Link>& table = table_of(length);
+  const Word key = base::as_word(link);
+  if (Link* known = table.find(key)) {
+    known->object = base::as_word(object);
+    return TableResult::Duplicate;
+  }
+  Link* added = table.add(key);
+  if (added == nullptr) return TableResult::NoMemory;
+  added->object = base::as_word(object);
+  return TableResult::Ok;
+}
+
+bool remove_link(void** link, LinkLength length) {
+  return table_of(length).remove(base::as_word(link));
+}
+
+TableResult move_link(void** from, void** to, LinkLength length) {
+  PointerTable<Link>& table = table_of(length);
+  const Link* link = table.find(base::as_word(from));
+  if (link == nullptr) return TableResult::NotFound;
+  if (from == to) return TableResult::Ok;
+  if (table.find(base::as_word(to)) != nullptr) return TableResult::Duplicate;
+  const Word object = link->object;
+  // Removing first makes a node free, so that adding needs no memory.
+  table.remove(base::as_word(from));
+  Link* moved = table.add(base::as_word(to));
+  if (moved == nullptr) return TableResult::NoMemory;
+  moved->object = object;
+  return TableResult::Ok;
+}
+
+void clear_links(LinkLength length) {
+  table_of(length).keep_if([](Link* link) {
+    if (is_reachable(link->object)) return true;
+    *reinterpret_cast<Word*>(link->key) = 0;
+    return false;
+  });
+}
+
+void forget_links_in_dead_objects(LinkLength length) {
+  table_of(length).keep_if([](Link* link) { return is_reachable(link->key); });
+}
+
+std::size_t count_links(LinkLength length) { return table_of(length).count(); }
+
+void visit_links(LinkLength length, void (*visit)(void* object, void** link)) {
+  table_of(length).for_each([visit](Link* link) {
+    visit(base::as_pointer(link->object), reinterpret_cast<void**>(link->key));
+  });
+}
+
+}  // namespace jd::cycle

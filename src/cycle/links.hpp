@@ -1,0 +1,18 @@
+// Disappearing links. Between the files of finalization only.
+#pragma once
+
+#include "cycle/finalization.hpp"
+
+namespace jd::cycle {
+
+// Nulls the links whose objects are not marked, and forgets them.
+void clear_links(LinkLength length);
+// Forgets the links that lie in objects that are not marked.
+void forget_links_in_dead_objects(LinkLength length);
+std::size_t count_links(LinkLength length);
+void visit_links(LinkLength length, void (*visit)(void* object, void** link));
+
+// What is no object of the heap is never unreachable.
+bool is_reachable(base::Word object);
+
+}  // namespace jd::cycle

@@ -1,0 +1,127 @@
+#include "cycle/pacing.hpp"
+
+#include "alloc/allocate.hpp"
+#include "alloc/collecting.hpp"
+#include "cycle/collect.hpp"
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "heap/runs.hpp"
+#include "heap/space.hpp"
+#include "os/log.hpp"
+#include "os/memory.hpp"
+
+namespace jd::cycle {
+namespace {
+
+using heap::BlockNumber;
+using heap::kBlockShift;
+using heap::space;
+
+// The least growth and the most that the rule adds to what is needed: 256 KiB, as bdwgc's on
+// 64-bit systems, and 16 MiB, over which a system call is nothing.
+constexpr BlockNumber kLeastGrowth = 16;
+constexpr BlockNumber kMostGrowth = 1024;
+
+// No collection before this much was allocated since the last: a small heap would otherwise be
+// collected for every hundred kilobytes. Half a megabyte is what a small program may cost more.
+constexpr std::size_t kLeastBetween = 512 * base::kKiB;
+
+// From this heap size on, new memory comes in huge pages: the waste of at most one page is under
+// a tenth.
+constexpr BlockNumber kHugePagesFrom = 32 * base::kMiB >> kBlockShift;
+constexpr std::size_t kHugePage = 2 * base::kMiB;
+constexpr BlockNumber kHugePageBlocks = kHugePage >> kBlockShift;
+
+// Under the heap's lock.
+std::size_t due_after = kLeastBetween;
+std::size_t physical_limit = 0;
+
+std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
+
+void advise_new_pages(BlockNumber first, BlockNumber end) {
+  if (options.huge_pages == 0 || end < kHugePagesFrom) return;
+  // The tail of the huge page that the heap's old end cuts is advised with the new part.
+  const heap::Word low = base::align_down(heap::block_address(first), kHugePage);
+  const heap::Word high = base::align_up(heap::block_address(end), kHugePage);
+  os::advise_huge_pages(base::as_pointer(low), high - low, true);
+}
+
+bool within_limits(BlockNumber blocks) {
+  const std::size_t after = bytes_of(space.committed - 1 + blocks);
+  if (settings.max_heap_size != 0 && after > settings.max_heap_size) return false;
+  if (physical_limit == 0) physical_limit = os::memory_limit();
+  return after <= physical_limit;
+}
+
+// What counts against the divisor: allocations less explicit frees, but at least an eighth of the
+// allocations, since memory that is freed by hand still moves the live data about.
+std::size_t charged_bytes() {
+  const alloc::Totals totals = alloc::totals();
+  const std::size_t allocated = totals.allocated_since_gc;
+  const std::size_t kept =
+      totals.freed_since_gc < allocated ? allocated - totals.freed_since_gc : 0;
+  return base::max_of(kept, allocated / 8);
+}
+
+bool collecting_is_off() {
+  return GC_dont_gc != 0 || settings.automatic_collection_disabled;
+}
+
+}  // namespace
+
+bool collection_is_due() { return charged_bytes() >= due_after; }
+
+void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
+                          std::size_t root_bytes) {
+  const std::size_t composite = live_bytes - live_atomic_bytes;
+  const std::size_t work = 2 * composite + live_atomic_bytes / 4 + root_bytes;
+  const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
+  due_after = base::max_of(work / divisor,
+                           base::max_of(settings.min_bytes_allocated, kLeastBetween));
+}
+
+bool commit_blocks(BlockNumber blocks) {
+  if (!within_limits(blocks)) return false;
+  const BlockNumber first = space.committed;
+  if (!heap::grow(blocks)) return false;
+  advise_new_pages(first, space.committed);
+  measured.peak_heap_bytes = base::max_of(measured.peak_heap_bytes, heap_bytes());
+  if (options.print_stats != 0 || options.print_verbose_stats != 0) {
+    os::log("heap grown by ", bytes_of(blocks) / base::kKiB, " KiB to ",
+            bytes_of(space.committed - 1) / base::kKiB, " KiB");
+  }
+  if (GC_on_heap_resize != nullptr) GC_on_heap_resize(heap_bytes());
+  return true;
+}
+
+bool grow_heap(BlockNumber least) {
+  const auto divisor =
+      static_cast<BlockNumber>(base::max_of(GC_word{1}, GC_word{GC_free_space_divisor}));
+  BlockNumber more = base::min_of(space.committed / divisor, kMostGrowth);
+  more = base::max_of(more, kLeastGrowth);
+  if (space.committed >= kHugePagesFrom) {
+    more = static_cast<BlockNumber>(
+        base::align_up(space.committed + least + more, kHugePageBlocks) -
+        space.committed - least);
+  }
+  if (commit_blocks(least + more)) return true;
+  return commit_blocks(least);
+}
+
+bool make_room(BlockNumber blocks) {
+  if (!collecting_is_off() && GC_dont_expand == 0 && collection_is_due()) {
+    collect_locked();
+    return true;
+  }
+  if (GC_dont_expand != 0 && !collecting_is_off() && alloc::totals().allocated_since_gc != 0) {
+    collect_locked();
+    return true;
+  }
+  if (grow_heap(blocks)) return true;
+  // The last resort. It helps only if something was allocated since the last one.
+  if (collecting_is_off() || alloc::totals().allocated_since_gc == 0) return false;
+  collect_locked();
+  return true;
+}
+
+}  // namespace jd::cycle

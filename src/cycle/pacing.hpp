@@ -1,0 +1,30 @@
+// When to collect, and how far the heap may grow: bdwgc's rules, which its clients are tuned to.
+//
+// A collection is due when, since the last one, as much was allocated as the free-space divisor
+// allows for the words that a collection has to look at; but it happens only when the free blocks
+// run out. So a heap that was made large at the start is filled before anything is collected.
+#pragma once
+
+#include <cstddef>
+
+#include "heap/space.hpp"
+
+namespace jd::cycle {
+
+// Pre of each: the heap's lock is held.
+bool collection_is_due();
+
+// Makes room for a run of that many blocks, by collecting or by growing; false when neither helps.
+bool make_room(heap::BlockNumber blocks);
+
+// Grows the heap by at least `least` blocks, and by the growth rule if that is possible.
+bool grow_heap(heap::BlockNumber least);
+
+// Commits exactly so many blocks, within GC_set_max_heap_size and the memory limit.
+bool commit_blocks(heap::BlockNumber blocks);
+
+// A collection is over: the next one is due after that many bytes more.
+void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
+                          std::size_t root_bytes);
+
+}  // namespace jd::cycle

@@ -1,0 +1,120 @@
+// A hash table from addresses to nodes, in memory apart from the heap. Under the heap's lock.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+#include "base/bits.hpp"
+#include "heap/arena.hpp"
+
+namespace jd::cycle {
+
+// Node has `Node* next` and `base::Word key`. Freed nodes are kept for reuse.
+template <class Node>
+class PointerTable {
+ public:
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+  Node* find(base::Word key) {
+    if (count_ == 0) return nullptr;
+    for (Node* n = buckets_[index(key)]; n != nullptr; n = n->next) {
+      if (n->key == key) return n;
+    }
+    return nullptr;
+  }
+
+  // Adds a node for a key that has none. Null when memory has run out.
+  Node* add(base::Word key) {
+    if (count_ >= capacity_ && !grow()) return nullptr;
+    Node* node = free_;
+    if (node != nullptr) {
+      free_ = node->next;
+    } else {
+      node = static_cast<Node*>(heap::arena_take(sizeof(Node)));
+      if (node == nullptr) return nullptr;
+    }
+    new (node) Node;
+    node->key = key;
+    Node*& bucket = buckets_[index(key)];
+    node->next = bucket;
+    bucket = node;
+    ++count_;
+    return node;
+  }
+
+  // Visits every node; removes those for which visit(node) returns false.
+  template <class Visit>
+  void keep_if(Visit visit) {
+    for (std::size_t i = 0; i < capacity_; ++i) {
+      for (Node** link = &buckets_[i]; *link != nullptr;) {
+        Node* node = *link;
+        if (visit(node)) {
+          link = &node->next;
+          continue;
+        }
+        *link = node->next;
+        give(node);
+        --count_;
+      }
+    }
+  }
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (std::size_t i = 0; i < capacity_; ++i) {
+      for (Node* node = buckets_[i]; node != nullptr; node = node->next) visit(node);
+    }
+  }
+
+  bool remove(base::Word key) {
+    if (count_ == 0) return false;
+    for (Node** link = &buckets_[index(key)]; *link != nullptr; link = &(*link)->next) {
+      Node* node = *link;
+      if (node->key != key) continue;
+      *link = node->next;
+      give(node);
+      --count_;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::size_t kFirstCapacity = 512;
+
+  [[nodiscard]] std::size_t index(base::Word key) const {
+    // Addresses differ in their middle bits: a multiplication carries those to the top.
+    return (key * 0x9E3779B97F4A7C15ull) >> (64 - base::log2_floor(capacity_));
+  }
+  void give(Node* node) {
+    node->next = free_;
+    free_ = node;
+  }
+  bool grow() {
+    const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
+    auto** buckets = static_cast<Node**>(heap::table_take(capacity * sizeof(Node*)));
+    // Full chains only make it slower.
+    if (buckets == nullptr) return capacity_ != 0;
+    Node** old = buckets_;
+    const std::size_t old_capacity = capacity_;
+    buckets_ = buckets;
+    capacity_ = capacity;
+    for (std::size_t i = 0; i < old_capacity; ++i) {
+      for (Node* node = old[i]; node != nullptr;) {
+        Node* next = node->next;
+        Node*& bucket = buckets_[index(node->key)];
+        node->next = bucket;
+        bucket = node;
+        node = next;
+      }
+    }
+    if (old != nullptr) heap::table_give(old, old_capacity * sizeof(Node*));
+    return true;
+  }
+
+  Node** buckets_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t count_ = 0;
+  Node* free_ = nullptr;
+};
+
+}  // namespace jd::cycle

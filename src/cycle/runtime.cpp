@@ -1,0 +1,196 @@
+#include "cycle/runtime.hpp"
+
+#include <atomic>
+
+#include "alloc/allocate.hpp"
+#include "alloc/collecting.hpp"
+#include "cycle/collect.hpp"
+#include "cycle/finalization.hpp"
+#include "cycle/pacing.hpp"
+#include "cycle/settings.hpp"
+#include "heap/blocks.hpp"
+#include "heap/runs.hpp"
+#include "mark/marker.hpp"
+#include "os/cpu.hpp"
+#include "os/files.hpp"
+#include "os/log.hpp"
+#include "os/memory.hpp"
+#include "os/thread.hpp"
+#include "world/fork.hpp"
+#include "world/roots.hpp"
+#include "world/stop.hpp"
+
+namespace jd::cycle {
+namespace {
+
+using heap::heap_lock;
+using os::LockGuard;
+
+// Set (release) when start is done; read (acquire) by every slow path.
+std::atomic<bool> is_started{false};
+// Counted by slow paths under JACKDAW_COLLECT_EVERY; only its value matters.
+std::atomic<std::uint64_t> slow_paths{0};
+
+// Where nobody says otherwise: bdwgc begins with 64 KiB. Four blocks would not do for four size
+// classes of two kinds; 256 KiB is address space, not memory.
+constexpr std::size_t kFirstHeap = 256 * base::kKiB;
+
+void complain(const base::OptionInfo& option, const char* value) {
+  os::warn("environment variable ", option.name, "=", value, " is not understood (",
+           option.range[0] != '\0' ? option.range : "a value is needed",
+           "); using the default, ", option.default_text);
+}
+
+// Address space for the heap: four times what memory there is, so that fragmentation never meets
+// the end of it; half of what is left where the address space is limited, because the rest of the
+// program needs some too.
+std::size_t reservation() {
+  if (options.reserve != 0) return base::max_of(options.reserve, 4 * base::kMiB);
+  constexpr std::size_t kMost = std::size_t{1} << 42;  // 4 TiB: what 32-bit block numbers are used for
+  const std::size_t by_memory = base::min_of(os::memory_limit(), kMost / 4) * 4;
+  const std::size_t left = os::address_space_left();
+  return left == SIZE_MAX ? by_memory : base::min_of(by_memory, left / 2);
+}
+
+void apply_options() {
+  base::read_options(&options, complain);
+  if (options.log_file != nullptr) {
+    const int file = os::open_log(options.log_file);
+    if (file >= 0) {
+      os::set_log_file(file);
+    } else {
+      os::warn("can't open GC_LOG_FILE ", options.log_file, "; logging to standard error");
+    }
+  }
+  os::fail_from_call(options.fail_os);
+  if (options.nprocs != 0) os::set_cpu_count(static_cast<unsigned>(options.nprocs));
+  if (options.free_space_divisor != base::Options{}.free_space_divisor) {
+    GC_free_space_divisor = options.free_space_divisor;
+  }
+  if (options.dont_gc != 0) GC_dont_gc = 1;
+  if (options.maximum_heap_size != 0) settings.max_heap_size = options.maximum_heap_size;
+  heap::poison_freed = options.poison != 0;
+  alloc::padding = options.pad_objects != 0 ? 1 : 0;
+  alloc::every_allocation_is_slow = options.collect_every != 0 || options.pad_objects != 0;
+  world::configure_stop(options.retry_signals != 0, options.stop_delay * 1000);
+}
+
+void make_heap() {
+  if (!heap::reserve_space(reservation())) {
+    os::fatal("the system refuses address space for the heap (see ulimit -v); at least 8 MiB are "
+              "needed");
+  }
+  const auto strategy = static_cast<base::MarkStrategy>(options.mark_strategy);
+  if (!mark::marker.initialise(strategy, options.mark_stack)) {
+    os::fatal("the system refuses memory for the mark stack");
+  }
+  GC_least_plausible_heap_addr = base::as_pointer(heap::space.base);
+  GC_greatest_plausible_heap_addr =
+      base::as_pointer(heap::block_address(heap::space.reserved - 1) + heap::kBlockSize);
+  const std::size_t first = options.initial_heap_size != 0 ? options.initial_heap_size : kFirstHeap;
+  if (!expand(first)) {
+    os::warn("the heap's initial size of ", first / base::kKiB,
+             " KiB is not to be had; starting small");
+  }
+}
+
+// Once, by the first thread that comes; the others wait for the lock. Pre: the lock is held.
+void start_once() {
+  apply_options();
+  make_heap();
+  world::main_stack_bottom = &GC_stackbottom;
+  world::ignore_libraries_variable = &GC_no_dls;
+  if (GC_stackbottom == nullptr) GC_stackbottom = os::main_stack_high();
+  world::initialise_threads();
+  if (settings.handle_fork == 1 && !world::install_fork_handlers()) {
+    os::warn("pthread_atfork failed; after fork() the child must not allocate");
+  }
+}
+
+void on_slow_path() {
+  if (options.collect_every != 0 &&
+      slow_paths.fetch_add(1, std::memory_order_relaxed) % options.collect_every == 0 &&
+      GC_dont_gc == 0) {
+    LockGuard guard(heap_lock);
+    collect_locked();
+  }
+  if (finalizers_ready()) notify_or_invoke();
+}
+
+void* out_of_memory(std::size_t bytes) {
+  GC_oom_func function = nullptr;
+  {
+    LockGuard guard(heap_lock);
+    function = GC_oom_fn;
+  }
+  if (options.print_stats != 0) os::log("out of memory for a request of ", bytes, " bytes");
+  return function != nullptr ? function(bytes) : nullptr;
+}
+
+}  // namespace
+
+Measurements measured;
+
+bool started() { return is_started.load(std::memory_order_acquire); }
+
+void start() {
+  if (!started()) {
+    LockGuard guard(heap_lock);
+    if (!started()) start_once();
+    is_started.store(true, std::memory_order_release);
+  }
+  if (world::self() == nullptr && !world::register_self({})) {
+    os::fatal("no memory for the record of thread ", os::thread_id());
+  }
+}
+
+bool collect_now(int (*stop_function)()) {
+  start();
+  bool done = false;
+  if (GC_dont_gc == 0) {
+    LockGuard guard(heap_lock);
+    done = collect_locked(stop_function);
+  }
+  if (done) notify_or_invoke();
+  return done;
+}
+
+void collect_and_return_memory() {
+  start();
+  {
+    LockGuard guard(heap_lock);
+    if (GC_dont_gc == 0) collect_locked();
+    return_free_memory();
+  }
+  notify_or_invoke();
+}
+
+void collect_if_due() {
+  start();
+  {
+    LockGuard guard(heap_lock);
+    if (GC_dont_gc == 0 && collection_is_due()) collect_locked();
+  }
+  if (finalizers_ready()) notify_or_invoke();
+}
+
+bool expand(std::size_t bytes) {
+  const std::size_t blocks = base::div_up(bytes, heap::kBlockSize);
+  return blocks < heap::space.reserved && commit_blocks(static_cast<heap::BlockNumber>(blocks));
+}
+
+std::size_t heap_bytes() {
+  if (heap::space.committed == 0) return 0;
+  return (std::size_t{heap::space.committed - 1} << heap::kBlockShift) - returned_bytes();
+}
+
+std::size_t free_bytes() {
+  return (std::size_t{heap::free_blocks()} << heap::kBlockShift) - returned_bytes();
+}
+
+std::size_t returned_bytes() { return heap::returned_bytes(); }
+
+}  // namespace jd::cycle
+
+const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start, jd::cycle::make_room,
+                                           jd::cycle::on_slow_path, jd::cycle::out_of_memory};

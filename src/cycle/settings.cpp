@@ -1,0 +1,30 @@
+#include "cycle/settings.hpp"
+
+#include "os/log.hpp"
+
+namespace jd::cycle {
+
+base::Options options;
+Settings settings;
+
+void warn(const char* format, GC_word argument) {
+  if (settings.warn != nullptr) {
+    // The type wants a writable string; nobody writes.
+    settings.warn(const_cast<char*>(format), argument);
+    return;
+  }
+  // The one conversion that our own formats use is %p.
+  base::Text line;
+  line.add("jackdaw: ");
+  for (const char* c = format; *c != '\0'; ++c) {
+    if (c[0] == '%' && c[1] == 'p') {
+      line.add(base::Hex{argument});
+      ++c;
+    } else if (*c != '\n') {
+      line.add(*c);
+    }
+  }
+  os::warn_text(line);
+}
+
+}  // namespace jd::cycle
