@@ -1,0 +1,66 @@
+// mark_tree ordered|shuffled: marking a binary tree.
+//
+// Models: a syntax tree or a functional map. Ordered: nodes lie in memory as a depth-first walk
+//   meets them, as a parser leaves them. Shuffled: they lie in random order, as after years of
+//   life.
+// Live: 2^22 - 1 nodes of 32 bytes, 134 MB.
+// Shows: nanoseconds for each object, of a forced collection and of its marking.
+#include "support/bench.hpp"
+
+namespace {
+
+struct Node {
+  Node* left;
+  Node* right;
+  uint64_t data[2];
+};
+
+Node* root;
+
+Node* make_node() { return bench::must(static_cast<Node*>(GC_MALLOC(sizeof(Node)))); }
+
+// The node first, then its left and its right subtree: depth-first order.
+Node* make_ordered(int depth) {
+  Node* node = make_node();
+  if (depth > 0) {
+    node->left = make_ordered(depth - 1);
+    node->right = make_ordered(depth - 1);
+  }
+  return node;
+}
+
+// Node i of the order is the parent of nodes 2i+1 and 2i+2 of it.
+Node* make_shuffled(size_t nodes) {
+  bench::Random random;
+  bench::Scratch<Node*> all(nodes);
+  for (size_t i = 0; i < nodes; ++i) all[i] = make_node();
+  bench::Scratch<uint32_t> order(nodes);
+  bench::shuffle(order, nodes, random);
+  for (size_t i = 0; i < nodes; ++i) {
+    if (2 * i + 1 < nodes) all[order[i]]->left = all[order[2 * i + 1]];
+    if (2 * i + 2 < nodes) all[order[i]]->right = all[order[2 * i + 2]];
+  }
+  return all[order[0]];
+}
+
+size_t count(const Node* node) {
+  return node == nullptr ? 0 : 1 + count(node->left) + count(node->right);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool quick = bench::take_quick(&argc, argv);
+  const bool ordered = argc == 2 && strcmp(argv[1], "ordered") == 0;
+  if (!ordered && (argc != 2 || strcmp(argv[1], "shuffled") != 0)) {
+    bench::die("usage: mark_tree ordered|shuffled [--quick]");
+  }
+  const int depth = quick ? 13 : 21;
+  const size_t nodes = (size_t{1} << (depth + 1)) - 1;
+  GC_INIT();
+  GC_disable();
+  root = ordered ? make_ordered(depth) : make_shuffled(nodes);
+  GC_enable();
+  bench::measure_marking("mark_tree", nodes, nodes * sizeof(Node));
+  if (count(root) != nodes) bench::die("the tree is damaged");
+}

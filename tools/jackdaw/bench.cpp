@@ -1,0 +1,236 @@
+// `jackdaw bench`: each benchmark on our libgc and on a peer's, in turn, each run in a process of
+// its own. The programs (bench/) print one line of JSON with their figures; peak memory and the
+// process's time are taken here. All figures are such that less is better.
+#include <fcntl.h>
+#include <fmt/core.h>
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "catalogue.hpp"
+#include "commands.hpp"
+#include "failure.hpp"
+#include "machine.hpp"
+#include "places.hpp"
+#include "process.hpp"
+#include "statistics.hpp"
+#include "table.hpp"
+#include "units.hpp"
+
+namespace jackdaw {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct FigureName {
+  std::string name;
+  std::string unit;
+};
+
+// One run of one benchmark: its figures in the order it printed them, then ours.
+struct Sample {
+  std::vector<FigureName> names;
+  std::vector<double> values;
+  Json facts;  // the rest of the program's line: live bytes, collections ...
+};
+
+struct Side {
+  const char* key;
+  Library library;
+  std::vector<Sample> samples;
+  std::string failure;  // of the first run that failed
+};
+
+void add_figure(Sample* sample, const char* name, const char* unit, double value) {
+  sample->names.push_back({name, unit});
+  sample->values.push_back(value);
+}
+
+// Throws Failure (with no program's name) if the run failed or its line is not as agreed.
+Sample parse_line(const std::string& line, const Outcome& outcome) {
+  if (!outcome.succeeded()) throw Failure(kExitFailed, outcome.describe());
+  Sample sample;
+  try {
+    sample.facts = Json::parse(line);
+    for (const Json& figure : sample.facts.at("figures")) {
+      sample.names.push_back({figure.at("name"), figure.at("unit")});
+      sample.values.push_back(figure.at("value"));
+    }
+    sample.facts.erase("figures");
+  } catch (const Json::exception& e) {
+    throw Failure(kExitFailed,
+                  fmt::format("it printed something else than its line of JSON: {}", e.what()));
+  }
+  if (sample.names.empty()) throw Failure(kExitFailed, "it printed no figure");
+  return sample;
+}
+
+Sample run_once(const Benchmark& b, const Library& library, const BenchSettings& settings) {
+  const File out = make_memory_file("jackdaw-bench");
+  const File null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Command command;
+  command.file = benchmark_folder() / b.program;
+  command.arguments = {b.program};
+  command.arguments.insert(command.arguments.end(), b.arguments.begin(), b.arguments.end());
+  if (settings.quick) command.arguments.emplace_back("--quick");
+  command.environment = environment_with({library.path}, b.variables);
+  command.in = null.fd();
+  command.out = out.fd();
+  command.interactive = false;
+  command.limit = std::chrono::seconds(settings.limit_seconds);
+  const Outcome outcome = run(command, nullptr);
+  Sample sample = parse_line(contents(out), outcome);
+  // A figure that none may forget, checked: which library the program really ran on.
+  if (sample.facts.value("library", "") != library.path.string()) {
+    throw Failure(kExitFailed, fmt::format("it ran on {} instead of {}",
+                                           sample.facts.value("library", "an unknown library"),
+                                           library.path.string()));
+  }
+  if (b.process_time) {
+    // In front: it is what such a benchmark is about.
+    sample.names.insert(sample.names.begin(), {"process time", "s"});
+    sample.values.insert(sample.values.begin(), outcome.wall_seconds);
+  }
+  add_figure(&sample, "peak memory", "B", static_cast<double>(outcome.resident_peak_kib) * 1024);
+  return sample;
+}
+
+// Runs one benchmark on both sides. A failure ends the benchmark and is kept in its side.
+void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSettings& settings,
+               std::array<Side*, 2> sides, Progress* progress) {
+  const int warm_ups = settings.quick ? 0 : 1;
+  for (int pair = -warm_ups; pair < settings.runs; ++pair) {
+    progress->say(
+        pair < 0 ? fmt::format("{}{}: warming up", prefix, b.name)
+                 : fmt::format("{}{}: pair {} of {}", prefix, b.name, pair + 1, settings.runs));
+    for (Side* side : sides) {
+      try {
+        Sample sample = run_once(b, side->library, settings);
+        if (pair >= 0) side->samples.push_back(std::move(sample));
+      } catch (const Failure& failure) {
+        side->failure = failure.what();
+      }
+    }
+    if (!sides[0]->failure.empty() || !sides[1]->failure.empty()) return;
+    // A B, then B A: a drift of the machine's speed falls on both alike.
+    std::swap(sides[0], sides[1]);
+  }
+}
+
+// --- the report ----------------------------------------------------------------------------------
+
+std::string show(double value, const std::string& unit) {
+  if (unit == "s") return show_seconds(value);
+  if (unit == "B") return show_bytes(value);
+  return unit.empty() ? show_number(value) : fmt::format("{} {}", show_number(value), unit);
+}
+
+std::string spread(const Summary& s, const std::string& unit) {
+  return s.count == 1 ? show(s.median, unit)
+                      : fmt::format("{} ({}..{})", show(s.median, unit), show(s.least, unit),
+                                    show(s.most, unit));
+}
+
+std::vector<double> column(const Side& side, std::size_t figure) {
+  std::vector<double> values;
+  for (const Sample& sample : side.samples) values.push_back(sample.values.at(figure));
+  return values;
+}
+
+Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table) {
+  Json json;
+  json["name"] = b.name;
+  json["what"] = b.what;
+  json["program"] = b.program;
+  json["arguments"] = b.arguments;
+  json["environment"] = b.variables;
+  for (const Side* side : {&ours, &peer}) {
+    if (side->failure.empty()) continue;
+    json["failure"][side->key] = side->failure;
+    table->add({b.name, fmt::format("FAILED on {}: {}", side->key, side->failure)});
+  }
+  if (json.contains("failure")) return json;
+  json["facts"] = {{ours.key, ours.samples.back().facts}, {peer.key, peer.samples.back().facts}};
+  json["figures"] = Json::array();
+  const std::vector<FigureName>& names = ours.samples.front().names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::vector<double> a = column(ours, i);
+    const std::vector<double> b_values = column(peer, i);
+    Json figure = {{"name", names[i].name},
+                   {"unit", names[i].unit},
+                   {ours.key, to_json(summarize(a))},
+                   {peer.key, to_json(summarize(b_values))}};
+    figure[ours.key]["samples"] = a;
+    figure[peer.key]["samples"] = b_values;
+    figure["ratio"] = nullptr;
+    std::string ratio = "-";
+    if (const std::vector<double> r = ratios(a, b_values); !r.empty()) {
+      const Summary s = summarize(r);
+      ratio = s.count == 1 ? fmt::format("{:.2f}", s.median)
+                           : fmt::format("{:.2f} ({:.2f}..{:.2f})", s.median, s.least, s.most);
+      figure["ratio"] = to_json(s);
+    }
+    table->add({i == 0 ? b.name : "", names[i].name, spread(summarize(a), names[i].unit),
+                spread(summarize(b_values), names[i].unit), ratio});
+    json["figures"].push_back(std::move(figure));
+  }
+  return json;
+}
+
+void list_benchmarks(const std::vector<Benchmark>& chosen) {
+  std::size_t width = 0;
+  for (const Benchmark& b : chosen) width = std::max(width, b.name.size());
+  for (const Benchmark& b : chosen) fmt::print("{:<{}}  {}\n", b.name, width, b.what);
+}
+
+}  // namespace
+
+int bench_command(const BenchSettings& settings) {
+  const std::vector<Benchmark> chosen = choose_benchmarks(settings.names);
+  if (settings.list) {
+    list_benchmarks(chosen);
+    return 0;
+  }
+  const Library ours = our_library(settings.library);
+  const Library peer = system_library(settings.peer);
+  const Machine machine = this_machine();
+  fmt::print(
+      "{}ours     libgc {}, {}\npeer     libgc {}, {}\n"
+      "runs     {} of each in turn{}, each in its own process; medians (smallest..largest); "
+      "ratio: ours / peer, pair by pair; less is better\n\n",
+      to_text(machine), ours.version_text(), ours.path.string(), peer.version_text(),
+      peer.path.string(), settings.runs,
+      settings.quick ? " with --quick: small sizes, the figures mean nothing" : " after a warm-up");
+  std::fflush(stdout);
+
+  Json json;
+  json["format"] = 1;
+  json["machine"] = to_json(machine);
+  json["ours"] = {{"path", ours.path.string()}, {"version", ours.version_text()}};
+  json["peer"] = {{"path", peer.path.string()}, {"version", peer.version_text()}};
+  json["runs"] = settings.runs;
+  json["quick"] = settings.quick;
+  json["benchmarks"] = Json::array();
+  Table table({"benchmark", "figure", "ours", "peer", "ratio"});
+  int failures = 0;
+  {
+    Progress progress;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      Side a{"ours", ours, {}, ""};
+      Side b{"peer", peer, {}, ""};
+      run_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings, {&a, &b},
+                &progress);
+      json["benchmarks"].push_back(report(chosen[i], a, b, &table));
+      if (json["benchmarks"].back().contains("failure")) ++failures;
+      // After each, so that an interrupted series leaves what it has.
+      if (!settings.json.empty()) write_file(settings.json, to_text(json));
+    }
+  }
+  fmt::print("{}", table.text());
+  if (failures == 0) return 0;
+  fmt::print("\n{} of {} benchmarks failed\n", failures, chosen.size());
+  return kExitFailed;
+}
+
+}  // namespace jackdaw

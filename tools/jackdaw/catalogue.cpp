@@ -1,0 +1,103 @@
+#include "catalogue.hpp"
+
+#include <fmt/core.h>
+#include <fnmatch.h>
+
+#include "failure.hpp"
+
+namespace jackdaw {
+namespace {
+
+// Marking is compared with one marker on both sides: bdwgc would use one for each CPU.
+const std::vector<std::string> kOneMarker = {"GC_MARKERS=1"};
+
+Benchmark marking(const std::string& name, const std::string& program,
+                  const std::vector<std::string>& arguments, const std::string& what) {
+  return {"mark-" + name, program, arguments, kOneMarker, what + ", one marker", false};
+}
+
+std::vector<Benchmark> make_catalogue() {
+  std::vector<Benchmark> list = {
+      {"gcbench",
+       "gcbench",
+       {"18", "16"},
+       {},
+       "binary trees after Ellis, Kovac and Boehm: stretch 18, long-lived 16",
+       false},
+      {"gcbench-big",
+       "gcbench",
+       {"20", "20"},
+       {},
+       "the same with stretch 20, long-lived 20",
+       false},
+      {"holes", "holes", {}, {}, "gcbench's trees with a dead node between retained ones", false},
+      marking("random-2m-32", "mark_random", {"2000000", "32"},
+              "marking 2 million nodes of 32 bytes, linked at random"),
+      marking("random-8m-32", "mark_random", {"8000000", "32"},
+              "marking 8 million nodes of 32 bytes, linked at random"),
+      marking("random-2m-64", "mark_random", {"2000000", "64"},
+              "marking 2 million nodes of 64 bytes, linked at random"),
+      marking("random-8m-64", "mark_random", {"8000000", "64"},
+              "marking 8 million nodes of 64 bytes, linked at random"),
+      marking("tree", "mark_tree", {"ordered"}, "marking a binary tree in allocation order"),
+      marking("tree-shuffled", "mark_tree", {"shuffled"},
+              "marking a binary tree whose nodes lie in random order"),
+      marking("list", "mark_list", {"ordered"},
+              "marking a list of 10 million nodes in allocation order"),
+      marking("list-shuffled", "mark_list", {"shuffled"},
+              "marking a list of 10 million nodes that lie in random order"),
+      marking("table", "mark_table", {}, "marking a hash table of 2 million pairs"),
+      marking("array", "mark_array", {}, "marking an array of pointers to 4 million objects"),
+  };
+  for (const std::string kind : {"plain", "atomic"}) {
+    for (const std::string size : {"16", "32", "64", "256"}) {
+      list.push_back({(kind == "plain" ? "alloc-" : "alloc-atomic-") + size,
+                      "alloc",
+                      {kind, size},
+                      {},
+                      fmt::format("allocating {}objects of {} bytes, little of it live",
+                                  kind == "plain" ? "" : "pointer-free ", size),
+                      false});
+    }
+  }
+  list.push_back(
+      {"large", "large", {}, {}, "churn of objects of 8 KiB to 1 MiB, each page touched", false});
+  list.push_back({"finalizers", "finalizers", {}, {}, "registering and running finalizers", false});
+  list.push_back({"pause-500m",
+                  "pause",
+                  {"500"},
+                  {},
+                  "longest pause of a busy program with 500 MB live",
+                  false});
+  list.push_back(
+      {"startup", "startup", {}, {}, "a program that allocates 1000 objects and ends", true});
+  return list;
+}
+
+}  // namespace
+
+std::span<const Benchmark> all_benchmarks() {
+  static const std::vector<Benchmark> list = make_catalogue();
+  return list;
+}
+
+std::vector<Benchmark> choose_benchmarks(const std::vector<std::string>& patterns) {
+  std::vector<Benchmark> chosen;
+  std::vector<bool> used(patterns.size(), false);
+  for (const Benchmark& b : all_benchmarks()) {
+    bool wanted = patterns.empty();
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      if (fnmatch(patterns[i].c_str(), b.name.c_str(), 0) == 0) wanted = used[i] = true;
+    }
+    if (wanted) chosen.push_back(b);
+  }
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    if (!used[i]) {
+      throw Failure(kExitUsage, fmt::format("no benchmark '{}' (jackdaw bench --list shows them)",
+                                            patterns[i]));
+    }
+  }
+  return chosen;
+}
+
+}  // namespace jackdaw

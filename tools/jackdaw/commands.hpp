@@ -1,0 +1,40 @@
+// The subcommands. Each returns the exit status or throws Failure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace jackdaw {
+
+struct RunSettings {
+  bool stats = false;
+  std::string stats_json;
+  bool compare = false;
+  int runs = 5;
+  std::string library;         // ours, if empty
+  std::string system_library;  // the system's, if empty
+  bool force = false;
+  std::vector<std::string> command;  // PROGRAM ARGS
+};
+int run_command(const RunSettings& settings);
+int compare_command(const RunSettings& settings);
+
+struct BenchSettings {
+  std::vector<std::string> names;  // all, if empty
+  bool list = false;
+  std::string library;
+  std::string peer;
+  int runs = 5;
+  std::string json;
+  bool quick = false;
+  int limit_seconds = 300;
+};
+int bench_command(const BenchSettings& settings);
+
+enum class OptionsFormat { Text, Markdown, Man };
+int options_command(OptionsFormat format);
+
+// Writes a file whole or not at all: under another name first. Throws Failure.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace jackdaw

@@ -1,0 +1,287 @@
+// `jackdaw run --compare`: a program on our libgc and on the system's, in turn.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+
+#include "commands.hpp"
+#include "failure.hpp"
+#include "measure.hpp"
+#include "places.hpp"
+#include "process.hpp"
+#include "program.hpp"
+#include "statistics.hpp"
+#include "table.hpp"
+#include "units.hpp"
+
+namespace jackdaw {
+namespace {
+
+// Every run must read the same input. A file is read again from where it stands; a pipe is copied
+// first; a terminal would give each run something else, so the program gets an empty input.
+class Input {
+ public:
+  Input() {
+    struct stat st {};
+    if (fstat(0, &st) == 0 && S_ISREG(st.st_mode)) {
+      start_ = lseek(0, 0, SEEK_CUR);
+      return;
+    }
+    if (isatty(0) != 0 || fstat(0, &st) != 0) {
+      fmt::print(stderr, "jackdaw: the input is a terminal; the program gets an empty one\n");
+      file_ = File(open("/dev/null", O_RDONLY | O_CLOEXEC));
+      return;
+    }
+    file_ = make_memory_file("jackdaw-input");
+    std::array<char, 65536> buffer{};
+    for (;;) {
+      const ssize_t n = read(0, buffer.data(), buffer.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0)
+        throw Failure(kExitRefused, fmt::format("reading the input: {}", std::strerror(errno)));
+      if (n == 0) break;
+      for (ssize_t done = 0; done < n;) {
+        const ssize_t w =
+            write(file_.fd(), buffer.data() + done, static_cast<std::size_t>(n - done));
+        if (w < 0)
+          throw Failure(kExitRefused, fmt::format("keeping the input: {}", std::strerror(errno)));
+        done += w;
+      }
+    }
+  }
+
+  // At its beginning again.
+  int rewound() {
+    const int fd = file_.fd() >= 0 ? file_.fd() : 0;
+    if (lseek(fd, start_, SEEK_SET) < 0 && errno != ESPIPE) {
+      throw Failure(kExitRefused, fmt::format("rewinding the input: {}", std::strerror(errno)));
+    }
+    return fd;
+  }
+
+ private:
+  File file_;
+  off_t start_ = 0;
+};
+
+struct Run {
+  Measurement measured;
+  std::string output;
+  std::string errors;
+};
+
+struct Side {
+  const char* name;
+  Library library;
+  std::vector<Run> runs;  // without the warm-up
+};
+
+Run run_once(const Program& program, const std::vector<std::string>& arguments,
+             const Library& library, Input* input) {
+  const File out = make_memory_file("jackdaw-output");
+  const File err = make_memory_file("jackdaw-errors");
+  Command command;
+  command.file = program.file;
+  command.arguments = arguments;
+  command.in = input->rewound();
+  command.out = out.fd();
+  command.err = err.fd();
+  command.interactive = false;
+  Run run;
+  run.measured = run_measured({command, library, {}});
+  run.output = contents(out);
+  run.errors = contents(err);
+  return run;
+}
+
+// --- what the runs say -------------------------------------------------------------------------
+
+using Figure = std::function<std::optional<double>(const Measurement&)>;
+
+struct Row {
+  const char* name;
+  const char* key;
+  std::string (*show)(double);
+  Figure figure;
+};
+
+template <class T>
+std::optional<double> number(const std::optional<T>& value) {
+  return value ? std::optional<double>(static_cast<double>(*value)) : std::nullopt;
+}
+
+std::string show_count(double value) { return fmt::format("{:.0f}", value); }
+
+std::string show_percent(double value) { return fmt::format("{:.1f}%", 100 * value); }
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> list = {
+      {"time", "wall_s", show_seconds, [](const auto& m) { return m.outcome.wall_seconds; }},
+      {"CPU time", "cpu_s", show_seconds,
+       [](const auto& m) { return m.outcome.user_seconds + m.outcome.system_seconds; }},
+      {"resident, largest", "resident_peak_bytes", show_bytes,
+       [](const auto& m) { return static_cast<double>(m.resident_peak_bytes); }},
+      {"heap, largest", "heap_peak_bytes", show_bytes,
+       [](const auto& m) { return number(m.heap_peak_bytes); }},
+      {"allocated", "allocated_bytes", show_bytes,
+       [](const auto& m) { return number(m.allocated_bytes); }},
+      {"collections", "collections", show_count,
+       [](const auto& m) { return number(m.collections); }},
+      {"time in collections", "collections_s", show_seconds,
+       [](const auto& m) { return m.collection_seconds; }},
+      {"share of the time", "collector_share", show_percent,
+       [](const auto& m) { return m.collector_share(); }},
+      {"pauses, total", "pauses_s", show_seconds, [](const auto& m) { return m.pause_seconds; }},
+      {"longest pause", "pauses_longest_s", show_seconds,
+       [](const auto& m) { return m.longest_pause_seconds; }},
+  };
+  return list;
+}
+
+// One value a run; empty if any run did not measure it.
+std::vector<double> values(const Side& side, const Figure& figure) {
+  std::vector<double> result;
+  for (const Run& run : side.runs) {
+    const std::optional<double> value = figure(run.measured);
+    if (!value) return {};
+    result.push_back(*value);
+  }
+  return result;
+}
+
+std::string spread(const Summary& s, std::string (*show)(double)) {
+  return s.least == s.most
+             ? show(s.median)
+             : fmt::format("{} ({}..{})", show(s.median), show(s.least), show(s.most));
+}
+
+nlohmann::ordered_json report(const Side& ours, const Side& theirs) {
+  Table table({"", "ours: median (min..max)", "system's: median (min..max)", "ratio (min..max)"});
+  nlohmann::ordered_json json;
+  for (const Row& row : rows()) {
+    const std::vector<double> a = values(ours, row.figure);
+    const std::vector<double> b = values(theirs, row.figure);
+    std::vector<std::string> cells = {row.name, "not measured", "not measured", "-"};
+    nlohmann::ordered_json& entry = json[row.key];
+    entry = {{"ours", nullptr}, {"system", nullptr}, {"ratio", nullptr}};
+    if (!a.empty()) {
+      cells[1] = spread(summarize(a), row.show);
+      entry["ours"] = to_json(summarize(a));
+    }
+    if (!b.empty()) {
+      cells[2] = spread(summarize(b), row.show);
+      entry["system"] = to_json(summarize(b));
+    }
+    if (const std::vector<double> r = ratios(a, b); !r.empty()) {
+      const Summary s = summarize(r);
+      cells[3] = s.count == 1 ? fmt::format("{:.2f}", s.median)
+                              : fmt::format("{:.2f} ({:.2f}..{:.2f})", s.median, s.least, s.most);
+      entry["ratio"] = to_json(s);
+    }
+    table.add(cells);
+  }
+  fmt::print("{}", table.text());
+  return json;
+}
+
+std::string last_lines(const std::string& text) {
+  constexpr std::size_t kEnough = 800;
+  return text.size() <= kEnough ? text : "..." + text.substr(text.size() - kEnough);
+}
+
+// The first byte in which two outputs differ, as a line number.
+std::size_t first_difference(const std::string& a, const std::string& b) {
+  std::size_t line = 1;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()) && a[i] == b[i]; ++i)
+    line += a[i] == '\n';
+  return line;
+}
+
+// Everything must be as in the first run on ours: each other run, of either side. Says what is not.
+bool all_alike(const Side& ours, const Side& theirs) {
+  const Run& first = ours.runs.front();
+  bool alike = true;
+  for (const Side* side : {&ours, &theirs}) {
+    for (std::size_t i = 0; i < side->runs.size() && alike; ++i) {
+      const Run& run = side->runs[i];
+      if (run.measured.outcome.status != first.measured.outcome.status) {
+        fmt::print("\nDIFFERENT ENDS: {} on ours (run 1), {} on {} (run {})\n",
+                   first.measured.outcome.describe(), run.measured.outcome.describe(), side->name,
+                   i + 1);
+        for (const Run* r : {&first, &run}) {
+          if (!r->errors.empty()) fmt::print("its stderr:\n{}\n", last_lines(r->errors));
+        }
+        alike = false;
+      } else if (run.output != first.output) {
+        fmt::print(
+            "\nDIFFERENT OUTPUTS: {} bytes on ours (run 1), {} bytes on {} (run {}), first "
+            "in line {}\n",
+            first.output.size(), run.output.size(), side->name, i + 1,
+            first_difference(first.output, run.output));
+        alike = false;
+      }
+    }
+  }
+  return alike;
+}
+
+}  // namespace
+
+int compare_command(const RunSettings& settings) {
+  Side ours{"ours", our_library(settings.library), {}};
+  Side theirs{"the system's", system_library(settings.system_library), {}};
+  const Program program = examine_program(settings.command.front(), settings.force);
+  Input input;
+  {
+    Progress progress;
+    for (int pair = 0; pair <= settings.runs; ++pair) {
+      progress.say(pair == 0 ? std::string("warming up")
+                             : fmt::format("pair {} of {}", pair, settings.runs));
+      // A B, then B A: a drift of the machine's speed falls on both alike.
+      std::array<Side*, 2> order = {&ours, &theirs};
+      if (pair % 2 == 1) std::swap(order[0], order[1]);
+      for (Side* side : order) {
+        Run run = run_once(program, settings.command, side->library, &input);
+        if (pair > 0) side->runs.push_back(std::move(run));
+      }
+    }
+  }
+  fmt::print("{}: {} pairs of runs after a warm-up\n", settings.command.front(), settings.runs);
+  for (const Side* side : {&ours, &theirs}) {
+    fmt::print("  {:<13} libgc {}, {}\n", side->name, side->library.version_text(),
+               side->library.path.string());
+  }
+  fmt::print("\n");
+  nlohmann::ordered_json json;
+  json["command"] = settings.command;
+  json["pairs"] = settings.runs;
+  json["ours"] = {{"path", ours.library.path.string()}, {"version", ours.library.version_text()}};
+  json["system"] = {{"path", theirs.library.path.string()},
+                    {"version", theirs.library.version_text()}};
+  json["figures"] = report(ours, theirs);
+  for (const Side* side : {&ours, &theirs}) {
+    json[side == &ours ? "ours_runs" : "system_runs"] = nlohmann::ordered_json::array();
+    for (const Run& run : side->runs) {
+      json[side == &ours ? "ours_runs" : "system_runs"].push_back(to_json(run.measured));
+    }
+    for (const std::string& note : side->runs.front().measured.notes) {
+      fmt::print("note ({}): {}\n", side->name, note);
+    }
+  }
+  const bool alike = all_alike(ours, theirs);
+  json["same_output_and_end"] = alike;
+  if (alike) {
+    fmt::print("\nThe outputs are the same ({} bytes), and so are the ends ({}).\n",
+               ours.runs.front().output.size(), ours.runs.front().measured.outcome.describe());
+  }
+  if (!settings.stats_json.empty()) write_file(settings.stats_json, to_text(json));
+  if (!alike) return kExitFailed;
+  return ours.runs.front().measured.outcome.exit_status();
+}
+
+}  // namespace jackdaw

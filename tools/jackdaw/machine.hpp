@@ -1,0 +1,24 @@
+// The facts about the machine that a measurement depends on.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "places.hpp"
+
+namespace jackdaw {
+
+struct Machine {
+  std::string cpu;
+  long cpus = 0;  // those this process may use
+  std::string kernel;
+  std::string huge_pages;  // /sys/kernel/mm/transparent_hugepage/enabled
+  std::uint64_t memory_bytes = 0;
+};
+
+Machine this_machine();
+
+std::string to_text(const Machine& machine);
+nlohmann::ordered_json to_json(const Machine& machine);
+
+}  // namespace jackdaw

@@ -1,0 +1,160 @@
+// The `jackdaw` command: reads the command line and calls the subcommand.
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+#include "failure.hpp"
+
+namespace jackdaw {
+namespace {
+
+constexpr const char* kDescription = "Jackdaw: a garbage collector that stands in for libgc.so.1";
+
+struct CommandLine {
+  CLI::App app{kDescription, "jackdaw"};
+  RunSettings run;
+  BenchSettings bench;
+  bool markdown = false;
+  bool man = false;
+  CLI::Option* bench_runs = nullptr;
+  CLI::Option* run_runs = nullptr;
+  CLI::App* run_app = nullptr;
+  CLI::App* bench_app = nullptr;
+  CLI::App* options_app = nullptr;
+
+  CommandLine() {
+    app.set_version_flag("--version", "jackdaw " JD_VERSION);
+    app.require_subcommand(1);
+    app.footer("jackdaw COMMAND --help says more.");
+    declare_run();
+    declare_bench();
+    declare_options();
+  }
+
+  void declare_run() {
+    run_app = app.add_subcommand(
+        "run", "Run a program on Jackdaw's libgc: jackdaw run [OPTIONS] -- PROGRAM [ARGUMENTS]");
+    run_app->add_flag("--stats", run.stats,
+                      "At the end, print on stderr what the collector did, each figure measured");
+    run_app->add_option("--stats-json", run.stats_json, "Write the figures to this file as JSON")
+        ->type_name("FILE");
+    CLI::Option* compare =
+        run_app->add_flag("--compare", run.compare,
+                          "Run it on the system's libgc too, in turn, and print both side by side");
+    run_runs = run_app->add_option("--runs", run.runs, "With --compare: pairs of runs (5)")
+                   ->check(CLI::Range(1, 10000))
+                   ->needs(compare)
+                   ->type_name("N");
+    run_app->add_option("--library", run.library, "Use this libgc.so.1 instead of Jackdaw's")
+        ->type_name("PATH");
+    run_app
+        ->add_option("--system-library", run.system_library,
+                     "With --compare: compare with this libgc.so.1 instead of the system's")
+        ->needs(compare)
+        ->type_name("PATH");
+    run_app->add_flag("--force", run.force,
+                      "Run it although it is not linked with libgc: it loads libgc with dlopen, or "
+                      "starts a program that uses it");
+    run_app->add_option("command", run.command, "The program and its arguments, after --")
+        ->type_name("PROGRAM ARGUMENTS");
+    run_app->positionals_at_end();
+    run_app->footer(
+        "Exit status: the program's; its signal, if one killed it; 125 if jackdaw refuses, 126 if\n"
+        "PROGRAM cannot be executed, 127 if there is none. With --compare: 1 if the outputs or "
+        "the\n"
+        "ends differ, else the program's.");
+  }
+
+  void declare_bench() {
+    bench_app = app.add_subcommand("bench", "Run the benchmarks on Jackdaw's libgc and on a peer");
+    bench_app->add_option("names", bench.names, "Benchmarks, or patterns such as 'mark-*' (all)")
+        ->type_name("NAME");
+    bench_app->add_flag("--list", bench.list, "List the benchmarks, and run none");
+    bench_app->add_option("--peer", bench.peer, "The libgc.so.1 to compare with (the system's)")
+        ->type_name("PATH");
+    bench_app->add_option("--library", bench.library, "Use this libgc.so.1 instead of Jackdaw's")
+        ->type_name("PATH");
+    bench_runs = bench_app->add_option("--runs", bench.runs, "Pairs of runs (5; 1 with --quick)")
+                     ->check(CLI::Range(1, 10000))
+                     ->type_name("N");
+    bench_app->add_option("--json", bench.json, "Write the results to this file as JSON")
+        ->type_name("FILE");
+    bench_app->add_flag("--quick", bench.quick,
+                        "Small sizes, one pair: shows that everything runs, not how fast");
+    bench_app
+        ->add_option("--limit", bench.limit_seconds, "Seconds after which a run is killed (300)")
+        ->check(CLI::Range(1, 86400))
+        ->type_name("SECONDS");
+  }
+
+  void declare_options() {
+    options_app =
+        app.add_subcommand("options", "List the environment variables that the library reads");
+    CLI::Option* flag = options_app->add_flag("--markdown", markdown, "As a page of Markdown");
+    options_app->add_flag("--man", man, "As a section of a man page")->excludes(flag);
+  }
+
+  int call() {
+    if (run_app->parsed()) {
+      if (run.command.empty()) {
+        throw Failure(kExitRefused, "run what? jackdaw run [OPTIONS] -- PROGRAM [ARGUMENTS]");
+      }
+      return run.compare ? compare_command(run) : run_command(run);
+    }
+    if (bench_app->parsed()) {
+      if (bench.quick && bench_runs->count() == 0) bench.runs = 1;
+      return bench_command(bench);
+    }
+    return options_command(markdown ? OptionsFormat::Markdown
+                           : man    ? OptionsFormat::Man
+                                    : OptionsFormat::Text);
+  }
+};
+
+// CLI11 calls an unknown first word a missing subcommand, and an argument of PROGRAM unexpected.
+std::string explain(const CLI::ParseError& error, int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first.empty()) return "which command? run, bench or options";
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !first.starts_with('-')) {
+    return fmt::format("there is no command '{}'; there are run, bench and options", first);
+  }
+  std::string message = error.what();
+  if (first == "run" && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    message += "\n(If these belong to the program, put -- before it.)";
+  }
+  return message;
+}
+
+int run_main(int argc, char** argv) {
+  // A status nobody may collect is what an inherited SIG_IGN would leave us with.
+  std::signal(SIGCHLD, SIG_DFL);
+  CommandLine line;
+  const bool is_run = argc > 1 && std::string(argv[1]) == "run";
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return line.app.exit(e);  // --help, --version
+    fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", e.what(), is_run ? "run " : "");
+    return is_run ? kExitRefused : kExitUsage;
+  }
+  try {
+    return line.call();
+  } catch (const Failure& e) {
+    fmt::print(stderr, "jackdaw: {}\n", e.what());
+    return e.exit_status();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "jackdaw: unexpected: {}\n", e.what());
+    return kExitRefused;
+  }
+}
+
+}  // namespace
+}  // namespace jackdaw
+
+int main(int argc, char** argv) { return jackdaw::run_main(argc, argv); }

@@ -1,0 +1,26 @@
+// Where things are: found from the command's own path, so that a build folder and an installation
+// work alike (bin/jackdaw, lib/libgc.so.1, lib/jackdaw/...).
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace jackdaw {
+
+// A libgc.so.1 to run programs on.
+struct Library {
+  std::filesystem::path path;
+  unsigned version = 0;  // GC_get_version(): 0x080202 is 8.2.2
+  [[nodiscard]] std::string version_text() const;
+};
+
+// Ours, the system's (any libgc.so.1 the dynamic linker finds that is not ours), or the one that
+// `chosen` names if it is not empty. The file is loaded in a child process and asked for its
+// version. Throws Failure, saying what to do, if it is not there or does not load.
+Library our_library(const std::string& chosen);
+Library system_library(const std::string& chosen);
+
+std::filesystem::path probe_library();
+std::filesystem::path benchmark_folder();
+
+}  // namespace jackdaw

@@ -1,0 +1,78 @@
+// Starting a program on a chosen libgc, and waiting for its end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace jackdaw {
+
+// An open file that closes itself.
+class File {
+ public:
+  File() = default;
+  explicit File(int fd) : fd_(fd) {}
+  File(File&& other) noexcept : fd_(other.release()) {}
+  File& operator=(File&& other) noexcept;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File();
+  [[nodiscard]] int fd() const { return fd_; }
+  int release();
+
+ private:
+  int fd_ = -1;
+};
+
+// An unnamed file in memory, and what was written to a file from its beginning.
+File make_memory_file(const char* name);
+std::string contents(const File& file);
+
+struct Command {
+  std::filesystem::path file;
+  std::vector<std::string> arguments;    // argv, the name included
+  std::vector<std::string> environment;  // NAME=VALUE
+  int in = 0;
+  int out = 1;
+  int err = 2;
+  // Pass on the signals this process gets, and stop and continue with the program.
+  bool interactive = true;
+  // Kill the program after that long, or when this process ends. Only if not interactive.
+  std::optional<std::chrono::seconds> limit;
+};
+
+// How a program ended, and what the kernel counted for it.
+struct Outcome {
+  int status = 0;  // of wait()
+  bool timed_out = false;
+  double wall_seconds = 0;
+  double user_seconds = 0;
+  double system_seconds = 0;
+  long resident_peak_kib = 0;  // of the program or the largest child it waited for
+
+  [[nodiscard]] bool succeeded() const;
+  [[nodiscard]] int exit_status() const;       // as a shell shows it: 128 + n for a signal
+  [[nodiscard]] std::string describe() const;  // "exit status 3", "signal 11 (SIGSEGV)"
+};
+
+// This process's environment with LD_PRELOAD set to these libraries before what it holds already,
+// and with more variables set.
+std::vector<std::string> environment_with(const std::vector<std::filesystem::path>& preload,
+                                          const std::vector<std::string>& more);
+
+// Becomes the program. Returns only by throwing Failure.
+[[noreturn]] void execute(const Command& command);
+
+// Runs the program to its end. `owner`, if not null, is shared memory that receives the child's
+// process id before it executes the program.
+Outcome run(const Command& command, std::uint64_t* owner);
+
+// Ends this process the way that program ended: by the same status or the same signal.
+[[noreturn]] void end_like(const Outcome& outcome);
+
+}  // namespace jackdaw

@@ -1,0 +1,22 @@
+// From what the user typed to what the kernel will execute, and whether another libgc can be put
+// under it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace jackdaw {
+
+struct Program {
+  std::filesystem::path file;          // what is executed
+  std::filesystem::path binary;        // the ELF file behind it: itself, or the interpreter
+  std::vector<std::string> libgc_way;  // how binary comes to libgc; empty if it was not found
+};
+
+// Finds `name` (through PATH if it has no slash) and checks it. Throws Failure: not there, not
+// executable, setuid, static, another machine's. Throws NoLibgc if nothing it is linked with needs
+// libgc.so.1, unless `force`: a program may load libgc later with dlopen, or start another.
+Program examine_program(const std::string& name, bool force);
+
+}  // namespace jackdaw

@@ -1,0 +1,29 @@
+// Medians and spreads of repeated measurements.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace jackdaw {
+
+struct Summary {
+  double median = 0;
+  double least = 0;
+  double most = 0;
+  std::size_t count = 0;
+};
+
+// Of at least one value.
+Summary summarize(std::vector<double> values);
+
+// Ours divided by the peer's, pair by pair: neighbours in time saw the same machine. Pairs whose
+// second value is zero are left out; the result may be empty.
+std::vector<double> ratios(const std::vector<double>& ours, const std::vector<double>& peers);
+
+nlohmann::ordered_json to_json(const Summary& s);
+
+// Indented, a newline at the end, what is not UTF-8 replaced.
+std::string to_text(const nlohmann::ordered_json& json);
+
+}  // namespace jackdaw
