@@ -140,7 +140,8 @@ int run_main(int argc, char** argv) {
     line.app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return line.app.exit(e);  // --help, --version
-    fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", e.what(), is_run ? "run " : "");
+    fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", explain(e, argc, argv),
+               is_run ? "run " : "");
     return is_run ? kExitRefused : kExitUsage;
   }
   try {
