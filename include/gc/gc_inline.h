@@ -10,8 +10,10 @@
  *     }
  *
  * An array of lists must be visible to the collector and belong to one thread at a time and to one
- * kind. Objects on the lists are reachable, so unused ones are never reclaimed: compilers that want
- * more than this should use GC_malloc(), whose fast path in this library is as short.
+ * kind. Objects on the lists are reachable, so unused ones are never reclaimed. But for
+ * pointer-free ones: the collector does not follow the links in them, so such lists are only good
+ * while no collection can come (GC_disable). Who wants more than this should use GC_malloc(), whose
+ * fast path in this library is as short.
  */
 #ifndef GC_INLINE_H
 #define GC_INLINE_H
@@ -140,6 +142,7 @@ GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
   } while (0)
 #define GC_MALLOC_WORDS(result, n, tiny_fl) \
   GC_MALLOC_WORDS_KIND(result, n, tiny_fl, GC_I_NORMAL, *(void**)(result) = 0)
+/* Between GC_disable() and GC_enable() only; see above. */
 #define GC_MALLOC_ATOMIC_WORDS(result, n, tiny_fl) \
   GC_MALLOC_WORDS_KIND(result, n, tiny_fl, GC_I_PTRFREE, (void)0)
 

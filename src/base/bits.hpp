@@ -28,6 +28,15 @@ constexpr unsigned lowest_bit(std::uint64_t n) {
   return static_cast<unsigned>(__builtin_ctzll(n));
 }
 
+// Set bits in a word. Spelled out because the baseline x86-64 has no instruction for it and the
+// compiler would call libgcc.
+constexpr unsigned count_ones(std::uint64_t n) {
+  n -= (n >> 1) & 0x5555555555555555u;
+  n = (n & 0x3333333333333333u) + ((n >> 2) & 0x3333333333333333u);
+  n = (n + (n >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return static_cast<unsigned>((n * 0x0101010101010101u) >> 56);
+}
+
 // A size that says whether the arithmetic that made it overflowed: every request for memory is
 // computed with these (design, section 10).
 [[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t* sum) {
