@@ -1,0 +1,36 @@
+#include "base/bits.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+
+namespace {
+
+using namespace jd::base;
+
+TEST(Bits, CountOnesAgreesWithTheCompiler) {
+  std::mt19937_64 random(20260101);
+  EXPECT_EQ(count_ones(0), 0u);
+  EXPECT_EQ(count_ones(~std::uint64_t{0}), 64u);
+  for (int i = 0; i < 10000; ++i) {
+    const std::uint64_t n = random() & random();
+    EXPECT_EQ(count_ones(n), static_cast<unsigned>(__builtin_popcountll(n)));
+  }
+}
+
+TEST(Bits, Alignment) {
+  EXPECT_EQ(align_up(0, 16), 0u);
+  EXPECT_EQ(align_up(1, 16), 16u);
+  EXPECT_EQ(align_down(31, 16), 16u);
+  EXPECT_EQ(div_up(SIZE_MAX, 2), SIZE_MAX / 2 + 1);
+}
+
+TEST(Bits, CheckedArithmetic) {
+  std::size_t result = 0;
+  EXPECT_FALSE(checked_add(SIZE_MAX, 1, &result));
+  EXPECT_FALSE(checked_multiply(SIZE_MAX / 2, 3, &result));
+  EXPECT_TRUE(checked_multiply(SIZE_MAX / 4, 4, &result));
+}
+
+}  // namespace

@@ -1,0 +1,122 @@
+// Free runs against a model: a plain array of which block is free.
+#include "heap/runs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "heap/space.hpp"
+
+namespace {
+
+using namespace jd::heap;
+
+constexpr BlockNumber kBlocks = 4096;
+
+std::uint64_t seed() {
+  const char* given = std::getenv("JD_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+}
+
+struct Piece {
+  BlockNumber first;
+  BlockNumber count;
+};
+
+// The longest run of free blocks in the model.
+BlockNumber longest(const std::vector<bool>& taken) {
+  BlockNumber best = 0;
+  BlockNumber now = 0;
+  for (BlockNumber b = 1; b <= kBlocks; ++b) {
+    now = taken[b] ? 0 : now + 1;
+    best = std::max(best, now);
+  }
+  return best;
+}
+
+// Blocks in use look like small blocks to their neighbours.
+void mark_used(const Piece& piece) {
+  for (BlockNumber b = piece.first; b < piece.first + piece.count; ++b) {
+    space.blocks[b].state = BlockState::Small;
+    space.blocks[b].slots = 1;
+    start_using(b);
+  }
+}
+
+TEST(Runs, RandomTakesAndGivesAgreeWithAModel) {
+  const std::uint64_t s = seed();
+  RecordProperty("seed", std::to_string(s));
+  std::printf("JD_SEED=%llu\n", static_cast<unsigned long long>(s));
+  std::mt19937_64 random(s);
+  ASSERT_TRUE(reserve_space(256u << 20));
+  ASSERT_TRUE(grow(kBlocks));
+  std::vector<bool> taken(kBlocks + 1, false);
+  std::vector<Piece> pieces;
+  BlockNumber used = 0;
+  for (int step = 0; step < 40000; ++step) {
+    if (pieces.empty() || random() % 5 < 3) {
+      const auto count = static_cast<BlockNumber>(1 + random() % (random() % 8 == 0 ? 300 : 6));
+      const BlockNumber alignment = random() % 4 == 0 ? BlockNumber{1} << (random() % 5) : 1;
+      const BlockNumber first = take_run(count, alignment);
+      if (first == kNoBlock) {
+        // It may only fail when an aligned run can't be promised.
+        ASSERT_LT(longest(taken), count + alignment - 1);
+        continue;
+      }
+      ASSERT_EQ((block_address(first) >> kBlockShift) % alignment, 0u);
+      for (BlockNumber b = first; b < first + count; ++b) {
+        ASSERT_FALSE(taken[b]) << "block " << b << " was given out twice";
+        taken[b] = true;
+      }
+      pieces.push_back({first, count});
+      mark_used(pieces.back());
+      used += count;
+    } else {
+      const std::size_t i = random() % pieces.size();
+      const Piece piece = pieces[i];
+      pieces[i] = pieces.back();
+      pieces.pop_back();
+      for (BlockNumber b = piece.first; b < piece.first + piece.count; ++b) {
+        taken[b] = false;
+        space.blocks[b].state = BlockState::Free;
+        space.blocks[b].slots = 0;
+      }
+      give_run(piece.first, piece.count);
+      used -= piece.count;
+    }
+    ASSERT_EQ(free_blocks(), kBlocks - used);
+  }
+  for (const Piece& piece : pieces) give_run(piece.first, piece.count);
+  EXPECT_EQ(free_blocks(), kBlocks);
+  EXPECT_EQ(space.blocks[1].run, kBlocks) << "the free runs did not all join";
+}
+
+TEST(Runs, DiscardedBlocksAreCleanAndReadAsZero) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(64));
+  const BlockNumber first = take_run(8);
+  ASSERT_NE(first, kNoBlock);
+  for (BlockNumber b = first; b < first + 8; ++b) EXPECT_FALSE(start_using(b)) << "fresh: clean";
+  auto* bytes = reinterpret_cast<unsigned char*>(block_address(first));
+  bytes[5] = 77;
+  give_run(first, 8);
+  EXPECT_EQ(discard_idle(1), 0u) << "too young";
+  EXPECT_EQ(discard_idle(0), 8 * kBlockSize);
+  EXPECT_EQ(returned_bytes(), 8 * kBlockSize);
+  EXPECT_EQ(bytes[5], 0);
+  const BlockNumber again = take_run(64);
+  ASSERT_NE(again, kNoBlock);
+  for (BlockNumber b = again; b < again + 64; ++b) EXPECT_FALSE(start_using(b));
+  EXPECT_EQ(returned_bytes(), 0u);
+}
+
+TEST(Runs, TheReservationIsTheLimit) {
+  ASSERT_TRUE(reserve_space(8u << 20));
+  EXPECT_FALSE(grow(space.reserved));
+  EXPECT_TRUE(grow(space.reserved - space.committed));
+  EXPECT_FALSE(grow(1));
+}
+
+}  // namespace

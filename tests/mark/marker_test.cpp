@@ -1,0 +1,190 @@
+// The marker against a model: a graph of objects whose reachable set is computed independently.
+#include "mark/marker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "heap/blocks.hpp"
+#include "heap/runs.hpp"
+#include "heap/size_class.hpp"
+#include "heap/sweep.hpp"
+
+namespace {
+
+using namespace jd::heap;
+using jd::base::MarkStrategy;
+using jd::mark::Marker;
+
+// Objects of mixed sizes and two kinds in blocks made by hand; no allocator, no collector.
+class Graph {
+ public:
+  explicit Graph(std::uint64_t seed) : random_(seed) {
+    EXPECT_TRUE(reserve_space(512u << 20));
+    EXPECT_TRUE(grow(2000));
+  }
+
+  void make_objects(std::size_t count) {
+    while (objects_.size() < count) {
+      if (random_() % 2000 == 0) {
+        BlockNumber dirty = 0;
+        Block* block = make_large(kNormal, (1 + random_() % 3) * kBlockSize - 16, 1, &dirty);
+        ASSERT_NE(block, nullptr);
+        objects_.push_back(block_address(number_of(block)));
+        continue;
+      }
+      bool clean = false;
+      const unsigned size_class = static_cast<unsigned>(random_() % 20);
+      const KindNumber kind = random_() % 4 == 0 ? kAtomic : kNormal;
+      const BlockNumber number = make_small_block(kind, size_class, &clean);
+      ASSERT_NE(number, kNoBlock);
+      Block& block = space.blocks[number];
+      for (unsigned slot = 0; slot < block.slots; ++slot) {
+        if (random_() % 4 == 0) continue;  // stays a free slot
+        block.allocated[slot / 64] |= std::uint64_t{1} << (slot % 64);
+        objects_.push_back(Place{&block, slot}.address());
+      }
+    }
+  }
+
+  void link(std::size_t edges) {
+    for (std::size_t i = 0; i < edges; ++i) {
+      const Word from = objects_[random_() % objects_.size()];
+      Place place{};
+      ASSERT_TRUE(find_object(from, &place));
+      auto* words = reinterpret_cast<Word*>(from);
+      const Word to = objects_[random_() % objects_.size()];
+      Place target{};
+      ASSERT_TRUE(find_object(to, &target));
+      // Anywhere in the target counts.
+      words[random_() % (place.size() / sizeof(Word))] = to + random_() % target.size();
+    }
+  }
+
+  // Marks from `root` by the definition: a set and a work list.
+  std::vector<Word> reachable(Word root) const {
+    std::vector<Word> found;
+    std::vector<bool> seen(space.span / kGranule, false);
+    std::vector<Word> work{root};
+    while (!work.empty()) {
+      const Word word = work.back();
+      work.pop_back();
+      Place place{};
+      if (!find_object(word, &place)) continue;
+      const std::size_t id = (place.address() - space.base) / kGranule;
+      if (seen[id]) continue;
+      seen[id] = true;
+      found.push_back(place.address());
+      if (place.block->scan == Scan::None) continue;
+      const auto* words = reinterpret_cast<const Word*>(place.address());
+      for (std::size_t i = 0; i < place.size() / sizeof(Word); ++i) work.push_back(words[i]);
+    }
+    return found;
+  }
+
+  [[nodiscard]] Word pick() { return objects_[random_() % objects_.size()]; }
+
+  [[nodiscard]] std::size_t marked() const {
+    std::size_t count = 0;
+    for (const Word object : objects_) {
+      Place place{};
+      if (find_object(object, &place) && place.marked()) ++count;
+    }
+    return count;
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::vector<Word> objects_;
+};
+
+struct Case {
+  MarkStrategy strategy;
+  std::size_t stack;
+};
+
+class MarkerTest : public testing::TestWithParam<Case> {};
+
+TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
+  const char* given = std::getenv("JD_SEED");
+  const std::uint64_t seed =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::printf("JD_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  Graph graph(seed);
+  graph.make_objects(60000);
+  graph.link(400000);
+  Marker marker;
+  ASSERT_TRUE(marker.initialise(GetParam().strategy, GetParam().stack));
+  std::size_t overflows = 0;
+  for (int round = 0; round < 20; ++round) {
+    clear_marks();
+    // Not the first byte of a slot, or the object before it would count as well.
+    const Word root = graph.pick() + 1;
+    const std::vector<Word> expected = graph.reachable(root);
+    marker.scan_roots(&root, &root + 1);
+    marker.drain();
+    EXPECT_EQ(graph.marked(), expected.size());
+    for (const Word object : expected) {
+      Place place{};
+      ASSERT_TRUE(find_object(object, &place));
+      ASSERT_TRUE(place.marked());
+    }
+    overflows += marker.take_overflows();
+  }
+  if (GetParam().stack == 16 && GetParam().strategy != MarkStrategy::Ring) {
+    EXPECT_GT(overflows, 0u) << "the small stack did not overflow, so nothing was tested";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, MarkerTest,
+    testing::Values(Case{MarkStrategy::None, 0}, Case{MarkStrategy::OnGrey, 0},
+                    Case{MarkStrategy::Ring, 0}, Case{MarkStrategy::None, 16},
+                    Case{MarkStrategy::OnGrey, 16}, Case{MarkStrategy::Ring, 16}));
+
+TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(16));
+  bool clean = false;
+  const BlockNumber number = make_small_block(kNormal, class_for(32), &clean);
+  Block& block = space.blocks[number];
+  block.allocated[0] = 1;  // slot 0 only; slot 1 is free
+  Marker marker;
+  ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, 0));
+  const Word past = block_address(number) + 32;
+  clear_marks();
+  marker.scan_roots(&past, &past + 1);
+  marker.drain();
+  EXPECT_TRUE(block.marked(0));
+  EXPECT_FALSE(block.marked(1)) << "a free slot is never marked";
+  // The same word inside the heap holds only what it points into.
+  block.allocated[0] = 5;
+  *reinterpret_cast<Word*>(block_address(number) + 64) = past;
+  clear_marks();
+  const Word root = block_address(number) + 65;
+  marker.scan_roots(&root, &root + 1);
+  marker.drain();
+  EXPECT_TRUE(block.marked(2));
+  EXPECT_FALSE(block.marked(0));
+}
+
+TEST(Roots, OnePastTheEndOfALargeObjectAcrossBlocks) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(16));
+  BlockNumber dirty = 0;
+  Block* first = make_large(kNormal, 2 * kBlockSize, 1, &dirty);
+  Block* second = make_large(kNormal, kBlockSize, 1, &dirty);
+  ASSERT_EQ(number_of(second), number_of(first) + 2);
+  Marker marker;
+  ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, 0));
+  clear_marks();
+  const Word past = block_address(number_of(second));
+  marker.scan_roots(&past, &past + 1);
+  marker.drain();
+  EXPECT_TRUE(first->marked(0));
+  EXPECT_TRUE(second->marked(0));
+}
+
+}  // namespace
