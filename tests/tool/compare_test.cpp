@@ -1,0 +1,144 @@
+// `jackdaw run --compare`, `jackdaw bench` and `jackdaw options`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/options.hpp"
+#include "run_tool.hpp"
+
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kCompare = {"--compare", "--runs", "2", "--system-library",
+                                           JD_TEST_LIBRARY};
+
+TEST(Compare, ShowsBothSidesAndEqualOutputs) {
+  const Scratch scratch;
+  std::vector<std::string> options = kCompare;
+  options.insert(options.end(), {"--stats-json", scratch.path("compare.json")});
+  const Result r = run_client(options, {"allocate", "20000", "1000"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr("outputs are the same"));
+  for (const char* row : {"time", "resident, largest", "collections", "longest pause", "ratio"}) {
+    EXPECT_THAT(r.out, HasSubstr(row));
+  }
+  const json figures = json::parse(read_file(scratch.path("compare.json")), nullptr, false);
+  ASSERT_FALSE(figures.is_discarded());
+  EXPECT_EQ(figures["pairs"], 2);
+  EXPECT_EQ(figures["ours_runs"].size(), 2U);
+  EXPECT_EQ(figures["system_runs"].size(), 2U);
+  EXPECT_EQ(figures["figures"]["wall_s"]["ratio"]["count"], 2);
+  EXPECT_GE(figures["figures"]["allocated_bytes"]["ours"]["median"], 20e6);
+  EXPECT_EQ(figures["same_output_and_end"], true);
+}
+
+TEST(Compare, TellsDifferentOutputs) {
+  const Result r = run_client(kCompare, {"pid"});
+  EXPECT_TRUE(r.exited_with(1)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr("DIFFERENT OUTPUTS"));
+}
+
+TEST(Compare, PassesAnEqualExitStatus) {
+  const Result r = run_client(kCompare, {"exit", "5"});
+  EXPECT_TRUE(r.exited_with(5)) << describe(r);
+}
+
+TEST(Compare, GivesEveryRunTheSamePipedInput) {
+  const Result r = run_client(kCompare, {"count"}, std::string(300000, 'x'));
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr("(7 bytes)")) << "each of them printed 300000 and a newline";
+}
+
+TEST(Bench, ListsItsBenchmarks) {
+  const Result r = run_jackdaw({"bench", "--list"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  for (const char* name : {"gcbench",
+                           "gcbench-big",
+                           "holes",
+                           "mark-random-2m-32",
+                           "mark-random-8m-32",
+                           "mark-random-8m-64",
+                           "mark-tree",
+                           "mark-tree-shuffled",
+                           "mark-list",
+                           "mark-list-shuffled",
+                           "mark-table",
+                           "mark-array",
+                           "alloc-16",
+                           "alloc-256",
+                           "alloc-atomic-16",
+                           "alloc-atomic-256",
+                           "large",
+                           "finalizers",
+                           "pause-500m",
+                           "startup"}) {
+    EXPECT_THAT(r.out, HasSubstr(std::string(name) + " "));
+  }
+}
+
+TEST(Bench, NamesAnUnknownBenchmark) {
+  const Result r = run_jackdaw({"bench", "gcbanch"});
+  EXPECT_TRUE(r.exited_with(2)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("'gcbanch'"));
+}
+
+// Every benchmark runs, checks its own data, and reports; small, and untimed.
+TEST(Bench, AllRunQuickly) {
+  const Scratch scratch;
+  const std::string file = scratch.path("bench.json");
+  const Result r = run_jackdaw({"bench", "--quick", "--library", JD_TEST_LIBRARY, "--peer",
+                                JD_TEST_LIBRARY, "--json", file});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  const json results = json::parse(read_file(file), nullptr, false);
+  ASSERT_FALSE(results.is_discarded()) << read_file(file);
+  EXPECT_EQ(results["format"], 1);
+  EXPECT_GE(results["machine"]["cpus"], 1);
+  EXPECT_GE(results["benchmarks"].size(), 25U);
+  for (const json& b : results["benchmarks"]) {
+    SCOPED_TRACE(b["name"]);
+    ASSERT_TRUE(b.contains("figures")) << b;
+    EXPECT_GE(b["figures"].size(), 2U);
+    for (const json& figure : b["figures"]) {
+      EXPECT_EQ(figure["ours"]["samples"].size(), 1U) << figure;
+      EXPECT_GE(figure["ours"]["median"], 0) << figure;
+    }
+    EXPECT_EQ(b["figures"].back()["name"], "peak memory");
+    EXPECT_GE(b["figures"].back()["peer"]["median"], 500000);
+  }
+}
+
+TEST(Bench, ReportsABenchmarkThatFails) {
+  // Too little memory for it: the library's out-of-memory path ends it.
+  const Result r =
+      run_program({"/usr/bin/env", "GC_MAXIMUM_HEAP_SIZE=1M", JD_TEST_COMMAND, "bench", "--runs",
+                   "1", "--library", JD_TEST_LIBRARY, "--peer", JD_TEST_LIBRARY, "gcbench"});
+  EXPECT_TRUE(r.exited_with(1)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr("FAILED"));
+  EXPECT_THAT(r.out, HasSubstr("1 of 1 benchmarks failed"));
+}
+
+TEST(Options, ListEveryVariable) {
+  const Result text = run_jackdaw({"options"});
+  const Result markdown = run_jackdaw({"options", "--markdown"});
+  const Result man = run_jackdaw({"options", "--man"});
+  for (const Result& r : {text, markdown, man}) EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  for (const jd::base::OptionInfo& option : jd::base::kOptions) {
+    for (const Result& r : {text, markdown, man}) EXPECT_THAT(r.out, HasSubstr(option.name));
+  }
+}
+
+// The pages in docs/ are made by the command; this fails when they were not made anew.
+TEST(Options, DocumentsAreUpToDate) {
+  const std::string page = read_file(JD_TEST_DOCS "/guide/options.md");
+  EXPECT_EQ(page, run_jackdaw({"options", "--markdown"}).out)
+      << "run: jackdaw options --markdown > docs/guide/options.md";
+  EXPECT_THAT(read_file(JD_TEST_DOCS "/man/jackdaw.1"),
+              HasSubstr(run_jackdaw({"options", "--man"}).out))
+      << "put the output of jackdaw options --man into docs/man/jackdaw.1";
+}
+
+}  // namespace

@@ -1,0 +1,234 @@
+// `jackdaw run`: what comes through to the program, and what comes back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+#include "run_tool.hpp"
+
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Both ways of running: becoming the program, and waiting for it.
+class Run : public testing::TestWithParam<bool> {
+ protected:
+  static std::vector<std::string> options() {
+    return GetParam() ? std::vector<std::string>{"--stats"} : std::vector<std::string>{};
+  }
+};
+
+TEST_P(Run, PassesTheExitStatus) {
+  for (const int status : {0, 1, 42, 255}) {
+    const Result r = run_client(options(), {"exit", std::to_string(status)});
+    EXPECT_TRUE(r.exited_with(status)) << describe(r);
+  }
+}
+
+TEST_P(Run, PassesDeathBySignal) {
+  for (const int signal : {SIGKILL, SIGABRT, SIGSEGV, SIGTERM}) {
+    const Result r = run_client(options(), {"die", std::to_string(signal)});
+    EXPECT_TRUE(r.killed_by(signal)) << describe(r);
+  }
+}
+
+TEST_P(Run, PassesArgumentsInputAndOutput) {
+  const Result r = run_client(options(), {"allocate", "10", "100"});
+  EXPECT_EQ(r.out, "allocated 10 objects\n") << describe(r);
+  const Result counted = run_client(options(), {"count"}, std::string(100000, 'x'));
+  EXPECT_EQ(counted.out, "100000\n") << describe(counted);
+}
+
+TEST_P(Run, PassesSignals) {
+  std::array<int, 2> out{};
+  ASSERT_EQ(pipe(out.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(out[1], 1);
+    close(out[0]);
+    close(out[1]);
+    if (GetParam()) {
+      execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY, "--stats", "--",
+            JD_TEST_CLIENT, "wait", nullptr);
+    } else {
+      execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY, "--",
+            JD_TEST_CLIENT, "wait", nullptr);
+    }
+    _exit(96);
+  }
+  close(out[1]);
+  std::array<char, 6> ready{};
+  ASSERT_EQ(read(out[0], ready.data(), ready.size()), 6) << "the program did not start";
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(out[0]);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "wait status " << status;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Run, testing::Bool(),
+                         [](const auto& info) { return info.param ? "WithStats" : "Plain"; });
+
+// Stopped and continued with the program, as job control wants it.
+TEST(RunStats, StopsAndContinuesWithTheProgram) {
+  std::array<int, 2> out{};
+  ASSERT_EQ(pipe(out.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(out[1], 1);
+    execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY, "--stats", "--",
+          JD_TEST_CLIENT, "wait", nullptr);
+    _exit(96);
+  }
+  close(out[1]);
+  std::array<char, 6> ready{};
+  ASSERT_EQ(read(out[0], ready.data(), ready.size()), 6);
+  kill(child, SIGTSTP);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status)) << "wait status " << status;
+  kill(child, SIGCONT);
+  kill(child, SIGTERM);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  close(out[0]);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "wait status " << status;
+}
+
+TEST(RunRefuses, AProgramWithoutLibgc) {
+  const Result r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", JD_TEST_PLAIN});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("does not use libgc"));
+  EXPECT_EQ(r.out, "") << "it was started all the same";
+}
+
+TEST(RunRefuses, AStaticProgram) {
+  const Result r =
+      run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--force", "--", JD_TEST_STATIC});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("statically linked"));
+  EXPECT_EQ(r.out, "");
+}
+
+TEST(RunRefuses, ASetuidProgram) {
+  const Scratch scratch;
+  const std::string copy = scratch.path("client");
+  std::filesystem::copy_file(JD_TEST_CLIENT, copy);
+  ASSERT_EQ(chmod(copy.c_str(), 04755), 0);
+  const Result r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", copy, "exit", "0"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("setuid"));
+}
+
+TEST(RunRefuses, WhatIsNotThereOrNoProgram) {
+  const Scratch scratch;
+  const auto run = [](const std::string& program) {
+    return run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", program});
+  };
+  Result r = run("no-such-program-anywhere");
+  EXPECT_TRUE(r.exited_with(127)) << describe(r);
+  r = run(scratch.path("nothing"));
+  EXPECT_TRUE(r.exited_with(127)) << describe(r);
+  r = run("/");
+  EXPECT_TRUE(r.exited_with(126)) << describe(r);
+  write_file(scratch.path("text"), "hello\n", true);
+  r = run(scratch.path("text"));
+  EXPECT_TRUE(r.exited_with(126)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("neither an ELF program nor a script"));
+  write_file(scratch.path("unexecutable"), "#!/bin/sh\n");
+  r = run(scratch.path("unexecutable"));
+  EXPECT_TRUE(r.exited_with(126)) << describe(r);
+  write_file(scratch.path("damaged"), std::string("\177ELF\2\1\1") + std::string(60, '\377'), true);
+  r = run(scratch.path("damaged"));
+  EXPECT_TRUE(r.exited_with(126)) << describe(r);
+}
+
+TEST(RunRefuses, ALibraryThatIsNone) {
+  const Scratch scratch;
+  Result r =
+      run_jackdaw({"run", "--library", scratch.path("libgc.so.1"), "--", JD_TEST_CLIENT, "idle"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("there is no library"));
+  write_file(scratch.path("libgc.so.1"), "not a library");
+  r = run_jackdaw({"run", "--library", scratch.path("libgc.so.1"), "--", JD_TEST_CLIENT, "idle"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("is not a usable libgc"));
+  r = run_jackdaw({"run", "--library", "libc.so.6", "--", JD_TEST_CLIENT, "idle"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+}
+
+TEST(RunFollows, ScriptsToTheirInterpreter) {
+  const Scratch scratch;
+  const std::string direct = scratch.path("direct");
+  write_file(direct, std::string("#!") + JD_TEST_CLIENT + " exit\n", true);
+  // The kernel runs: client exit SCRIPT, so the status is atoi of a path: 0.
+  Result r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", direct});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  const std::string by_env = scratch.path("by-env");
+  write_file(by_env, std::string("#!/usr/bin/env -S ") + JD_TEST_CLIENT + " exit\n", true);
+  r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", by_env});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  const std::string shell = scratch.path("shell");
+  write_file(shell, "#!/bin/sh\nexit 5\n", true);
+  r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", shell});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("which runs the script"));
+  r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--force", "--", shell});
+  EXPECT_TRUE(r.exited_with(5)) << describe(r);
+}
+
+TEST(RunFollows, LibrariesBetweenTheProgramAndLibgc) {
+  for (const char* program : {JD_TEST_OUTER_RUNPATH, JD_TEST_OUTER_RPATH}) {
+    const Result r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", program});
+    EXPECT_TRUE(r.exited_with(0)) << program << "\n" << describe(r);
+  }
+}
+
+TEST(RunFollows, ADlopenedLibgcWhenForced) {
+  const Scratch scratch;
+  const std::string json = scratch.path("stats.json");
+  const Result r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--force", "--stats-json",
+                                json, "--", JD_TEST_DLOPEN, "libgc.so.1"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_EQ(r.out, "loaded\n");
+  EXPECT_THAT(read_file(json), HasSubstr(JD_TEST_LIBRARY)) << "it must get the chosen library";
+}
+
+TEST(RunUsage, BadOptionsAreNamed) {
+  Result r = run_jackdaw({"run", "--colour", "--", JD_TEST_CLIENT});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("--colour"));
+  r = run_jackdaw({"run"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("PROGRAM"));
+  r = run_jackdaw({"run", "--runs", "3", "--", JD_TEST_CLIENT});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("--compare"));
+  r = run_jackdaw({"run", "--compare", "--runs", "none", "--", JD_TEST_CLIENT});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  r = run_jackdaw({"jump"});
+  EXPECT_TRUE(r.exited_with(2)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("'jump'"));
+  r = run_jackdaw({});
+  EXPECT_TRUE(r.exited_with(2)) << describe(r);
+}
+
+TEST(RunUsage, HelpAndVersion) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
+                                                    {"run", "--help"},
+                                                    {"bench", "--help"},
+                                                    {"options", "--help"}}) {
+    const Result r = run_jackdaw(arguments);
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_THAT(r.out, HasSubstr("Usage")) << describe(r);
+    EXPECT_EQ(r.err, "");
+  }
+  EXPECT_THAT(run_jackdaw({"--version"}).out, HasSubstr("jackdaw " JD_TEST_VERSION));
+}
+
+}  // namespace
