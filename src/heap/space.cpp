@@ -1,5 +1,6 @@
 #include "heap/space.hpp"
 
+#include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "os/memory.hpp"
 
@@ -53,6 +54,9 @@ bool reserve_space(std::size_t wanted) {
   for (std::size_t size = wanted; size >= kLeast; size /= 2) {
     const std::size_t blocks = base::min_of(size >> kBlockShift, std::size_t{UINT32_MAX});
     if (!try_reserve(static_cast<BlockNumber>(blocks))) continue;
+    table_committed = 0;
+    forget_runs();
+    forget_lists();
     // Block 0 is committed with its records but never given out.
     if (!commit_tables(1)) return false;
     space.committed = 1;

@@ -48,7 +48,8 @@ inline BlockNumber number_of(const Block* block) {
 inline BlockExtra& extra_of(const Block* block) { return space.extras[number_of(block)]; }
 
 // Reserves address space for about `wanted` bytes of heap and for its tables; takes half and half
-// again while the system refuses. False if not even a few megabytes are to be had.
+// again while the system refuses. False if not even a few megabytes are to be had. Once for a
+// process; tests make one space after another, and each begins empty.
 [[nodiscard]] bool reserve_space(std::size_t wanted);
 
 // Commits `count` more blocks, which become a clean free run. False if the reservation is used up
