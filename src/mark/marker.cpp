@@ -19,6 +19,9 @@ inline void prefetch(Word address) { __builtin_prefetch(base::as_pointer(address
 
 inline Block& record_of(Word word) { return space.blocks[(word - space.base) >> kBlockShift]; }
 
+// A stack must hold at least the ranges of one step.
+constexpr std::size_t kLeastEntries = 16;
+
 // Words ahead of the scan at which large objects are prefetched on grey: four lines.
 constexpr std::size_t kLinearPrefetch = 32;
 
@@ -172,20 +175,29 @@ void Marker::rescan_marked_objects() {
 }
 
 bool Marker::initialise(MarkStrategy strategy, std::size_t entries) {
+  strategy_ = strategy;
+  if (entries != 0) return reserve_stack(base::max_of(entries, kLeastEntries));
   // The ring strategy pushes at most one range for an object, so that a range for every smallest
-  // object would do; a sixteenth of that is far beyond what any program has needed, costs only
-  // address space, and if it is not enough the overflow path is there.
-  if (entries == 0) {
-    entries = base::max_of((std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16,
-                           std::size_t{64 * base::kKiB});
+  // object would do; a sixteenth of that is far beyond what any program has needed and costs only
+  // address space. If it is not enough, or not to be had, the overflow path is there.
+  entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
+  for (; entries >= kLeastEntries; entries /= 2) {
+    if (reserve_stack(entries)) return true;
   }
+  return false;
+}
+
+bool Marker::reserve_stack(std::size_t entries) {
   const std::size_t bytes = base::align_up(entries * sizeof(Range), os::page_size());
   void* p = os::reserve(bytes, os::page_size());
-  if (p == nullptr || !os::commit(p, bytes)) return false;
+  if (p == nullptr) return false;
+  if (!os::commit(p, bytes)) {
+    os::release(p, bytes);
+    return false;
+  }
   stack_ = static_cast<Range*>(p);
   top_ = stack_;
   limit_ = stack_ + entries;
-  strategy_ = strategy;
   return true;
 }
 

@@ -70,6 +70,7 @@ class Marker {
 
  private:
   void run();
+  bool reserve_stack(std::size_t entries);
   template <MarkStrategy kStrategy>
   void run_loop();
   bool visit(Word word, Range* contents);
