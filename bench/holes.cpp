@@ -47,13 +47,13 @@ int main(int argc, char** argv) {
   const bool quick = bench::take_quick(&argc, argv);
   if (argc != 1) bench::die("usage: holes [--quick]");
   const int lasting = quick ? 10 : 18;
-  const size_t nodes = quick ? size_t{20} << 10 : size_t{20} << 20;
+  const size_t nodes = quick ? size_t{8} << 10 : size_t{8} << 20;
 
   GC_INIT();
   bench::watch_collections();
   const double began = bench::now();
   long_lived = make_tree(lasting);
-  // 20 million nodes more, in trees that die young, in and around the holes.
+  // 8 million nodes more, in trees that die young, in and around the holes.
   for (int depth = 4; depth <= 12; depth += 4) {
     for (size_t i = 0; i < nodes / 3 / tree_size(depth); ++i) make_tree(depth);
   }

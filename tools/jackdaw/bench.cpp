@@ -66,14 +66,15 @@ Sample parse_line(const std::string& line, const Outcome& outcome) {
   return sample;
 }
 
-Sample run_once(const Benchmark& b, const Library& library, const BenchSettings& settings) {
+Sample run_once(const Benchmark& b, const Library& library, const BenchSettings& settings,
+                bool quick) {
   const File out = make_memory_file("jackdaw-bench");
   const File null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   Command command;
   command.file = benchmark_folder() / b.program;
   command.arguments = {b.program};
   command.arguments.insert(command.arguments.end(), b.arguments.begin(), b.arguments.end());
-  if (settings.quick) command.arguments.emplace_back("--quick");
+  if (quick) command.arguments.emplace_back("--quick");
   command.environment = environment_with({library.path}, b.variables);
   command.in = null.fd();
   command.out = out.fd();
@@ -99,6 +100,7 @@ Sample run_once(const Benchmark& b, const Library& library, const BenchSettings&
 // Runs one benchmark on both sides. A failure ends the benchmark and is kept in its side.
 void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSettings& settings,
                std::array<Side*, 2> sides, Progress* progress) {
+  // The warm-up is a small one: it brings the files into memory and shows early what cannot run.
   const int warm_ups = settings.quick ? 0 : 1;
   for (int pair = -warm_ups; pair < settings.runs; ++pair) {
     progress->say(
@@ -106,7 +108,7 @@ void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSetting
                  : fmt::format("{}{}: pair {} of {}", prefix, b.name, pair + 1, settings.runs));
     for (Side* side : sides) {
       try {
-        Sample sample = run_once(b, side->library, settings);
+        Sample sample = run_once(b, side->library, settings, settings.quick || pair < 0);
         if (pair >= 0) side->samples.push_back(std::move(sample));
       } catch (const Failure& failure) {
         side->failure = failure.what();
