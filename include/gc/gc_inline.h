@@ -14,6 +14,9 @@
  * pointer-free ones: the collector does not follow the links in them, so such lists are only good
  * while no collection can come (GC_disable). Who wants more than this should use GC_malloc(), whose
  * fast path in this library is as short.
+ *
+ * These macros ask for objects without bdwgc's byte of padding. With bdwgc's library they are safe
+ * only when interior pointers are off (GC_set_all_interior_pointers); with this one, always.
  */
 #ifndef GC_INLINE_H
 #define GC_INLINE_H
@@ -142,6 +145,7 @@ GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
   } while (0)
 #define GC_MALLOC_WORDS(result, n, tiny_fl) \
   GC_MALLOC_WORDS_KIND(result, n, tiny_fl, GC_I_NORMAL, *(void**)(result) = 0)
+
 /* Between GC_disable() and GC_enable() only; see above. */
 #define GC_MALLOC_ATOMIC_WORDS(result, n, tiny_fl) \
   GC_MALLOC_WORDS_KIND(result, n, tiny_fl, GC_I_PTRFREE, (void)0)
