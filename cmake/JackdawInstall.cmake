@@ -25,7 +25,9 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/"
   DESTINATION "${JD_INSTALL_GC_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h" PATTERN "jackdaw" EXCLUDE)
 
+# jackdaw.1 is the command's, which installs it.
 file(GLOB jd_man_pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/man/*.[1-8]")
+list(REMOVE_ITEM jd_man_pages "${PROJECT_SOURCE_DIR}/docs/man/jackdaw.1")
 foreach(page IN LISTS jd_man_pages)
   string(REGEX MATCH "[1-8]$" section "${page}")
   install(FILES "${page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man${section}")

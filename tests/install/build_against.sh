@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs into a temporary prefix and builds and runs a C program in each of the documented ways:
-# through bdw-gc.pc, through jackdaw.pc, and statically. Each run checks which library it loaded.
+# through bdw-gc.pc, through jackdaw.pc, statically, and by `jackdaw run`. Each run checks which library it loaded.
 #
 #   build_against.sh CMAKE BUILD-FOLDER C-COMPILER
 set -euo pipefail
@@ -45,6 +45,19 @@ jackdaw_lib=$(pkg-config --variable=libdir jackdaw)
 check jackdaw "$prefix/" $(pkg-config --cflags --libs jackdaw) "-Wl,-rpath,$jackdaw_lib"
 # shellcheck disable=SC2046
 check static "$prefix/static" $(pkg-config --cflags jackdaw) "$jackdaw_lib/libjackdaw.a" -lpthread
+
+# The installed command finds the installed library.
+if [[ -x $prefix/bin/jackdaw ]]; then
+  # shellcheck disable=SC2046
+  "$cc" "$here/program.c" -o "$prefix/elsewhere" $(pkg-config --cflags bdw-gc) \
+    -L"$(pkg-config --variable=libdir bdw-gc)" -lgc
+  if "$prefix/bin/jackdaw" run -- "$prefix/elsewhere" "$prefix/"; then
+    echo "ok: jackdaw run"
+  else
+    echo "FAILED: the installed jackdaw does not run a program on the installed library"
+    failures=$((failures + 1))
+  fi
+fi
 
 version=$(pkg-config --modversion bdw-gc)
 [[ $version == 8.2.2 ]] || {

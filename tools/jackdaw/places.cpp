@@ -41,6 +41,13 @@ std::optional<fs::path> existing(const fs::path& within) {
   return std::nullopt;
 }
 
+// An installation keeps it in a folder of its own, unless it was told to take the system's place
+// (JD_INSTALL_AS_LIBGC); beside that folder may lie somebody else's libgc.so.1.
+std::optional<fs::path> our_libgc() {
+  const auto apart = existing(fs::path("jackdaw") / kLibgcSoname);
+  return apart ? apart : existing(kLibgcSoname);
+}
+
 fs::path required(const fs::path& within, const char* what) {
   if (const auto path = existing(within)) return *path;
   throw Failure(kExitRefused, fmt::format("{} is not at {}; build it (./dev build) or install "
@@ -110,13 +117,15 @@ std::string Library::version_text() const {
 }
 
 Library our_library(const std::string& chosen) {
-  return open_library(chosen.empty() ? required(kLibgcSoname, "our libgc") : fs::path(chosen));
+  if (!chosen.empty()) return open_library(chosen);
+  if (const auto path = our_libgc()) return open_library(*path);
+  return open_library(required(kLibgcSoname, "our libgc"));
 }
 
 Library system_library(const std::string& chosen) {
   if (!chosen.empty()) return open_library(chosen);
   std::vector<fs::path> ours;
-  if (const auto path = existing(kLibgcSoname)) ours.push_back(*path);
+  if (const auto path = our_libgc()) ours.push_back(*path);
   const auto path = find_system_library(kLibgcSoname, ours);
   if (!path) {
     throw Failure(kExitRefused,
