@@ -182,7 +182,7 @@ static void make_rescued(void* unused) {
   void** obj = GC_malloc(64);
   char* text = GC_malloc_atomic(32);
   (void)unused;
-  strcpy(text, "still here");
+  memcpy(text, "still here", sizeof "still here");
   obj[3] = text;
   GC_register_finalizer_no_order(obj, rescue, 0, 0, 0);
 }

@@ -68,7 +68,7 @@ void objects() {
   delete new (NoGC) Node;
   delete new (PointerFreeNoGC) Node;
   char* text = new (PointerFreeGC) char[100];
-  std::strcpy(text, "text");
+  std::memcpy(text, "text", sizeof "text");
   alignas(Node) char place[sizeof(Node)];
   CHECK(new (place) Node == reinterpret_cast<Node*>(place));
   delete[] new Node[10];
@@ -80,7 +80,8 @@ void objects() {
 void cleanup() {
   make_files();
   collect_thoroughly_here();
-  CHECK(destroyed >= kMost && destroyed <= kMany);
+  CHECK(destroyed >= kMost);
+  CHECK(destroyed <= kMany);
   // Explicitly deleted: destroyed once, not again by the collector.
   const int before = destroyed;
   delete new File(5);
@@ -91,7 +92,8 @@ void cleanup() {
 
 int cleaned;
 void clean(void* object, void* data) {
-  CHECK(object != nullptr && data == &cleaned);
+  CHECK(object != nullptr);
+  CHECK(data == &cleaned);
   cleaned++;
 }
 [[gnu::noinline]] void make_cleaned() {
@@ -100,7 +102,8 @@ void clean(void* object, void* data) {
 void cleanup_functions() {
   make_cleaned();
   collect_thoroughly_here();
-  CHECK(cleaned >= kMost && cleaned <= kMany);
+  CHECK(cleaned >= kMost);
+  CHECK(cleaned <= kMany);
 }
 
 void allocators() {

@@ -22,14 +22,14 @@ fail() {
 dynamic=$(readelf --wide --dynamic "$library")
 soname=$(sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p' <<<"$dynamic")
 [[ $soname == libgc.so.1 ]] || fail "the soname is '$soname', not libgc.so.1"
-for needed in $(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' <<<"$dynamic"); do
+while IFS= read -r needed; do
   allowed=
   for pattern in libc.so.6 'ld-linux*.so.*' "$@"; do
     # shellcheck disable=SC2053 # the right side is a pattern on purpose
     [[ $needed != $pattern ]] || allowed=yes
   done
   [[ -n $allowed ]] || fail "it needs $needed"
-done
+done < <(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' <<<"$dynamic")
 
 declare -A ours=()
 while read -r kind name size; do
