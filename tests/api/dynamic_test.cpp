@@ -1,0 +1,154 @@
+// Static and thread-local data of libraries that are loaded and unloaded, and thread-local data of
+// the program itself.
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "gc_test.hpp"
+#include "threads.hpp"
+
+namespace jd::test {
+namespace {
+
+constexpr const char* kTlsOfPeer = "bdwgc does not search thread-local data on Linux";
+
+using Slots = void** (*)();
+using Count = std::size_t (*)();
+
+class Plugin {
+ public:
+  Plugin() : handle_(GC_dlopen(JD_TEST_PLUGIN, RTLD_NOW | RTLD_LOCAL)) {
+    EXPECT_NE(handle_, nullptr) << dlerror();
+  }
+  Plugin(const Plugin&) = delete;
+  Plugin& operator=(const Plugin&) = delete;
+  ~Plugin() {
+    if (handle_ != nullptr) dlclose(handle_);
+  }
+  void** slots(const char* function) const {
+    return reinterpret_cast<Slots>(dlsym(handle_, function))();
+  }
+  std::size_t count(const char* function) const {
+    return reinterpret_cast<Count>(dlsym(handle_, function))();
+  }
+
+ private:
+  void* handle_;
+};
+
+void fill(void** slots, std::size_t count, Watch* watch) {
+  far_away([&] {
+    for (std::size_t i = 0; i < count; ++i) {
+      opaque(GC_malloc(48));
+      slots[i] = GC_malloc(48);
+      watch->add(slots[i]);
+    }
+  });
+}
+
+TEST(Dynamic, StaticDataOfALoadedLibraryHolds) {
+  for (int round = 0; round < 5; ++round) {
+    Watch watch;
+    {
+      Plugin plugin;
+      const std::size_t count = plugin.count("plugin_slot_count");
+      fill(plugin.slots("plugin_static_slots"), count, &watch);
+      fill(plugin.slots("plugin_data_slots"), count, &watch);
+      collect();
+      collect();
+      EXPECT_TRUE(all_alive(watch));
+    }
+    EXPECT_TRUE(most_collected(watch)) << "after dlclose";
+  }
+}
+
+TEST(Dynamic, ALibraryThatLeavesTakesNothingWithIt) {
+  // Collections while it comes and goes must not touch what is unmapped.
+  for (int round = 0; round < 30; ++round) {
+    {
+      Plugin plugin;
+      plugin.slots("plugin_static_slots")[0] = make_list(100);
+      GC_gcollect();
+      EXPECT_EQ(list_length(plugin.slots("plugin_static_slots")[0]), 100u);
+    }
+    GC_gcollect();
+  }
+}
+
+TEST(Dynamic, ThreadLocalsOfALoadedLibraryHold) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  Plugin plugin;
+  Watch watch;
+  const std::size_t count = plugin.count("plugin_tls_count");
+  void** const slots = plugin.slots("plugin_tls_slots");
+  fill(slots, count, &watch);
+  collect();
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  std::memset(slots, 0, count * sizeof(void*));
+}
+
+TEST(Dynamic, ThreadLocalsOfALoadedLibraryInOtherThreadsHold) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  Plugin plugin;
+  run_threads(3, [&](std::size_t) {
+    Watch watch;
+    fill(plugin.slots("plugin_tls_slots"), plugin.count("plugin_tls_count"), &watch);
+    collect();
+    collect();
+    EXPECT_TRUE(all_alive(watch));
+  });
+}
+
+constexpr std::size_t kTlsSlots = 200;
+thread_local void* tls_bss[kTlsSlots];
+thread_local void* tls_data[kTlsSlots] = {reinterpret_cast<void*>(1)};
+
+void check_own_tls() {
+  for (void** slots : {tls_bss, tls_data}) {
+    Watch watch;
+    fill(slots, kTlsSlots, &watch);
+    collect();
+    collect();
+    EXPECT_TRUE(all_alive(watch));
+    std::memset(slots, 0, kTlsSlots * sizeof(void*));
+    EXPECT_TRUE(most_collected(watch));
+  }
+}
+
+TEST(Dynamic, ThreadLocalsOfTheProgramHoldInTheMainThread) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  check_own_tls();
+}
+
+TEST(Dynamic, ThreadLocalsOfTheProgramHoldInOtherThreads) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  run_threads(1, [](std::size_t) { check_own_tls(); });
+  run_registered_thread(check_own_tls);
+}
+
+TEST(Dynamic, ThreadLocalsOfAnEndedThreadRelease) {
+  Watch watch;
+  run_threads(1, [&](std::size_t) { fill(tls_bss, kTlsSlots, &watch); });
+  EXPECT_TRUE(most_collected(watch));
+}
+
+// A section can be declared free of pointers by name.
+int has_roots(const char* name, void*, size_t) {
+  return std::strstr(name, "plugin") != nullptr ? 0 : 1;
+}
+
+TEST(Dynamic, TheRootsCallbackExcludesALibrary) {
+  GC_register_has_static_roots_callback(has_roots);
+  {
+    Plugin plugin;
+    Watch watch;
+    void** const slots = plugin.slots("plugin_static_slots");
+    fill(slots, plugin.count("plugin_slot_count"), &watch);
+    EXPECT_TRUE(most_collected(watch));
+  }
+  GC_register_has_static_roots_callback(nullptr);
+}
+
+}  // namespace
+}  // namespace jd::test

@@ -1,0 +1,303 @@
+// What keeps an object alive: stacks, registers, interior pointers, long chains; and what does not.
+#include <atomic>
+#include <vector>
+
+#include "gc_test.hpp"
+#include "threads.hpp"
+
+namespace jd::test {
+namespace {
+
+// Makes an object whose only holder is the returned word.
+[[gnu::noinline]] char* make_watched(Watch* watch, std::size_t size) {
+  auto* p = static_cast<char*>(GC_malloc(size));
+  fill_pattern(p, size, 1);
+  watch->add(p);
+  return p;
+}
+
+TEST(Reach, AStackArrayHolds) {
+  Watch watch;
+  void* array[200];
+  for (void*& slot : array) slot = make_watched(&watch, 40);
+  collect();
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  keep_here(array);
+  asm volatile("" : : "r"(array) : "memory");
+}
+
+TEST(Reach, InteriorPointersOnTheStackHold) {
+  for (const std::size_t size : {16, 48, 500, 3000, 20000, 200000}) {
+    Watch watch;
+    void* volatile array[100];
+    for (std::size_t i = 0; i < 100; ++i) {
+      array[i] = make_watched(&watch, size) + (i * 997) % size;
+    }
+    collect();
+    collect();
+    EXPECT_TRUE(all_alive(watch)) << size;
+    asm volatile("" : : "r"(array) : "memory");
+  }
+}
+
+TEST(Reach, OnePastTheEndOnTheStackHolds) {
+  for (const std::size_t size : {16, 32, 48, 256, 1000, 2048, 4096, 8192, 32768, 200000}) {
+    Watch watch;
+    void* volatile array[100];
+    for (std::size_t i = 0; i < 100; ++i) {
+      array[i] = make_watched(&watch, size) + size;
+    }
+    collect();
+    collect();
+    EXPECT_TRUE(all_alive(watch)) << size;
+    for (std::size_t i = 0; i < 100; ++i) {
+      ASSERT_TRUE(holds_pattern(static_cast<char*>(array[i]) - size, size, 1)) << size;
+    }
+    asm volatile("" : : "r"(array) : "memory");
+  }
+}
+
+TEST(Reach, InteriorPointersInTheHeapHold) {
+  for (const std::size_t size : {16, 48, 500, 3000, 20000, 200000}) {
+    Watch watch;
+    auto** array = static_cast<char**>(GC_malloc(100 * sizeof(char*)));
+    for (std::size_t i = 0; i < 100; ++i) {
+      array[i] = make_watched(&watch, size) + (i * 997) % size;
+    }
+    collect();
+    collect();
+    EXPECT_TRUE(all_alive(watch)) << size;
+    keep_here(array);
+  }
+}
+
+#if defined(__x86_64__)
+TEST(Reach, CalleeSavedRegistersHold) {
+  // Each register in turn is the only place of a pointer while a collection runs.
+  Watch watch;
+  for (int i = 0; i < 40; ++i) {
+#define JD_HELD_IN(reg)                                                                     \
+  do {                                                                                      \
+    void* p = make_watched(&watch, 64);                                                     \
+    const std::size_t number = watch.count() - 1;                                           \
+    asm volatile(                                                                           \
+        "mov %[p], %%" reg "\n\t"                                                           \
+        "xor %k[p], %k[p]\n\t"                                                              \
+        "mov %%rsp, %%r15\n\t"                                                              \
+        "and $-16, %%rsp\n\t"                                                               \
+        "sub $128, %%rsp\n\t"                                                               \
+        "and $-16, %%rsp\n\t"                                                               \
+        "call *%[gc]\n\t"                                                                   \
+        "mov %%r15, %%rsp\n\t"                                                              \
+        : [p] "+&a"(p)                                                                      \
+        : [gc] "m"(collect_function)                                                        \
+        : reg, "r15", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc"); \
+    ASSERT_TRUE(watch.alive(number)) << reg;                                                \
+  } while (0)
+    static void (*const volatile collect_function)() = GC_gcollect;
+    clear_stack();
+    JD_HELD_IN("rbx");
+    JD_HELD_IN("r12");
+    JD_HELD_IN("r13");
+    JD_HELD_IN("r14");
+  }
+}
+#endif
+
+TEST(Reach, AMillionNodesInAChain) {
+  constexpr std::size_t kLength = 1000000;
+  Root<void> head(make_list(kLength));
+  collect();
+  EXPECT_EQ(list_length(head.get()), kLength);
+  collect();
+  EXPECT_EQ(list_length(head.get()), kLength);
+}
+
+TEST(Reach, ADeepAndBushyTree) {
+  struct Node {
+    Node* left;
+    Node* right;
+    long value;
+  };
+  struct Build {
+    static Node* tree(int depth, long value) {
+      auto* node = GC_NEW(Node);
+      node->value = value;
+      if (depth > 0) {
+        node->left = tree(depth - 1, 2 * value);
+        node->right = tree(depth - 1, 2 * value + 1);
+      }
+      return node;
+    }
+    static bool check(const Node* node, int depth, long value) {
+      if (node->value != value) return false;
+      if (depth == 0) return node->left == nullptr && node->right == nullptr;
+      return check(node->left, depth - 1, 2 * value) && check(node->right, depth - 1, 2 * value + 1);
+    }
+  };
+  Node* root = Build::tree(17, 1);
+  collect();
+  for (int i = 0; i < 10; ++i) opaque(Build::tree(14, 1));
+  EXPECT_TRUE(Build::check(root, 17, 1));
+}
+
+TEST(Reach, AWideArray) {
+  constexpr std::size_t kWidth = 400000;
+  auto** array = static_cast<void**>(GC_malloc(kWidth * sizeof(void*)));
+  for (std::size_t i = 0; i < kWidth; ++i) {
+    array[i] = GC_malloc(24);
+    static_cast<std::size_t*>(array[i])[1] = i;
+  }
+  collect();
+  for (int i = 0; i < 200000; ++i) opaque(GC_malloc(24));
+  for (std::size_t i = 0; i < kWidth; ++i) {
+    ASSERT_EQ(static_cast<std::size_t*>(array[i])[1], i);
+  }
+  keep_here(array);
+}
+
+TEST(Reach, CyclesDie) {
+  Watch watch;
+  far_away([&] {
+    for (int i = 0; i < 300; ++i) {
+      auto** first = static_cast<void**>(GC_malloc(32));
+      auto** p = first;
+      watch.add(first);
+      for (int k = 0; k < i % 7; ++k) {
+        auto** next = static_cast<void**>(GC_malloc(32));
+        watch.add(next);
+        *p = next;
+        next[1] = first;
+        p = next;
+      }
+      *p = first;
+    }
+  });
+  EXPECT_TRUE(most_collected(watch));
+}
+
+TEST(Reach, LongDeadChainsDie) {
+  Watch watch;
+  far_away([&] {
+    void* list = make_list(200000);
+    int i = 0;
+    for (void* p = list; p != nullptr; p = GC_NEXT(p)) {
+      if (i++ % 100 == 0) watch.add(p);
+    }
+    // A stale word may hold one node and all behind it, so cut it up.
+    for (void* p = list; p != nullptr;) {
+      void* next = GC_NEXT(p);
+      GC_NEXT(p) = nullptr;
+      p = next;
+    }
+  });
+  EXPECT_TRUE(most_collected(watch));
+}
+
+TEST(Reach, HiddenPointersDoNotHold) {
+  Watch watch;
+  auto* hidden = static_cast<GC_hidden_pointer*>(GC_malloc(1000 * sizeof(GC_hidden_pointer)));
+  far_away([&] {
+    for (int i = 0; i < 1000; ++i) {
+      void* p = GC_malloc(20);
+      watch.add(p);
+      hidden[i] = GC_HIDE_POINTER(p);
+    }
+  });
+  EXPECT_TRUE(most_collected(watch));
+  keep_here(hidden);
+}
+
+TEST(Reach, StacksOfOtherThreadsHold) {
+  Watch watch;
+  std::atomic<int> ready{0};
+  std::atomic<bool> finish{false};
+  constexpr int kThreads = 4;
+  constexpr int kObjects = 50;
+  std::atomic_flag lock = ATOMIC_FLAG_INIT;
+  std::vector<GcThread> threads;
+  std::atomic<int> bad{0};
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      void* volatile array[kObjects];
+      for (int i = 0; i < kObjects; ++i) {
+        auto* p = static_cast<char*>(GC_malloc(100));
+        fill_pattern(p, 100, 1);
+        while (lock.test_and_set()) {
+        }
+        watch.add(p);
+        lock.clear();
+        array[i] = p + 50;
+      }
+      ready.fetch_add(1);
+      while (!finish.load()) {
+      }
+      for (int i = 0; i < kObjects; ++i) {
+        if (!holds_pattern(static_cast<char*>(array[i]) - 50, 100, 1)) bad.fetch_add(1);
+      }
+    });
+  }
+  while (ready.load() < kThreads) {
+  }
+  for (int i = 0; i < 5; ++i) collect();
+  EXPECT_TRUE(all_alive(watch));
+  finish.store(true);
+  for (GcThread& thread : threads) thread.join();
+  EXPECT_EQ(bad.load(), 0);
+  EXPECT_EQ(watch.count(), static_cast<std::size_t>(kThreads * kObjects));
+}
+
+TEST(Reach, ObjectsOfAThreadThatEndedDie) {
+  Watch watch;
+  run_threads(4, [&](std::size_t t) {
+    static std::atomic_flag lock = ATOMIC_FLAG_INIT;
+    void* volatile array[100];
+    for (int i = 0; i < 100; ++i) {
+      array[i] = GC_malloc(16 * (t + 1));
+      while (lock.test_and_set()) {
+      }
+      watch.add(array[i]);
+      lock.clear();
+    }
+    opaque(array[99]);
+  });
+  EXPECT_TRUE(most_collected(watch));
+}
+
+TEST(Reach, ARegisteredThreadsStackHolds) {
+  run_registered_thread([] {
+    Watch watch;
+    void* volatile array[100];
+    for (int i = 0; i < 100; ++i) array[i] = make_watched(&watch, 48);
+    collect();
+    run_threads(1, [](std::size_t) { GC_gcollect(); });
+    EXPECT_TRUE(all_alive(watch));
+    asm volatile("" : : "r"(array) : "memory");
+  });
+}
+
+TEST(Reach, AThreadsArgumentAndResultLive) {
+  struct Body {
+    static void* run(void* argument) {
+      GC_gcollect();
+      auto** result = static_cast<void**>(GC_malloc(16));
+      *result = argument;
+      return result;
+    }
+  };
+  for (int i = 0; i < 20; ++i) {
+    auto* argument = static_cast<long*>(GC_malloc(64));
+    *argument = 4711;
+    pthread_t thread;
+    ASSERT_EQ(GC_pthread_create(&thread, nullptr, Body::run, argument), 0);
+    GC_gcollect();
+    void* result = nullptr;
+    ASSERT_EQ(GC_pthread_join(thread, &result), 0);
+    GC_gcollect();
+    EXPECT_EQ(*static_cast<long*>(*static_cast<void**>(result)), 4711);
+  }
+}
+
+}  // namespace
+}  // namespace jd::test

@@ -1,0 +1,134 @@
+// GC_realloc: contents, kind, growth, shrinking, and the shapes C gives realloc a meaning for.
+#include <cstring>
+#include <vector>
+
+#include "gc_test.hpp"
+
+namespace jd::test {
+namespace {
+
+constexpr std::size_t kSizes[] = {1,    8,    15,    16,    17,    32,    100,    256,  1000,
+                                  2048, 4095, 8192,  9000,  16384, 40000, 100000, 300000};
+
+TEST(Realloc, OfNullAllocates) {
+  void* const p = GC_realloc(nullptr, 100);
+  ASSERT_NE(p, nullptr);
+  EXPECT_EQ(GC_get_kind_and_size(p, nullptr), 1);
+  EXPECT_NE(GC_realloc(nullptr, 0), nullptr);
+}
+
+TEST(Realloc, ToNothingFrees) {
+  void* const p = GC_malloc(100);
+  EXPECT_EQ(GC_realloc(p, 0), nullptr);
+}
+
+TEST(Realloc, KeepsContentsBetweenAllSizes) {
+  for (const std::size_t from : kSizes) {
+    for (const std::size_t to : kSizes) {
+      auto* p = static_cast<unsigned char*>(GC_malloc(from));
+      fill_pattern(p, from, 7);
+      auto* q = static_cast<unsigned char*>(GC_realloc(p, to));
+      ASSERT_NE(q, nullptr);
+      ASSERT_TRUE(holds_pattern(q, from < to ? from : to, 7)) << from << " to " << to;
+      ASSERT_GE(GC_size(q), to);
+      for (std::size_t i = from; i < to; ++i) ASSERT_EQ(q[i], 0) << from << " to " << to;
+    }
+  }
+}
+
+TEST(Realloc, KeepsTheKind) {
+  for (const std::size_t to : kSizes) {
+    EXPECT_EQ(GC_get_kind_and_size(GC_realloc(GC_malloc_atomic(50), to), nullptr), 0);
+    EXPECT_EQ(GC_get_kind_and_size(GC_realloc(GC_malloc(50), to), nullptr), 1);
+    void* const u = GC_realloc(GC_malloc_uncollectable(50), to);
+    EXPECT_EQ(GC_get_kind_and_size(u, nullptr), 2);
+    GC_free(u);
+    void* const au = GC_realloc(GC_malloc_atomic_uncollectable(50), to);
+    EXPECT_EQ(GC_get_kind_and_size(au, nullptr), 3);
+    GC_free(au);
+  }
+}
+
+TEST(Realloc, UncollectableStaysARoot) {
+  Watch watch;
+  std::vector<GC_hidden_pointer> hidden;
+  far_away([&] {
+    for (int i = 0; i < 200; ++i) {
+      auto** p = static_cast<void**>(GC_malloc_uncollectable(16));
+      *p = GC_malloc(24);
+      watch.add(*p);
+      p = static_cast<void**>(GC_realloc(p, 64 + static_cast<std::size_t>(i) * 50));
+      hidden.push_back(GC_HIDE_POINTER(p));
+    }
+  });
+  collect();
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  for (const GC_hidden_pointer p : hidden) GC_free(GC_REVEAL_POINTER(p));
+}
+
+TEST(Realloc, GrowingAppendKeepsAll) {
+  Random random(test_seed());
+  for (int series = 0; series < 20; ++series) {
+    const bool atomic = series % 2 == 0;
+    std::size_t size = 1;
+    auto* p = static_cast<unsigned char*>(atomic ? GC_malloc_atomic(size) : GC_malloc(size));
+    fill_pattern(p, size, 3);
+    while (size < 200000) {
+      size += random.below(size) + 1;
+      p = static_cast<unsigned char*>(GC_realloc(p, size));
+      // Only what was filled before can be compared; then fill anew.
+      fill_pattern(p, size, 3);
+      if (random.one_in(4)) collect();
+      ASSERT_TRUE(holds_pattern(p, size, 3));
+    }
+  }
+}
+
+TEST(Realloc, ShrunkTailHoldsNothing) {
+  Watch watch;
+  auto** held = static_cast<void**>(GC_malloc_uncollectable(200 * sizeof(void*)));
+  far_away([&] {
+    for (int i = 0; i < 200; ++i) {
+      auto** p = static_cast<void**>(GC_malloc(1024));
+      for (int k = 2; k < 128; ++k) p[k] = nullptr;
+      p[100] = GC_malloc(32);
+      watch.add(p[100]);
+      held[i] = GC_realloc(p, 16);
+    }
+  });
+  EXPECT_TRUE(most_collected(watch));
+  GC_free(held);
+}
+
+TEST(Realloc, FailureLeavesTheObjectAlone) {
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  auto* p = static_cast<unsigned char*>(GC_malloc(1000));
+  fill_pattern(p, 1000, 9);
+  EXPECT_EQ(GC_realloc(p, opaque(SIZE_MAX - 100)), nullptr);
+  EXPECT_EQ(GC_realloc(p, opaque(SIZE_MAX / 2)), nullptr);
+  EXPECT_EQ(GC_base(p), p);
+  EXPECT_TRUE(holds_pattern(p, 1000, 9));
+}
+
+TEST(Realloc, PointersInTheObjectSurvive) {
+  Watch watch;
+  auto** p = static_cast<void**>(GC_malloc(8));
+  std::size_t count = 1;
+  *p = GC_malloc(16);
+  watch.add(*p);
+  while (count < 20000) {
+    const std::size_t more = count + count / 3 + 1;
+    p = static_cast<void**>(GC_realloc(p, more * sizeof(void*)));
+    for (; count < more; ++count) {
+      p[count] = GC_malloc(16);
+      watch.add(p[count]);
+    }
+  }
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  keep_here(p);
+}
+
+}  // namespace
+}  // namespace jd::test

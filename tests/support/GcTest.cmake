@@ -1,0 +1,128 @@
+# Tests of the collector through its public interface.
+#
+# jd_gc_test(<name> SOURCES a.cpp ... [LABELS label ...] [TIMEOUT seconds] [STRESS_FILTER filter])
+#
+# Builds bin/<name> with the helpers of this folder and registers its cases with ctest as
+# <name>.<case>. With our library, the cases that match STRESS_FILTER (default: all) are registered
+# again under each stress setting below, with the label `stress`, as <name>@<setting>.<case>.
+#
+# -DJD_TEST_PEER=ON links these tests with the system's libgc instead. They must pass there, too,
+# which is how they are shown to ask for what libgc's clients may expect.
+include_guard(GLOBAL)
+include(GoogleTest)
+
+option(JD_TEST_PEER "Link the tests of the public interface with the system's libgc" OFF)
+set(jd_gc_test_support_dir "${CMAKE_CURRENT_LIST_DIR}")
+
+if(JD_TEST_PEER)
+  find_library(JD_PEER_LIBGC NAMES gc REQUIRED)
+  find_path(JD_PEER_INCLUDE NAMES gc/gc.h REQUIRED)
+endif()
+
+# A library without the allocator, as it was while src/libgc was being written, links nothing here.
+set(jd_gc_tests_possible ON)
+if(NOT JD_TEST_PEER)
+  set(jd_gc_tests_possible OFF)
+  file(GLOB libgc_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/libgc/*.cpp")
+  foreach(source IN LISTS libgc_sources)
+    file(STRINGS "${source}" allocator REGEX "GC_malloc_uncollectable\\(" LIMIT_COUNT 1)
+    if(allocator)
+      set(jd_gc_tests_possible ON)
+    endif()
+  endforeach()
+endif()
+
+set(JD_GC_STRESS_SETTINGS
+  "strategy-none=JACKDAW_MARK_STRATEGY=none"
+  "strategy-on-grey=JACKDAW_MARK_STRATEGY=on-grey"
+  "strategy-ring=JACKDAW_MARK_STRATEGY=ring"
+  "tiny-stack=JACKDAW_MARK_STACK=16"
+  "checked=JACKDAW_VERIFY=1,JACKDAW_POISON=1")
+# For STRESS_FILTER's cases only.
+set(JD_GC_STRESS_EVERY
+  "every=JACKDAW_COLLECT_EVERY=1,JACKDAW_POISON=1")
+
+function(jd_gc_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_STRESS" "TIMEOUT;STRESS_FILTER;EVERY_FILTER"
+    "SOURCES;LABELS;LIBRARIES")
+  if(NOT jd_gc_tests_possible)
+    message(STATUS "test ${name} is left out: there is no libgc to link it with yet")
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+
+  if(NOT TARGET jd_gc_test_support)
+    add_library(jd_gc_test_support STATIC
+      "${jd_gc_test_support_dir}/gc_test.cpp"
+      "${jd_gc_test_support_dir}/child.cpp"
+      "${jd_gc_test_support_dir}/threads.cpp")
+    target_include_directories(jd_gc_test_support PUBLIC "${jd_gc_test_support_dir}")
+    if(JD_TEST_PEER)
+      target_include_directories(jd_gc_test_support SYSTEM PUBLIC "${JD_PEER_INCLUDE}")
+      target_link_libraries(jd_gc_test_support PUBLIC "${JD_PEER_LIBGC}")
+      target_compile_definitions(jd_gc_test_support PUBLIC JD_TEST_PEER=1)
+    else()
+      target_link_libraries(jd_gc_test_support PUBLIC gc)
+    endif()
+    target_link_libraries(jd_gc_test_support PUBLIC jackdaw_warnings GTest::gtest ${CMAKE_DL_LIBS})
+    # The data symbols are marked deprecated for clients; a test of them has to name them.
+    target_compile_options(jd_gc_test_support PUBLIC -Wno-deprecated-declarations)
+
+    add_library(jd_test_plugin MODULE "${jd_gc_test_support_dir}/plugin.cpp")
+    target_link_libraries(jd_test_plugin PRIVATE jackdaw_warnings)
+  endif()
+
+  add_executable(${name} ${arg_SOURCES}
+    "${jd_gc_test_support_dir}/gc_test_main.cpp"
+    "${jd_gc_test_support_dir}/sanitizer_options.cpp")
+  add_dependencies(${name} jd_test_plugin)
+  target_compile_definitions(${name} PRIVATE
+    JD_TEST_PLUGIN="$<TARGET_FILE:jd_test_plugin>")
+  target_link_libraries(${name} PRIVATE jd_gc_test_support ${arg_LIBRARIES})
+  # A test's own thread-local and static data have to look as a client's: no surprise from LTO.
+  set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
+
+  jd_gc_discover(${name} "${name}." "" "${arg_LABELS}" ${arg_TIMEOUT} "")
+  if(JD_TEST_PEER OR arg_NO_STRESS)
+    return()
+  endif()
+  if(NOT arg_STRESS_FILTER)
+    set(arg_STRESS_FILTER "*")
+  endif()
+  foreach(setting IN LISTS JD_GC_STRESS_SETTINGS)
+    jd_gc_stress(${name} "${setting}" "${arg_STRESS_FILTER}" ${arg_TIMEOUT})
+  endforeach()
+  if(arg_EVERY_FILTER)
+    foreach(setting IN LISTS JD_GC_STRESS_EVERY)
+      jd_gc_stress(${name} "${setting}" "${arg_EVERY_FILTER}" ${arg_TIMEOUT})
+    endforeach()
+  endif()
+endfunction()
+
+# One setting is name=VAR=value,VAR=value.
+function(jd_gc_stress name setting filter timeout)
+  string(REGEX REPLACE "^([^=]*)=.*$" "\\1" label "${setting}")
+  string(REGEX REPLACE "^[^=]*=" "" variables "${setting}")
+  string(REPLACE "," ";" variables "${variables}")
+  jd_gc_discover(${name} "${name}@${label}." "${filter}" "stress" ${timeout} "${variables}")
+endfunction()
+
+function(jd_gc_discover name prefix filter labels timeout variables)
+  set(filter_argument "")
+  if(filter)
+    set(filter_argument TEST_FILTER "${filter}")
+  endif()
+  string(MAKE_C_IDENTIFIER "${prefix}tests" list)
+  gtest_discover_tests(${name}
+    TEST_PREFIX "${prefix}"
+    TEST_LIST ${list}
+    ${filter_argument}
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES
+      TIMEOUT ${timeout}
+      LABELS "${labels}"
+      ENVIRONMENT "${JD_TEST_ENVIRONMENT};${variables}")
+endfunction()
