@@ -32,6 +32,9 @@
 #define GC_ALLOCATOR_THROW_OR_ABORT() throw std::bad_alloc()
 #endif
 
+/* The names are the interface's; the elements may well be pointers. */
+/* NOLINTBEGIN(readability-identifier-naming,bugprone-sizeof-expression) */
+
 struct GC_true_type {};
 struct GC_false_type {};
 
@@ -63,13 +66,13 @@ GC_DECLARE_PTRFREE(long double);
 template <class GC_Tp>
 inline void* GC_selective_alloc(size_t n, GC_Tp, bool ignore_off_page) {
   void* obj = ignore_off_page ? GC_MALLOC_IGNORE_OFF_PAGE(n) : GC_MALLOC(n);
-  if (obj == 0) GC_ALLOCATOR_THROW_OR_ABORT();
+  if (obj == nullptr) GC_ALLOCATOR_THROW_OR_ABORT();
   return obj;
 }
 template <>
 inline void* GC_selective_alloc<GC_true_type>(size_t n, GC_true_type, bool ignore_off_page) {
   void* obj = ignore_off_page ? GC_MALLOC_ATOMIC_IGNORE_OFF_PAGE(n) : GC_MALLOC_ATOMIC(n);
-  if (obj == 0) GC_ALLOCATOR_THROW_OR_ABORT();
+  if (obj == nullptr) GC_ALLOCATOR_THROW_OR_ABORT();
   return obj;
 }
 
@@ -127,7 +130,7 @@ class gc_allocator : public GC_allocator_parts<GC_Tp> {
   template <class GC_Tp1>
   GC_ATTR_EXPLICIT gc_allocator(const gc_allocator<GC_Tp1>&) GC_NOEXCEPT {}
 
-  GC_Tp* allocate(size_t n, const void* = 0) {
+  GC_Tp* allocate(size_t n, const void* = nullptr) {
     GC_type_traits<GC_Tp> traits;
     return static_cast<GC_Tp*>(GC_selective_alloc(this->bytes_of(n), traits.GC_is_ptr_free, false));
   }
@@ -166,7 +169,7 @@ class gc_allocator_ignore_off_page : public GC_allocator_parts<GC_Tp> {
   GC_ATTR_EXPLICIT gc_allocator_ignore_off_page(const gc_allocator_ignore_off_page<GC_Tp1>&)
       GC_NOEXCEPT {}
 
-  GC_Tp* allocate(size_t n, const void* = 0) {
+  GC_Tp* allocate(size_t n, const void* = nullptr) {
     GC_type_traits<GC_Tp> traits;
     return static_cast<GC_Tp*>(GC_selective_alloc(this->bytes_of(n), traits.GC_is_ptr_free, true));
   }
@@ -203,9 +206,9 @@ class traceable_allocator : public GC_allocator_parts<GC_Tp> {
   template <class GC_Tp1>
   GC_ATTR_EXPLICIT traceable_allocator(const traceable_allocator<GC_Tp1>&) GC_NOEXCEPT {}
 
-  GC_Tp* allocate(size_t n, const void* = 0) {
+  GC_Tp* allocate(size_t n, const void* = nullptr) {
     void* obj = GC_MALLOC_UNCOLLECTABLE(this->bytes_of(n));
-    if (obj == 0) GC_ALLOCATOR_THROW_OR_ABORT();
+    if (obj == nullptr) GC_ALLOCATOR_THROW_OR_ABORT();
     return static_cast<GC_Tp*>(obj);
   }
 };
@@ -227,5 +230,7 @@ inline bool operator!=(const traceable_allocator<GC_T1>&,
                        const traceable_allocator<GC_T2>&) GC_NOEXCEPT {
   return false;
 }
+
+/* NOLINTEND(readability-identifier-naming,bugprone-sizeof-expression) */
 
 #endif /* GC_ALLOCATOR_H */

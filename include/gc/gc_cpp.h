@@ -25,8 +25,8 @@
 #ifndef GC_CPP_H
 #define GC_CPP_H
 
-#ifndef __cplusplus
-#error "gc_cpp.h is for C++"
+#if !defined(__cplusplus) || __cplusplus < 201103L
+#error "gc_cpp.h needs C++11 or later"
 #endif
 
 #include "gc.h"
@@ -99,7 +99,7 @@ inline void* GC_placement_alloc(size_t size, GCPlacement gcp) {
 }
 
 /* Base of classes whose objects are collected. */
-class gc {
+class gc {  // NOLINT(readability-identifier-naming): the interface's name
  public:
   void* operator new(size_t size) {
     void* obj = GC_MALLOC(size);
@@ -135,18 +135,20 @@ class gc_cleanup : virtual public gc {
   gc_cleanup() {
     void* self = static_cast<void*>(this);
     void* base = GC_base(self);
-    if (base == 0) return;
+    if (base == nullptr) return;
     /* The object of a class with several such bases is cleaned up by the first one. */
-    GC_finalization_proc old_proc = 0;
-    void* old_data = 0;
+    GC_finalization_proc old_proc = nullptr;
+    void* old_data = nullptr;
     const ptrdiff_t displacement = static_cast<char*>(self) - static_cast<char*>(base);
     GC_register_finalizer_ignore_self(base, cleanup, reinterpret_cast<void*>(displacement),
                                       &old_proc, &old_data);
-    if (old_proc != 0) GC_register_finalizer_ignore_self(base, old_proc, old_data, 0, 0);
+    if (old_proc != nullptr)
+      GC_register_finalizer_ignore_self(base, old_proc, old_data, nullptr, nullptr);
   }
   virtual ~gc_cleanup() {
     void* base = GC_base(static_cast<void*>(this));
-    if (base != 0) GC_register_finalizer_ignore_self(base, 0, 0, 0, 0);
+    if (base != nullptr)
+      GC_register_finalizer_ignore_self(base, nullptr, nullptr, nullptr, nullptr);
   }
 
  private:
@@ -162,11 +164,12 @@ class gc_cleanup : virtual public gc {
 
 /* Objects of any type; the cleanup function is for collected ones (UseGC) only. */
 inline void* operator new(size_t size, GC_NS_QUALIFY(GCPlacement) gcp,
-                          GC_NS_QUALIFY(GCCleanUpFunc) cleanup = 0, void* clientData = 0) {
+                          GC_NS_QUALIFY(GCCleanUpFunc) cleanup = nullptr,
+                          void* clientData = nullptr) {
   void* obj = GC_NS_QUALIFY(GC_placement_alloc)(size, gcp);
   GC_OP_NEW_OOM_CHECK(obj);
-  if (cleanup != 0 && gcp == GC_NS_QUALIFY(UseGC) && obj != 0)
-    GC_REGISTER_FINALIZER_IGNORE_SELF(obj, cleanup, clientData, 0, 0);
+  if (cleanup != nullptr && gcp == GC_NS_QUALIFY(UseGC) && obj != nullptr)
+    GC_REGISTER_FINALIZER_IGNORE_SELF(obj, cleanup, clientData, nullptr, nullptr);
   return obj;
 }
 /* Called when a constructor throws. */
@@ -176,7 +179,8 @@ inline void operator delete(void* p, GC_NS_QUALIFY(GCPlacement), GC_NS_QUALIFY(G
 }
 #ifdef GC_OPERATOR_NEW_ARRAY
 inline void* operator new[](size_t size, GC_NS_QUALIFY(GCPlacement) gcp,
-                            GC_NS_QUALIFY(GCCleanUpFunc) cleanup = 0, void* clientData = 0) {
+                            GC_NS_QUALIFY(GCCleanUpFunc) cleanup = nullptr,
+                            void* clientData = nullptr) {
   return ::operator new(size, gcp, cleanup, clientData);
 }
 inline void operator delete[](void* p, GC_NS_QUALIFY(GCPlacement), GC_NS_QUALIFY(GCCleanUpFunc),

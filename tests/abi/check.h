@@ -30,13 +30,13 @@ extern int check_failures;
   } while (0)
 
 /* A test case, run in a process of its own, in which libgc has not been touched yet. */
-struct test_case {
+struct TestCase {
   const char* name;
   void (*run)(void);
 };
 
 /* The cases of each file, ended by a null name. */
-extern const struct test_case alloc_cases[], data_cases[], finalize_cases[], kinds_cases[],
+extern const struct TestCase alloc_cases[], data_cases[], finalize_cases[], kinds_cases[],
     threads_cases[];
 
 /* Runs f in a child process; its wait status. What it prints is thrown away. */

@@ -71,9 +71,9 @@ static int same_file(const char* a, const char* b) {
 }
 
 int main(int argc, char** argv) {
-  const struct test_case* files[] = {alloc_cases, data_cases, finalize_cases, kinds_cases,
-                                     threads_cases};
-  const struct test_case* c;
+  const struct TestCase* files[] = {alloc_cases, data_cases, finalize_cases, kinds_cases,
+                                    threads_cases};
+  const struct TestCase* c;
   Dl_info info;
   size_t i;
   int ran = 0, failed = 0;

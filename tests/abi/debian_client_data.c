@@ -153,7 +153,7 @@ static void given_stack_bottom(void) {
   GC_gcollect();
 }
 
-const struct test_case data_cases[] = {
+const struct TestCase data_cases[] = {
     {"initial_values", initial_values},
     {"variables_are_what_functions_see", variables_are_what_functions_see},
     {"push_other_roots_variable", push_other_roots_variable},

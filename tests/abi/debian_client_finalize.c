@@ -323,15 +323,15 @@ static void short_and_long_links(void) {
   CHECK(gone >= kMost / 2);
 }
 
-const struct test_case finalize_cases[] = {{"each_variety_runs", each_variety_runs},
-                                           {"debug_variety_runs", debug_variety_runs},
-                                           {"replacing_and_removing", replacing_and_removing},
-                                           {"ordered", ordered},
-                                           {"cycles", cycles},
-                                           {"on_demand", on_demand},
-                                           {"resurrection", resurrection},
-                                           {"weak_links", weak_links},
-                                           {"link_results", link_results},
-                                           {"moved_links", moved_links},
-                                           {"short_and_long_links", short_and_long_links},
-                                           {NULL, NULL}};
+const struct TestCase finalize_cases[] = {{"each_variety_runs", each_variety_runs},
+                                          {"debug_variety_runs", debug_variety_runs},
+                                          {"replacing_and_removing", replacing_and_removing},
+                                          {"ordered", ordered},
+                                          {"cycles", cycles},
+                                          {"on_demand", on_demand},
+                                          {"resurrection", resurrection},
+                                          {"weak_links", weak_links},
+                                          {"link_results", link_results},
+                                          {"moved_links", moved_links},
+                                          {"short_and_long_links", short_and_long_links},
+                                          {NULL, NULL}};

@@ -277,14 +277,14 @@ static void no_dynamic_libraries(void) {
   CHECK(links[0] == in_data);
 }
 
-const struct test_case kinds_cases[] = {{"typed_objects", typed_objects},
-                                        {"long_layouts", long_layouts},
-                                        {"mark_procedures", mark_procedures},
-                                        {"length_kinds", length_kinds},
-                                        {"inline_allocation", inline_allocation},
-                                        {"mark_bits", mark_bits},
-                                        {"added_roots", added_roots},
-                                        {"cleared_roots", cleared_roots},
-                                        {"pushed_roots", pushed_roots},
-                                        {"no_dynamic_libraries", no_dynamic_libraries},
-                                        {NULL, NULL}};
+const struct TestCase kinds_cases[] = {{"typed_objects", typed_objects},
+                                       {"long_layouts", long_layouts},
+                                       {"mark_procedures", mark_procedures},
+                                       {"length_kinds", length_kinds},
+                                       {"inline_allocation", inline_allocation},
+                                       {"mark_bits", mark_bits},
+                                       {"added_roots", added_roots},
+                                       {"cleared_roots", cleared_roots},
+                                       {"pushed_roots", pushed_roots},
+                                       {"no_dynamic_libraries", no_dynamic_libraries},
+                                       {NULL, NULL}};

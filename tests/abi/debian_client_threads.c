@@ -317,7 +317,7 @@ static void loading(void) {
   CHECK(GC_dlopen("/nonexistent.so", RTLD_NOW) == NULL);
 }
 
-const struct test_case threads_cases[] = {
+const struct TestCase threads_cases[] = {
     {"created_threads", created_threads},
     {"exiting_and_detached_threads", exiting_and_detached_threads},
     {"registered_threads", registered_threads},

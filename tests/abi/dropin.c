@@ -525,29 +525,29 @@ static void hiding(void) {
   CHECK((void*)h != p && REVEAL_POINTER(h) == p);
 }
 
-static const struct test_case cases[] = {{"macros", macros},
-                                         {"aligned", aligned},
-                                         {"kinds_of_objects", kinds_of_objects},
-                                         {"inline_lists", inline_lists},
-                                         {"typed_arrays", typed_arrays},
-                                         {"gcj_objects", gcj_objects},
-                                         {"disclaiming", disclaiming},
-                                         {"awaiting", awaiting},
-                                         {"finalizing_all", finalizing_all},
-                                         {"toggle_references", toggle_references},
-                                         {"settings", settings},
-                                         {"reports", reports},
-                                         {"pointer_checks", pointer_checks},
-                                         {"thread_local_roots", thread_local_roots},
-                                         {"redirects", redirects},
-                                         {"suspending", suspending},
-                                         {"locking", locking},
-                                         {"enumerating", enumerating},
-                                         {"hiding", hiding},
-                                         {NULL, NULL}};
+static const struct TestCase cases[] = {{"macros", macros},
+                                        {"aligned", aligned},
+                                        {"kinds_of_objects", kinds_of_objects},
+                                        {"inline_lists", inline_lists},
+                                        {"typed_arrays", typed_arrays},
+                                        {"gcj_objects", gcj_objects},
+                                        {"disclaiming", disclaiming},
+                                        {"awaiting", awaiting},
+                                        {"finalizing_all", finalizing_all},
+                                        {"toggle_references", toggle_references},
+                                        {"settings", settings},
+                                        {"reports", reports},
+                                        {"pointer_checks", pointer_checks},
+                                        {"thread_local_roots", thread_local_roots},
+                                        {"redirects", redirects},
+                                        {"suspending", suspending},
+                                        {"locking", locking},
+                                        {"enumerating", enumerating},
+                                        {"hiding", hiding},
+                                        {NULL, NULL}};
 
 int main(int argc, char** argv) {
-  const struct test_case* c;
+  const struct TestCase* c;
   int failed = 0, ran = 0, status;
   for (c = cases; c->name != NULL; c++) {
     pid_t child;
