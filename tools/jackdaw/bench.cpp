@@ -203,7 +203,8 @@ int bench_command(const BenchSettings& settings) {
       "ratio: ours / peer, pair by pair; less is better\n\n",
       to_text(machine), ours.version_text(), ours.path.string(), peer.version_text(),
       peer.path.string(), settings.runs,
-      settings.quick ? " with --quick: small sizes, the figures mean nothing" : " after a warm-up");
+      settings.quick ? " with --quick: small sizes, the figures mean nothing"
+                     : " after a small warm-up");
   std::fflush(stdout);
 
   Json json;
