@@ -13,7 +13,7 @@ namespace {
 
 constexpr HoleRow empty_row() {
   HoleRow row{};
-  for (unsigned c = 0; c < heap::kSizeClasses; ++c) row.holes[c].slot_size = heap::kSlotSizes[c];
+  for (unsigned c = 0; c < heap::kSizeClasses; ++c) row.holes[c].slot_size = heap::slot_size_of(c);
   return row;
 }
 

@@ -7,6 +7,7 @@
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
+#include "os/context.hpp"
 #include "os/log.hpp"
 #include "world/thread.hpp"
 
@@ -88,11 +89,11 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
 
 // Leaves the hole's block for another with free slots, collecting or growing if there is none.
 // False when memory has run out.
-bool next_block(ThreadCache* owner, Hole* hole, KindNumber kind) {
+bool next_block(ThreadCache* owner, Hole* hole, KindNumber kind, unsigned size_class) {
+  os::clear_stack_below();
   LockGuard guard(heap_lock);
   add_taken(owner);
   if (hole->block != kNoBlock) retire(hole);
-  const unsigned size_class = heap::class_for(hole->slot_size);
   for (;;) {
     bool clean = false;
     BlockNumber number = heap::take_listed_block(kind, size_class);
@@ -123,7 +124,8 @@ void* allocate_small(std::size_t bytes, KindNumber kind) {
     row = make_row(owner, kind);
     if (row == nullptr) return nullptr;
   }
-  Hole* hole = &row->holes[heap::class_for(bytes)];
+  const unsigned size_class = heap::class_for(bytes);
+  Hole* hole = &row->holes[size_class];
   const bool clear = heap::kinds[kind].clear;
   for (;;) {
     {
@@ -137,7 +139,7 @@ void* allocate_small(std::size_t bytes, KindNumber kind) {
         return hole->take();
       }
     }
-    if (!next_block(owner, hole, kind)) return nullptr;
+    if (!next_block(owner, hole, kind, size_class)) return nullptr;
   }
 }
 
@@ -151,6 +153,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   const bool clear = heap::kinds[kind].clear;
   Block* block = nullptr;
   BlockNumber dirty = 0;
+  os::clear_stack_below();
   {
     LockGuard guard(heap_lock);
     for (;;) {
@@ -246,7 +249,7 @@ void* allocate_list(std::size_t bytes, KindNumber kind, std::size_t* taken) {
 }
 
 std::size_t usable_size_for(std::size_t bytes) {
-  if (bytes <= heap::kMaxSmall) return heap::kSlotSizes[heap::class_for(bytes)];
+  if (bytes <= heap::kMaxSmall) return heap::slot_size_of(heap::class_for(bytes));
   return base::align_up(bytes, heap::kGranule);
 }
 

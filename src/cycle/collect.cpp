@@ -86,6 +86,7 @@ struct Cycle {
 
 void mark_everything(char* stack_top) {
   MarkRoots roots;
+  marker.set_past_end_counts(GC_all_interior_pointers != 0);
   marker.mark_uncollectable();
   visit_all_roots(&roots, stack_top);
   marker.drain();

@@ -23,7 +23,7 @@ using heap::space;
 void verify_small(BlockNumber number, const Block& block) {
   if (block.kind >= heap::kind_count) broken("a small block has no kind", number, block.kind);
   if (block.size_class >= heap::kSizeClasses ||
-      heap::kSlotSizes[block.size_class] != block.slot_size) {
+      heap::slot_size_of(block.size_class) != block.slot_size) {
     broken("a small block's size class does not fit its slots", number, block.slot_size);
   }
   if (std::size_t{block.slots} * block.slot_size > heap::kBlockSize) {

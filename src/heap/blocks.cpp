@@ -58,7 +58,7 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   if (number == kNoBlock) return kNoBlock;
   Block& block = space.blocks[number];
   BlockExtra& extra = space.extras[number];
-  block.slot_size = kSlotSizes[size_class];
+  block.slot_size = slot_size_of(size_class);
   block.slots = static_cast<std::uint16_t>(slots_in_block(size_class));
   block.magic = magic_for(block.slot_size);
   block.state = BlockState::Small;

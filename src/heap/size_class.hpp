@@ -1,6 +1,14 @@
-// Slot sizes. Steps of one granule up to 256 bytes, an eighth of a doubling up to 1 KiB, and above
-// that the sizes that divide a block, so that no class wastes more than an eighth of a slot or of a
-// block (but for 16-byte slots, see kBitWords).
+// Size classes: the sizes of slots, each twice.
+//
+// Slot sizes go in steps of one granule up to 256 bytes, an eighth of a doubling up to 1 KiB, and
+// above that they are the sizes that divide a block, so that little of a block is wasted (but for
+// 16-byte slots, see kBitWords).
+//
+// Each size has a *loose* class, for requests that leave at least the slot's last word unused, and
+// a *full* one, for requests that use it. Only the end of an object in a full slot is the beginning
+// of the next slot. So only there can a pointer one past the end of an object look like one to its
+// successor, and only there does the marker have to hold both (docs/design/heap.md, "Past the
+// end").
 #pragma once
 
 #include <array>
@@ -11,41 +19,54 @@
 
 namespace jd::heap {
 
-inline constexpr std::uint16_t kSlotSizes[] = {
-    16,  32,  48,  64,  80,  96,  112,  128,  144,  160,  176,  192,  208,  224,  240,
-    256, 288, 320, 352, 384, 416, 448,  480,  512,  576,  640,  704,  768,  816,  896,
+namespace detail {
+
+inline constexpr std::array<std::uint16_t, 44> kSizes = {
+    16,  32,  48,  64,   80,   96,   112,  128,  144,  160,  176,  192,  208,  224,  240,
+    256, 288, 320, 352,  384,  416,  448,  480,  512,  576,  640,  704,  768,  816,  896,
     960, 1024, 1168, 1360, 1488, 1632, 1808, 2048, 2336, 2720, 3264, 4096, 5456, 8192,
 };
-inline constexpr unsigned kSizeClasses = sizeof kSlotSizes / sizeof kSlotSizes[0];
+
+}  // namespace detail
+
+// The loose classes come first.
+inline constexpr unsigned kFirstFullClass = detail::kSizes.size();
+inline constexpr unsigned kSizeClasses = 2 * kFirstFullClass;
+
+constexpr std::uint16_t slot_size_of(unsigned size_class) {
+  return detail::kSizes[size_class % kFirstFullClass];
+}
+constexpr bool is_full_class(unsigned size_class) { return size_class >= kFirstFullClass; }
 
 namespace detail {
 
 constexpr auto make_class_table() {
-  std::array<std::uint8_t, kMaxSmall / kGranule + 1> table{};
-  unsigned size_class = 0;
-  for (std::size_t granules = 0; granules < table.size(); ++granules) {
-    while (kSlotSizes[size_class] < granules * kGranule) ++size_class;
-    table[granules] = static_cast<std::uint8_t>(size_class);
+  std::array<std::uint8_t, kMaxSmall / sizeof(Word) + 1> table{};
+  unsigned size = 0;
+  for (std::size_t words = 0; words < table.size(); ++words) {
+    while (kSizes[size] < words * sizeof(Word)) ++size;
+    const bool full = kSizes[size] == words * sizeof(Word);
+    table[words] = static_cast<std::uint8_t>(full ? size + kFirstFullClass : size);
   }
   return table;
 }
 
 }  // namespace detail
 
-// Indexed by the granules of a request; a request of nothing gets the smallest slot.
-inline constexpr auto kClassOfGranules = detail::make_class_table();
+// Indexed by the words of a request; a request of nothing gets the smallest slot.
+inline constexpr auto kClassOfWords = detail::make_class_table();
 
 // Pre: bytes <= kMaxSmall.
 constexpr unsigned class_for(std::size_t bytes) {
-  return kClassOfGranules[(bytes + kGranule - 1) / kGranule];
+  return kClassOfWords[(bytes + sizeof(Word) - 1) / sizeof(Word)];
 }
 
 constexpr unsigned slots_in_block(unsigned size_class) {
-  return static_cast<unsigned>(
-      base::min_of(kBlockSize / kSlotSizes[size_class], kMaxSlots));
+  return static_cast<unsigned>(base::min_of(kBlockSize / slot_size_of(size_class), kMaxSlots));
 }
 
-static_assert(kSlotSizes[kSizeClasses - 1] == kMaxSmall);
-static_assert(class_for(0) == 0 && class_for(16) == 0 && class_for(17) == 1);
+static_assert(detail::kSizes.back() == kMaxSmall);
+static_assert(class_for(0) == 0 && class_for(8) == 0 && class_for(17) == 1 && class_for(24) == 1);
+static_assert(class_for(9) == kFirstFullClass && class_for(16) == kFirstFullClass);
 
 }  // namespace jd::heap

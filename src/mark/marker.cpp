@@ -1,5 +1,6 @@
 #include "mark/marker.hpp"
 
+#include "heap/size_class.hpp"
 #include "heap/walk.hpp"
 #include "mark/ring.hpp"
 #include "os/log.hpp"
@@ -212,15 +213,14 @@ bool Marker::mark_word(Word word) {
 
 void Marker::mark_root_word(Word word) {
   mark_word(word);
-  // Is it one past the end of the object before?
-  if (word % heap::kGranule != 0) return;
+  if (!past_end_counts_ || word % heap::kGranule != 0) return;
+  // Is it one past the end of the object before? Only an object that fills its slot ends there.
   heap::Place before;
-  if (heap::find_object(word - 1, &before) && before.address() + before.size() == word) {
-    if (!before.marked()) {
-      before.set_mark();
-      push_contents(before);
-    }
-  }
+  if (!heap::find_object(word - 1, &before) || before.marked()) return;
+  if (!before.is_large() && !heap::is_full_class(before.block->size_class)) return;
+  if (before.address() + before.size() != word) return;
+  before.set_mark();
+  push_contents(before);
 }
 
 // Reads whole stacks, red zones and all.

@@ -33,10 +33,13 @@ class Marker {
   [[nodiscard]] bool initialise(MarkStrategy strategy, std::size_t entries);
 
   void set_strategy(MarkStrategy strategy) { strategy_ = strategy; }
+  // Whether a root that points one past the end of an object holds it. Programs that turn interior
+  // pointers off (GC_set_all_interior_pointers) do without, with bdwgc as here.
+  void set_past_end_counts(bool counts) { past_end_counts_ = counts; }
 
   // Scans [low, high) as roots: every aligned word is ambiguous, pointers to anywhere in an object
-  // hold it, and a pointer to an object's first byte also holds the object that ends there
-  // (one-past-the-end pointers; no byte of padding is needed for them). The stack is drained
+  // hold it, and a pointer to a slot's first byte also holds the object that ends there, if
+  // one does (one-past-the-end pointers; no byte of padding is needed for them). The stack is drained
   // whenever it has grown.
   void scan_roots(const void* low, const void* high);
 
@@ -91,6 +94,7 @@ class Marker {
   MarkStrategy strategy_ = MarkStrategy::Ring;
   // An entry did not fit: some marked object's contents were not scanned.
   bool overflowed_ = false;
+  bool past_end_counts_ = true;
   std::size_t overflows_ = 0;
 };
 

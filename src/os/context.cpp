@@ -2,6 +2,14 @@
 
 namespace jd::os {
 
+[[gnu::noinline, gnu::no_sanitize_address]] void clear_stack_below() {
+  // More than the deepest way from an allocation to the point from which the stack is scanned.
+  constexpr int kBytes = 2048;
+  char dead[kBytes];
+  __builtin_memset(dead, 0, sizeof dead);
+  asm volatile("" : : "r"(dead) : "memory");
+}
+
 [[gnu::noinline]] void call_with_registers_on_stack(void (*function)(void* argument,
                                                                      char* stack_top),
                                                     void* argument) {

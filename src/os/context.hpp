@@ -8,6 +8,11 @@ namespace jd::os {
 void call_with_registers_on_stack(void (*function)(void* argument, char* stack_top),
                                   void* argument);
 
+// Overwrites the dead part of the stack just below the caller's frame, so that the frames of the
+// calls that follow hold no words of frames that are long gone: those would be ambiguous roots.
+// (bdwgc's GC_clear_stack has the same purpose.)
+void clear_stack_below();
+
 // An address inside the caller's frame. Not inlined frames below it may hold older data.
 inline char* frame_address() { return static_cast<char*>(__builtin_frame_address(0)); }
 

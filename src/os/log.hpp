@@ -15,23 +15,26 @@ void log_text(base::Text& line);
 void warn_text(base::Text& line);
 [[noreturn]] void fatal_text(base::Text& line);
 
+// Never inlined: a line's buffer in a frame of the collector's would be a kilobyte of old stack
+// words among the roots.
+
 // One line into the log.
 template <class... Parts>
-void log(Parts... parts) {
+[[gnu::noinline]] void log(Parts... parts) {
   base::Text line;
   line.add("jackdaw: ").add(parts..., "");
   log_text(line);
 }
 // One line on standard error.
 template <class... Parts>
-void warn(Parts... parts) {
+[[gnu::noinline, gnu::cold]] void warn(Parts... parts) {
   base::Text line;
   line.add("jackdaw: ").add(parts..., "");
   warn_text(line);
 }
 // One line on standard error, then abort().
 template <class... Parts>
-[[noreturn]] void fatal(Parts... parts) {
+[[noreturn, gnu::noinline, gnu::cold]] void fatal(Parts... parts) {
   base::Text line;
   line.add("jackdaw: ").add(parts..., "");
   fatal_text(line);

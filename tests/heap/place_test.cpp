@@ -29,11 +29,11 @@ TEST(Place, EveryByteOfASmallBlockLeadsToItsSlot) {
     for (Word offset = 0; offset < kBlockSize; ++offset) {
       Place place{};
       const bool found = find_place(start + offset, &place);
-      const std::size_t slot = offset / kSlotSizes[c];
+      const std::size_t slot = offset / slot_size_of(c);
       ASSERT_EQ(found, slot < slots_in_block(c));
       if (!found) continue;
       ASSERT_EQ(place.slot, slot);
-      ASSERT_EQ(place.address(), start + slot * kSlotSizes[c]);
+      ASSERT_EQ(place.address(), start + slot * slot_size_of(c));
       ASSERT_FALSE(place.allocated());
     }
   }

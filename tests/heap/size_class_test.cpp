@@ -7,21 +7,32 @@ namespace {
 
 using namespace jd::heap;
 
-TEST(SizeClass, EveryRequestFitsAndNoSmallerClassDoes) {
+TEST(SizeClass, EveryRequestFitsAndNoSmallerSlotDoes) {
   for (std::size_t bytes = 0; bytes <= kMaxSmall; ++bytes) {
     const unsigned size_class = class_for(bytes);
     ASSERT_LT(size_class, kSizeClasses);
-    EXPECT_GE(kSlotSizes[size_class], bytes);
-    if (size_class > 0) {
-      EXPECT_LT(kSlotSizes[size_class - 1], bytes);
+    EXPECT_GE(slot_size_of(size_class), bytes);
+    if (size_class % kFirstFullClass > 0) {
+      EXPECT_LT(slot_size_of(size_class - 1), bytes);
+    }
+  }
+}
+
+TEST(SizeClass, OnlyFullClassesHoldObjectsThatEndWhereTheSlotEnds) {
+  for (std::size_t bytes = 1; bytes <= kMaxSmall; ++bytes) {
+    if (bytes == slot_size_of(class_for(bytes))) {
+      EXPECT_TRUE(is_full_class(class_for(bytes)));
+    }
+    if (bytes + sizeof(Word) <= slot_size_of(class_for(bytes))) {
+      EXPECT_FALSE(is_full_class(class_for(bytes)));
     }
   }
 }
 
 TEST(SizeClass, SlotsAreGranulesAndFitTheBlock) {
   for (unsigned c = 0; c < kSizeClasses; ++c) {
-    EXPECT_EQ(kSlotSizes[c] % kGranule, 0u);
-    EXPECT_LE(std::size_t{slots_in_block(c)} * kSlotSizes[c], kBlockSize);
+    EXPECT_EQ(slot_size_of(c) % kGranule, 0u);
+    EXPECT_LE(std::size_t{slots_in_block(c)} * slot_size_of(c), kBlockSize);
     EXPECT_LE(slots_in_block(c), kMaxSlots);
     EXPECT_GE(slots_in_block(c), 2u);
   }
@@ -29,9 +40,9 @@ TEST(SizeClass, SlotsAreGranulesAndFitTheBlock) {
 
 TEST(SizeClass, WasteIsBounded) {
   // What size_class.hpp promises: an eighth of a slot, or of a block.
-  for (unsigned c = 1; c < kSizeClasses; ++c) {
-    const double slot = kSlotSizes[c];
-    const double least = kSlotSizes[c - 1] + 1.0;
+  for (unsigned c = 1; c < kFirstFullClass; ++c) {
+    const double slot = slot_size_of(c);
+    const double least = slot_size_of(c - 1) + 1.0;
     if (slot > 256) {
       EXPECT_LE((slot - least) / slot, 0.34) << slot;
     }
@@ -43,9 +54,9 @@ TEST(SizeClass, WasteIsBounded) {
 TEST(SizeClass, ReciprocalFindsEverySlotOfEveryClass) {
   for (unsigned c = 0; c < kSizeClasses; ++c) {
     Block block{};
-    block.magic = magic_for(kSlotSizes[c]);
+    block.magic = magic_for(slot_size_of(c));
     for (std::size_t offset = 0; offset < kBlockSize; ++offset) {
-      ASSERT_EQ(block.slot_of(offset), offset / kSlotSizes[c]) << kSlotSizes[c] << " " << offset;
+      ASSERT_EQ(block.slot_of(offset), offset / slot_size_of(c)) << slot_size_of(c) << " " << offset;
     }
   }
 }
