@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import report, runner  # noqa: E402
-from harness.model import Failed, NotRun, load_clients  # noqa: E402
+from harness.model import SIZES, Failed, NotRun, load_clients  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77  # what ctest takes for "skipped"
@@ -53,6 +53,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--check", metavar="NAME",
                         help="run one client once, small, on ours alone (what ctest does); "
                              f"the status is {SKIPPED} if the client is not installed")
+    parser.add_argument("--accept", action="store_true",
+                        help="write the expected texts anew, from what the peer's library gives")
     parser.add_argument("--work", type=Path, default=ROOT / "build/clients", metavar="DIR",
                         help="where compiled programs and outputs go (default build/clients)")
     return parser.parse_args()
@@ -97,6 +99,22 @@ def check(client, run: runner.Runner, ours: runner.Library) -> int:
     return 0
 
 
+def accept(clients: list, work: Path, peer: runner.Library) -> None:
+    for client in clients:
+        if client.expected is None or "{size}" not in client.expected:
+            continue
+        expected, client.expected = client.expected, None
+        for size in SIZES:
+            run = runner.Runner(work, size)
+            try:
+                run.prepare(client)
+                text = run.verify(client, peer).stdout
+            except (NotRun, Failed) as why:
+                raise SystemExit(f"{client.name}: {why}") from why
+            (client.source / expected.format(size=size)).write_text(text, encoding="utf-8")
+            print(f"{client.name}: {expected.format(size=size)}")
+
+
 def measure(client, run: runner.Runner, peer, ours, pairs: int, progress: Progress) -> report.Result:
     result = report.Result(client)
     try:
@@ -135,7 +153,8 @@ def main() -> int:
 
     work = options.work.resolve()
     size = "small" if options.quick or options.check else "full"
-    ours = runner.make_library("ours", options.ours, work)
+    peer = runner.make_library("peer", options.peer or runner.find_system_library(), work)
+    ours = None if options.accept else runner.make_library("ours", options.ours, work)
     run = runner.Runner(work, size)
     if options.check:
         chosen = [c for c in clients if c.name == options.check]
@@ -143,8 +162,10 @@ def main() -> int:
             raise SystemExit(f"there is no client '{options.check}'; --list shows them")
         return check(chosen[0], run, ours)
 
-    peer = runner.make_library("peer", options.peer or runner.find_system_library(), work)
     clients = choose(clients, options.only)
+    if options.accept:
+        accept(clients, work, peer)
+        return 0
     runs = options.runs or (1 if options.quick else 3)
     progress = Progress()
     print(f"peer: {peer.file}\nours: {ours.file}\n{runs} pair{'s' * (runs > 1)} of runs, {size} "

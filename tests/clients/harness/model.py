@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import importlib.util
 import os
 import shutil
@@ -62,13 +63,13 @@ class Place:
     def pick(self, full, small):
         return full if self.size == "full" else small
 
-    def prepare(self, argv: list[str], **options) -> str:
+    def prepare(self, argv: list[str], env: dict[str, str] | None = None) -> str:
         """Runs a step of the preparation (on the system's libgc); its failure means: not run."""
         argv = [str(a) for a in argv]
         try:
-            done = subprocess.run(argv, cwd=self.prepared, env=environment(self.prepared, {}),
+            done = subprocess.run(argv, cwd=self.prepared, env=environment(self.prepared, env or {}),
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  errors="replace", timeout=300, check=False, **options)
+                                  errors="replace", timeout=300, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NotRun(f"preparing it failed: {error}") from error
         if done.returncode != 0:
@@ -85,7 +86,7 @@ class Client:
     programs: list[str]
     command: Callable[[Place], Command]
     goal: Goal = field(default_factory=Goal)
-    # Files that must exist besides the programs (headers, say).
+    # Files that must exist besides the programs (headers, say); patterns.
     needs: list[str] = field(default_factory=list)
     # Done once before the runs, on the system's libgc; not measured.
     prepare: Callable[[Place], None] | None = None
@@ -106,7 +107,7 @@ class Client:
     def missing(self) -> str | None:
         """Why the client can't be run here, or None."""
         absent = [p for p in self.programs if not shutil.which(p)]
-        absent += [f for f in self.needs if not os.path.exists(f)]
+        absent += [f for f in self.needs if not glob.glob(f)]
         if not absent:
             return None
         return f"not installed: {', '.join(absent)} (apt-get install {' '.join(self.packages)})"
