@@ -11,14 +11,14 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::Not;
 
-const std::vector<std::string> kCompare = {"--compare", "--runs", "2", "--system-library",
-                                           JD_TEST_LIBRARY};
+std::vector<std::string> comparing() {
+  return {"--compare", "--runs", "2", "--system-library", JD_TEST_LIBRARY};
+}
 
 TEST(Compare, ShowsBothSidesAndEqualOutputs) {
   const Scratch scratch;
-  std::vector<std::string> options = kCompare;
+  std::vector<std::string> options = comparing();
   options.insert(options.end(), {"--stats-json", scratch.path("compare.json")});
   const Result r = run_client(options, {"allocate", "20000", "1000"});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
@@ -37,18 +37,18 @@ TEST(Compare, ShowsBothSidesAndEqualOutputs) {
 }
 
 TEST(Compare, TellsDifferentOutputs) {
-  const Result r = run_client(kCompare, {"pid"});
+  const Result r = run_client(comparing(), {"pid"});
   EXPECT_TRUE(r.exited_with(1)) << describe(r);
   EXPECT_THAT(r.out, HasSubstr("DIFFERENT OUTPUTS"));
 }
 
 TEST(Compare, PassesAnEqualExitStatus) {
-  const Result r = run_client(kCompare, {"exit", "5"});
+  const Result r = run_client(comparing(), {"exit", "5"});
   EXPECT_TRUE(r.exited_with(5)) << describe(r);
 }
 
 TEST(Compare, GivesEveryRunTheSamePipedInput) {
-  const Result r = run_client(kCompare, {"count"}, std::string(300000, 'x'));
+  const Result r = run_client(comparing(), {"count"}, std::string(300000, 'x'));
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_THAT(r.out, HasSubstr("(7 bytes)")) << "each of them printed 300000 and a newline";
 }

@@ -14,7 +14,6 @@
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 // Both ways of running: becoming the program, and waiting for it.
 class Run : public testing::TestWithParam<bool> {

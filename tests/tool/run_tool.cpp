@@ -45,6 +45,7 @@ Result run_program(const std::vector<std::string>& arguments, const std::string&
     if (pipe2(p.data(), O_CLOEXEC) != 0) abort();
   }
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
   const pid_t child = fork();

@@ -29,7 +29,7 @@ struct FigureName {
 };
 
 // One run of one benchmark: its figures in the order it printed them, then ours.
-struct Sample {
+struct Sample {  // NOLINT(bugprone-exception-escape): moving Json throws nothing
   std::vector<FigureName> names;
   std::vector<double> values;
   Json facts;  // the rest of the program's line: live bytes, collections ...
@@ -136,6 +136,7 @@ std::string spread(const Summary& s, const std::string& unit) {
 
 std::vector<double> column(const Side& side, std::size_t figure) {
   std::vector<double> values;
+  values.reserve(side.samples.size());
   for (const Sample& sample : side.samples) values.push_back(sample.values.at(figure));
   return values;
 }

@@ -9,11 +9,11 @@ namespace jackdaw {
 namespace {
 
 // Marking is compared with one marker on both sides: bdwgc would use one for each CPU.
-const std::vector<std::string> kOneMarker = {"GC_MARKERS=1"};
+constexpr const char* kOneMarker = "GC_MARKERS=1";
 
 Benchmark marking(const std::string& name, const std::string& program,
                   const std::vector<std::string>& arguments, const std::string& what) {
-  return {"mark-" + name, program, arguments, kOneMarker, what + ", one marker", false};
+  return {"mark-" + name, program, arguments, {kOneMarker}, what + ", one marker", false};
 }
 
 std::vector<Benchmark> make_catalogue() {

@@ -158,4 +158,11 @@ int run_main(int argc, char** argv) {
 }  // namespace
 }  // namespace jackdaw
 
-int main(int argc, char** argv) { return jackdaw::run_main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return jackdaw::run_main(argc, argv);
+  } catch (...) {
+    // Printing a message failed, or there is no memory for one.
+    return jackdaw::kExitRefused;
+  }
+}

@@ -20,8 +20,6 @@
 
 #include "failure.hpp"
 
-extern "C" char** environ;
-
 namespace jackdaw {
 namespace {
 
@@ -184,6 +182,7 @@ std::string Outcome::describe() const {
 std::vector<std::string> environment_with(const std::vector<std::filesystem::path>& preload,
                                           const std::vector<std::string>& more) {
   std::vector<std::string> libraries;
+  libraries.reserve(preload.size() + 1);
   for (const auto& path : preload) libraries.push_back(path.string());
   if (const char* old = std::getenv("LD_PRELOAD"); old != nullptr && *old != '\0') {
     libraries.emplace_back(old);

@@ -46,7 +46,7 @@ fs::path find_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path file = fs::path(folder.empty() ? "." : folder) / name;
+    fs::path file = fs::path(folder.empty() ? "." : folder) / name;
     if (is_executable_file(file)) return file;
   }
   throw Failure(kExitNotFound, fmt::format("there is no program '{}' in PATH", name));

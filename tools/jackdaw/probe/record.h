@@ -24,7 +24,8 @@ enum {
   JD_PROBE_ATTACHED = 2  /* its callbacks are in place */
 };
 
-struct jd_record {
+/* A C name in a header for C and C++. */
+struct jd_record {  // NOLINT(readability-identifier-naming)
   uint64_t magic;
   uint64_t owner;  /* the process that is measured */
   uint64_t images; /* how often that process started a program with the probe: exec() adds one */
