@@ -101,8 +101,8 @@ TEST(Alloc, ObjectsDoNotOverlap) {
   auto* entries = static_cast<Entry*>(GC_malloc(kCount * sizeof(Entry)));
   for (std::size_t i = 0; i < kCount; ++i) {
     const std::size_t size = random.one_in(50) ? random.below(60000) : random.below(400);
-    auto* memory = static_cast<unsigned char*>(random.one_in(2) ? GC_malloc(size)
-                                                                : GC_malloc_atomic(size));
+    auto* memory =
+        static_cast<unsigned char*>(random.one_in(2) ? GC_malloc(size) : GC_malloc_atomic(size));
     const auto tag = static_cast<std::uint32_t>(random.next());
     fill_pattern(memory, size, tag);
     entries[i] = {memory, size, tag};
@@ -210,8 +210,10 @@ TEST(Alloc, HugeSizesReturnNull) {
 
 TEST(Alloc, CallocOfOverflowingProductReturnsNull) {
   GC_set_warn_proc(GC_ignore_warn_proc);
-  EXPECT_EQ(GC_calloc_explicitly_typed(opaque(SIZE_MAX / 2), opaque(std::size_t{16}), GC_DS_LENGTH), nullptr);
-  EXPECT_EQ(GC_calloc_explicitly_typed(opaque(std::size_t{16}), opaque(SIZE_MAX / 2), GC_DS_LENGTH), nullptr);
+  EXPECT_EQ(GC_calloc_explicitly_typed(opaque(SIZE_MAX / 2), opaque(std::size_t{16}), GC_DS_LENGTH),
+            nullptr);
+  EXPECT_EQ(GC_calloc_explicitly_typed(opaque(std::size_t{16}), opaque(SIZE_MAX / 2), GC_DS_LENGTH),
+            nullptr);
   EXPECT_EQ(GC_calloc_explicitly_typed(opaque(SIZE_MAX), opaque(SIZE_MAX), GC_DS_LENGTH), nullptr);
 }
 
@@ -248,9 +250,14 @@ TEST(Alloc, RandomWordsHaveNoBaseOrAnAllocatedOne) {
   for (int i = 0; i < 200000; ++i) {
     char* word;
     switch (random.below(3)) {
-      case 0: word = reinterpret_cast<char*>(random.next()); break;
-      case 1: word = reinterpret_cast<char*>(random.next() >> random.below(40)); break;
-      default: word = some[random.below(100)] + (random.below(1 << 24)) - (1 << 23);
+      case 0:
+        word = reinterpret_cast<char*>(random.next());
+        break;
+      case 1:
+        word = reinterpret_cast<char*>(random.next() >> random.below(40));
+        break;
+      default:
+        word = some[random.below(100)] + (random.below(1 << 24)) - (1 << 23);
     }
     char* const base = static_cast<char*>(GC_base(word));
     if (base != nullptr) {
@@ -309,8 +316,8 @@ TEST(Alloc, KindsAreTheKnownNumbers) {
 TEST(Alloc, MemalignAligns) {
   const std::size_t greatest = kPeer ? 4096 : std::size_t{1} << 20;
   for (std::size_t align = 1; align <= greatest; align *= 2) {
-    for (const std::size_t size : {std::size_t{1}, std::size_t{16}, std::size_t{1000}, align,
-                                   align + 1, 3 * align}) {
+    for (const std::size_t size :
+         {std::size_t{1}, std::size_t{16}, std::size_t{1000}, align, align + 1, 3 * align}) {
       auto* p = static_cast<unsigned char*>(GC_memalign(align, size));
       ASSERT_NE(p, nullptr) << align << " " << size;
       ASSERT_EQ(reinterpret_cast<std::uintptr_t>(p) % align, 0u) << align << " " << size;

@@ -96,8 +96,7 @@ TEST(Lists, AClientThatPopsFromItsOwnListsKeepsItsObjects) {
   }
   for (std::size_t place = 0; place < kKept; ++place) {
     if (state->kept[place] == nullptr) continue;
-    ASSERT_EQ(static_cast<void**>(state->kept[place])[1],
-              reinterpret_cast<void*>(place * 2 + 1));
+    ASSERT_EQ(static_cast<void**>(state->kept[place])[1], reinterpret_cast<void*>(place * 2 + 1));
   }
   GC_free(state);
 }

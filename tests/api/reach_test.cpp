@@ -77,23 +77,24 @@ TEST(Reach, CalleeSavedRegistersHold) {
   // Each register in turn is the only place of a pointer while a collection runs.
   Watch watch;
   for (int i = 0; i < 40; ++i) {
-#define JD_HELD_IN(reg)                                                                     \
-  do {                                                                                      \
-    void* p = make_watched(&watch, 64);                                                     \
-    const std::size_t number = watch.count() - 1;                                           \
-    asm volatile(                                                                           \
-        "mov %[p], %%" reg "\n\t"                                                           \
-        "xor %k[p], %k[p]\n\t"                                                              \
-        "mov %%rsp, %%r15\n\t"                                                              \
-        "and $-16, %%rsp\n\t"                                                               \
-        "sub $128, %%rsp\n\t"                                                               \
-        "and $-16, %%rsp\n\t"                                                               \
-        "call *%[gc]\n\t"                                                                   \
-        "mov %%r15, %%rsp\n\t"                                                              \
-        : [p] "+&a"(p)                                                                      \
-        : [gc] "m"(collect_function)                                                        \
-        : reg, "r15", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc"); \
-    ASSERT_TRUE(watch.alive(number)) << reg;                                                \
+#define JD_HELD_IN(reg)                                                                        \
+  do {                                                                                         \
+    void* p = make_watched(&watch, 64);                                                        \
+    const std::size_t number = watch.count() - 1;                                              \
+    asm volatile("mov %[p], %%" reg                                                            \
+                 "\n\t"                                                                        \
+                 "xor %k[p], %k[p]\n\t"                                                        \
+                 "mov %%rsp, %%r15\n\t"                                                        \
+                 "and $-16, %%rsp\n\t"                                                         \
+                 "sub $128, %%rsp\n\t"                                                         \
+                 "and $-16, %%rsp\n\t"                                                         \
+                 "call *%[gc]\n\t"                                                             \
+                 "mov %%r15, %%rsp\n\t"                                                        \
+                 : [p] "+&a"(p)                                                                \
+                 : [gc] "m"(collect_function)                                                  \
+                 : reg, "r15", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", \
+                   "cc");                                                                      \
+    ASSERT_TRUE(watch.alive(number)) << reg;                                                   \
   } while (0)
     static void (*const volatile collect_function)() = GC_gcollect;
     clear_stack();
@@ -133,7 +134,8 @@ TEST(Reach, ADeepAndBushyTree) {
     static bool check(const Node* node, int depth, long value) {
       if (node->value != value) return false;
       if (depth == 0) return node->left == nullptr && node->right == nullptr;
-      return check(node->left, depth - 1, 2 * value) && check(node->right, depth - 1, 2 * value + 1);
+      return check(node->left, depth - 1, 2 * value) &&
+             check(node->right, depth - 1, 2 * value + 1);
     }
   };
   Node* root = Build::tree(17, 1);

@@ -7,8 +7,8 @@
 namespace jd::test {
 namespace {
 
-constexpr std::size_t kSizes[] = {1,    8,    15,    16,    17,    32,    100,    256,  1000,
-                                  2048, 4095, 8192,  9000,  16384, 40000, 100000, 300000};
+constexpr std::size_t kSizes[] = {1,    8,    15,   16,   17,    32,    100,    256,   1000,
+                                  2048, 4095, 8192, 9000, 16384, 40000, 100000, 300000};
 
 TEST(Realloc, OfNullAllocates) {
   void* const p = GC_realloc(nullptr, 100);

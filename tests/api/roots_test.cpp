@@ -268,7 +268,8 @@ INSTANTIATE_TEST_SUITE_P(All, PushOtherRoots,
                          testing::Values(push_hook_slots, push_hook_slots_eagerly,
                                          push_hook_slots_conditionally));
 
-// An atomic object, held by nothing but the mark bit that the hook sets, is a stack of the client's.
+// An atomic object, held by nothing but the mark bit that the hook sets, is a stack of the
+// client's.
 void** marked_stack_hidden;
 
 void push_marked_stack() {

@@ -120,8 +120,7 @@ ChildResult run_program(const std::vector<std::string>& arguments, const Environ
   posix_spawn_file_actions_adddup2(&actions, out[1], 1);
   posix_spawn_file_actions_adddup2(&actions, err[1], 2);
   pid_t pid = -1;
-  const int error =
-      posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), envp.data());
+  const int error = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
   close(out[1]);
   close(err[1]);

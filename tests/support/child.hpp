@@ -25,15 +25,14 @@ struct ChildRegistration {
   ChildRegistration(const char* name, ChildFunction function);
 };
 
-#define JD_CHILD(name)                                                              \
-  static int jd_child_##name();                                                     \
-  static const jd::test::ChildRegistration jd_child_registration_##name(            \
-      #name, jd_child_##name);                                                      \
+#define JD_CHILD(name)                                                                           \
+  static int jd_child_##name();                                                                  \
+  static const jd::test::ChildRegistration jd_child_registration_##name(#name, jd_child_##name); \
   static int jd_child_##name()
 
 struct ChildResult {
-  int status = -1;   // exit status, or -1 if it did not exit
-  int signal = 0;    // the signal that ended it, or 0
+  int status = -1;  // exit status, or -1 if it did not exit
+  int signal = 0;   // the signal that ended it, or 0
   bool timed_out = false;
   std::string out;
   std::string err;
@@ -59,8 +58,8 @@ ChildResult run_program(const std::vector<std::string>& arguments,
 inline constexpr int kCannotTry = 77;
 
 // Visible as skipped, never as passed.
-#define JD_SKIP_IF_CANNOT_TRY(result)                              \
-  do {                                                             \
+#define JD_SKIP_IF_CANNOT_TRY(result)                                          \
+  do {                                                                         \
     if ((result).status == jd::test::kCannotTry) GTEST_SKIP() << (result).err; \
   } while (0)
 

@@ -137,7 +137,8 @@ std::size_t rounds(std::size_t normal) {
 #if defined(JD_DEBUG_CHECKS)
   divisor *= 4;
 #endif
-  if (const char* chosen = std::getenv("JD_ROUNDS_DIVISOR")) divisor = std::strtoul(chosen, nullptr, 0);
+  if (const char* chosen = std::getenv("JD_ROUNDS_DIVISOR"))
+    divisor = std::strtoul(chosen, nullptr, 0);
   const std::size_t fewer = normal / (divisor != 0 ? divisor : 1);
   return fewer != 0 ? fewer : 1;
 }

@@ -42,8 +42,8 @@ inline constexpr bool kPeer = false;
 #endif
 
 // What the peer leaves undefined, or does otherwise on purpose, is tested on ours only.
-#define JD_OURS_ONLY(why)                                       \
-  do {                                                          \
+#define JD_OURS_ONLY(why)                                            \
+  do {                                                               \
     if (jd::test::kPeer) GTEST_SKIP() << "not on the peer: " << why; \
   } while (0)
 
@@ -92,8 +92,7 @@ testing::AssertionResult all_alive(const Watch& watch);
 template <typename T>
 class Root {
  public:
-  explicit Root(T* value = nullptr)
-      : cell_(static_cast<T**>(GC_malloc_uncollectable(sizeof(T*)))) {
+  explicit Root(T* value = nullptr) : cell_(static_cast<T**>(GC_malloc_uncollectable(sizeof(T*)))) {
     *cell_ = value;
   }
   Root(const Root&) = delete;
