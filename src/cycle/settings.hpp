@@ -5,9 +5,6 @@
 // before other threads exist or under the heap's lock, unless a comment says otherwise.
 #pragma once
 
-#ifndef GC_BUILD
-#define GC_BUILD
-#endif
 #include <cstddef>
 
 #include "base/options.hpp"

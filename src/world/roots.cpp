@@ -290,6 +290,13 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
   }
 }
 
+bool is_library_data(const void* p) {
+  for (const Extent& extent : library_data) {
+    if (contains(extent, p)) return true;
+  }
+  return false;
+}
+
 bool is_root_address(const void* p) {
   for (const auto* roots : {&static_roots, &explicit_roots}) {
     for (std::size_t i = 0; i < roots->count(); ++i) {

@@ -49,6 +49,8 @@ std::size_t static_root_bytes();
 void visit_static_roots(RootVisitor* visitor);
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top);
 
+// Is the address in some library's data, as far as it is known?
+bool is_library_data(const void* p);
 // Is the address in static data, a registered stack or thread-local storage? For GC_is_visible.
 bool is_root_address(const void* p);
 

@@ -1,0 +1,142 @@
+// Allocation of the usual kinds. The fast path is in alloc/hole.hpp.
+#include <errno.h>
+#include <string.h>
+
+#include "libgc/support.hpp"
+
+using namespace jd;
+using namespace jd::libgc;
+
+namespace {
+
+// Bytes of uncollectable objects are told to programs through GC_non_gc_bytes.
+void* allocate_uncollectable(size_t bytes, heap::KindNumber kind) {
+  void* object = alloc::allocate(bytes, kind);
+  if (object != nullptr) {
+    __atomic_fetch_add(&GC_non_gc_bytes, alloc::usable_size_for(bytes), __ATOMIC_RELAXED);
+  }
+  return object;
+}
+
+bool is_uncollectable(const void* object, size_t* bytes) {
+  heap::Place place;
+  if (!heap::find_object(base::as_word(object), &place)) return false;
+  *bytes = place.size();
+  return heap::kinds[place.block->kind].uncollectable;
+}
+
+char* copy_string(const char* text, size_t length) {
+  auto* copy = static_cast<char*>(alloc::allocate_atomic(length + 1));
+  if (copy == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  return copy;
+}
+
+bool valid_kind(int kind) { return kind >= 0 && static_cast<unsigned>(kind) < heap::kind_count; }
+
+void* allocate_kind(size_t bytes, int kind) {
+  if (!valid_kind(kind)) abort_with("allocation of a kind that does not exist");
+  const auto number = static_cast<heap::KindNumber>(kind);
+  if (heap::kinds[number].uncollectable) return allocate_uncollectable(bytes, number);
+  return alloc::allocate(bytes, number);
+}
+
+}  // namespace
+
+extern "C" {
+
+void* GC_malloc(size_t bytes) { return alloc::allocate_normal(bytes); }
+void* GC_malloc_atomic(size_t bytes) { return alloc::allocate_atomic(bytes); }
+void* GC_malloc_stubborn(size_t bytes) { return alloc::allocate_normal(bytes); }
+
+// The caller promises to keep a pointer to the first page; pointers to anywhere hold it here.
+void* GC_malloc_ignore_off_page(size_t bytes) { return alloc::allocate_normal(bytes); }
+void* GC_malloc_atomic_ignore_off_page(size_t bytes) { return alloc::allocate_atomic(bytes); }
+
+void* GC_malloc_uncollectable(size_t bytes) {
+  return allocate_uncollectable(bytes, heap::kUncollectable);
+}
+void* GC_malloc_atomic_uncollectable(size_t bytes) {
+  return allocate_uncollectable(bytes, heap::kAtomicUncollectable);
+}
+
+GC_API void* GC_generic_malloc(size_t bytes, int kind) { return allocate_kind(bytes, kind); }
+GC_API void* GC_malloc_kind(size_t bytes, int kind) { return allocate_kind(bytes, kind); }
+GC_API void* GC_malloc_kind_global(size_t bytes, int kind) { return allocate_kind(bytes, kind); }
+GC_API void* GC_generic_malloc_ignore_off_page(size_t bytes, int kind) {
+  return allocate_kind(bytes, kind);
+}
+GC_API void* GC_generic_or_special_malloc(size_t bytes, int kind) {
+  return allocate_kind(bytes, kind);
+}
+GC_API void* GC_generic_malloc_uncollectable(size_t bytes, int kind) {
+  return allocate_uncollectable(
+      bytes, kind == heap::kAtomic || kind == heap::kAtomicUncollectable
+                 ? heap::kAtomicUncollectable
+                 : heap::kUncollectable);
+}
+
+void* GC_malloc_many(size_t bytes) {
+  size_t taken = 0;
+  return alloc::allocate_list(bytes, heap::kNormal, &taken);
+}
+
+GC_API void GC_generic_malloc_many(size_t bytes, int kind, void** result) {
+  if (!valid_kind(kind)) abort_with("GC_generic_malloc_many: no such kind");
+  size_t taken = 0;
+  *result = alloc::allocate_list(bytes, static_cast<heap::KindNumber>(kind), &taken);
+}
+
+void GC_free(void* object) {
+  size_t bytes = 0;
+  if (object != nullptr && is_uncollectable(object, &bytes)) {
+    __atomic_fetch_sub(&GC_non_gc_bytes, bytes, __ATOMIC_RELAXED);
+  }
+  alloc::free_object(object, "GC_free");
+}
+
+void* GC_realloc(void* object, size_t bytes) {
+  if (object == nullptr) return GC_malloc(bytes);
+  if (bytes == 0) {
+    GC_free(object);
+    return nullptr;
+  }
+  return alloc::reallocate(object, bytes, "GC_realloc");
+}
+
+char* GC_strdup(const char* text) {
+  return text == nullptr ? nullptr : copy_string(text, strlen(text));
+}
+char* GC_strndup(const char* text, size_t most) {
+  return text == nullptr ? nullptr : copy_string(text, strnlen(text, most));
+}
+
+void* GC_memalign(size_t alignment, size_t bytes) {
+  if (alignment <= heap::kGranule) return GC_malloc(bytes);
+  if (!base::is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return alloc::allocate_aligned(bytes, alignment, heap::kNormal);
+}
+
+int GC_posix_memalign(void** result, size_t alignment, size_t bytes) {
+  if (alignment < sizeof(void*) || !base::is_power_of_two(alignment)) return EINVAL;
+  *result = GC_memalign(alignment, bytes);
+  return *result != nullptr ? 0 : ENOMEM;
+}
+
+// For allocators on top of this one, whose memory counts towards the next collection.
+GC_API void GC_incr_bytes_allocd(size_t bytes) { alloc::add_allocated(bytes); }
+GC_API void GC_incr_bytes_freed(size_t bytes) { alloc::add_freed(bytes); }
+
+void GC_change_stubborn(const void*) {}
+void GC_end_stubborn_change(const void*) {}
+GC_API void GC_ptr_store_and_dirty(void* to, const void* pointer) {
+  *static_cast<const void* volatile*>(to) = pointer;
+}
+}

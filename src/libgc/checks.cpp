@@ -1,0 +1,90 @@
+// Questions about addresses.
+#include "gc/gc_mark.h"
+#include "libgc/support.hpp"
+#include "os/context.hpp"
+#include "world/roots.hpp"
+
+using namespace jd;
+using namespace jd::libgc;
+
+namespace {
+
+// A noinline sink: what goes in counts as used.
+volatile GC_word noop_sink;
+
+}  // namespace
+
+extern "C" {
+
+void* GC_base(void* p) { return base_of(p); }
+
+size_t GC_size(const void* object) {
+  heap::Place place;
+  return heap::find_place(base::as_word(object), &place) ? place.size() : 0;
+}
+GC_API int GC_get_kind_and_size(const void* object, size_t* size) {
+  heap::Place place{};
+  if (!heap::find_place(base::as_word(object), &place)) {
+    abort_with("GC_get_kind_and_size: not an object of the collector's heap");
+  }
+  if (size != nullptr) *size = place.size();
+  return place.block->kind;
+}
+int GC_is_heap_ptr(const void* p) {
+  return heap::space.committed > 1 && base::as_word(p) >= heap::block_address(1) &&
+         heap::in_heap(base::as_word(p));
+}
+
+// Do both lie in one object? A pointer just past its end still does.
+void* GC_same_obj(void* p, void* q) {
+  cycle::start();
+  const char* first = base_of(p);
+  const char* second = base_of(q);
+  bool same = first == second;
+  if (!same && first == nullptr && second != nullptr) {
+    same = p == second + GC_size(second);
+  } else if (!same && second == nullptr && first != nullptr) {
+    same = q == first + GC_size(first);
+  } else if (!same) {
+    same = p == second + GC_size(second) || q == first + GC_size(first);
+  }
+  if (!same) GC_same_obj_print_proc(p, q);
+  return p;
+}
+
+void* GC_is_valid_displacement(void* p) {
+  cycle::start();
+  // Every displacement into an object is valid; a free slot has none.
+  if (p != nullptr && GC_is_heap_ptr(p) && base_of(p) == nullptr) {
+    GC_is_valid_displacement_print_proc(p);
+  }
+  return p;
+}
+
+// Will a pointer stored at p be seen by the collector?
+void* GC_is_visible(void* p) {
+  cycle::start();
+  if (base::as_word(p) % sizeof(void*) != 0 || (GC_is_heap_ptr(p) && base_of(p) == nullptr)) {
+    GC_is_visible_print_proc(p);
+  }
+  return p;
+}
+
+void* GC_pre_incr(void** p, ptrdiff_t bytes) {
+  void* old = *p;
+  *p = static_cast<char*>(old) + bytes;
+  GC_same_obj(*p, old);
+  return *p;
+}
+void* GC_post_incr(void** p, ptrdiff_t bytes) {
+  void* old = *p;
+  GC_pre_incr(p, bytes);
+  return old;
+}
+
+void GC_noop1(GC_word word) { noop_sink = word; }
+GC_API void* GC_clear_stack(void* p) {
+  os::clear_stack_below();
+  return p;
+}
+}

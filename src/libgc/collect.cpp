@@ -1,0 +1,92 @@
+// Starting, collecting, and the incremental mode that is not there yet.
+#include "alloc/allocate.hpp"
+#include "libgc/support.hpp"
+#include "os/log.hpp"
+#include "world/stop.hpp"
+
+using namespace jd;
+using namespace jd::libgc;
+
+namespace {
+
+int never_stop() { return 0; }
+
+// GC_deinit makes GC_is_init_called say no again. Set by the main thread only.
+bool deinitialised = false;
+
+}  // namespace
+
+extern "C" {
+
+unsigned GC_get_version() {
+  return (GC_VERSION_MAJOR << 16) | (GC_VERSION_MINOR << 8) | GC_VERSION_MICRO;
+}
+
+void GC_init() { cycle::start(); }
+int GC_is_init_called() { return cycle::started() && !deinitialised; }
+void GC_deinit() { deinitialised = true; }
+
+void GC_gcollect() { cycle::collect_now(cycle::settings.stop_function); }
+void GC_gcollect_and_unmap() { cycle::collect_and_return_memory(); }
+int GC_try_to_collect(GC_stop_func stop_function) {
+  return cycle::collect_now(stop_function) ? 1 : 0;
+}
+int GC_collect_a_little() {
+  cycle::collect_if_due();
+  return 0;
+}
+
+void GC_set_stop_func(GC_stop_func function) {
+  LockGuard guard(heap_lock);
+  cycle::settings.stop_function = function;
+}
+GC_stop_func GC_get_stop_func() {
+  LockGuard guard(heap_lock);
+  return cycle::settings.stop_function != nullptr ? cycle::settings.stop_function : never_stop;
+}
+
+void GC_disable() {
+  LockGuard guard(heap_lock);
+  ++GC_dont_gc;
+}
+void GC_enable() {
+  LockGuard guard(heap_lock);
+  if (GC_dont_gc == 0) {
+    os::warn("GC_enable without GC_disable; ignored");
+    return;
+  }
+  --GC_dont_gc;
+}
+int GC_is_disabled() { return GC_dont_gc != 0; }
+
+// Incremental collection is a mode that a platform may lack; programs ask GC_is_incremental_mode.
+void GC_enable_incremental() { cycle::start(); }
+int GC_is_incremental_mode() { return 0; }
+int GC_incremental_protection_needs() { return GC_PROTECTS_NONE; }
+GC_API void GC_start_incremental_collection() {}
+
+int GC_expand_hp(size_t bytes) {
+  cycle::start();
+  LockGuard guard(heap_lock);
+  return cycle::expand(bytes) ? 1 : 0;
+}
+
+GC_API void GC_start_performance_measurement() {
+  cycle::measured.measuring_performance = true;
+  cycle::measured.full_time_since = cycle::measured.pause_total;
+}
+GC_API unsigned long GC_get_full_gc_total_time() {
+  const cycle::Measurements& m = cycle::measured;
+  return m.measuring_performance ? (m.pause_total - m.full_time_since) / 1000000 : 0;
+}
+
+void GC_stop_world_external() {
+  cycle::start();
+  heap_lock.acquire();
+  world::stop_world();
+}
+void GC_start_world_external() {
+  world::resume_world();
+  heap_lock.release();
+}
+}

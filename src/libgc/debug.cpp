@@ -1,0 +1,263 @@
+// Checked allocation: every object carries where it was allocated and how long it is, between
+// guard words that tell when a program wrote outside of it.
+//
+//   base                                  base + 32 = what the program gets
+//   | file | line | bytes | front guard |  object ...  | back guard | (to the slot's end) |
+#include <string.h>
+
+#include "gc/gc_gcj.h"
+#include "gc/gc_mark.h"
+#include "libgc/support.hpp"
+#include "os/log.hpp"
+
+using namespace jd;
+using namespace jd::libgc;
+
+namespace {
+
+using base::Word;
+
+struct Header {
+  const char* file;
+  Word line;
+  size_t bytes;
+  Word front;
+};
+static_assert(sizeof(Header) == 32);
+
+constexpr Word kFront = 0xfedcedcbfedcedcb;
+constexpr Word kBack = 0xbcdecdefbcdecdef;
+constexpr Word kFreed = 0xefbeadde00000000;  // instead of the front guard
+constexpr Word kFreedFill = 0xefbeaddedeadbeef;
+
+// Guards depend on their place, so that a copied object has none.
+Word front_guard(const Header* header) { return kFront ^ base::as_word(header); }
+Word freed_mark(const Header* header) { return kFreed ^ base::as_word(header); }
+
+// The back guard begins right behind the object, wherever that is.
+char* back_of(Header* header) {
+  return reinterpret_cast<char*>(header + 1) + header->bytes;
+}
+bool back_intact(Header* header) {
+  Word guard = 0;
+  memcpy(&guard, back_of(header), sizeof guard);
+  return guard == (kBack ^ header->bytes);
+}
+
+// The header of a checked object, whole or smashed; null for what was not allocated here.
+Header* find_header(void* object) {
+  char* base = base_of(object);
+  if (base == nullptr || static_cast<char*>(object) - base != sizeof(Header)) return nullptr;
+  auto* header = reinterpret_cast<Header*>(base);
+  if (header->front == front_guard(header) || header->front == freed_mark(header)) return header;
+  // The front guard itself may be what was overwritten.
+  heap::Place place;
+  if (!heap::find_object(base::as_word(base), &place)) return nullptr;
+  const bool length_possible =
+      header->bytes <= place.size() && header->bytes + sizeof(Header) + sizeof(Word) <= place.size();
+  return length_possible && back_intact(header) ? header : nullptr;
+}
+
+void* finish(void* base, size_t bytes, const char* file, int line) {
+  if (base == nullptr) return nullptr;
+  auto* header = static_cast<Header*>(base);
+  *header = {file, static_cast<Word>(line), bytes, front_guard(header)};
+  const Word guard = kBack ^ bytes;
+  memcpy(back_of(header), &guard, sizeof guard);
+  return header + 1;
+}
+
+size_t with_guards(size_t bytes) {
+  size_t total = 0;
+  return base::checked_add(bytes, sizeof(Header) + sizeof(Word), &total) ? total : SIZE_MAX;
+}
+
+void* allocate_checked(size_t bytes, int kind, const char* file, int line) {
+  void* base = GC_generic_or_special_malloc(with_guards(bytes), kind);
+  if (base == nullptr) {
+    os::warn("checked allocation of ", bytes, " bytes failed (", file, ":", line, ")");
+  }
+  return finish(base, bytes, file, line);
+}
+
+// True if the guards are whole; else says what is wrong.
+bool report_smashed(const char* caller, void* object, Header* header) {
+  const bool front = header->front == front_guard(header);
+  if (front && back_intact(header)) return true;
+  os::warn(caller, ": found smashed location at ",
+           front ? static_cast<const void*>(back_of(header)) : &header->front, " in or near object ",
+           object, " (", header->file, ":", header->line, ", ", header->bytes, " bytes)");
+  return false;
+}
+
+struct UserFinalizer {
+  GC_finalization_proc function;
+  void* data;
+};
+
+// Finalizers of checked objects get the address that the program knows.
+void run_user_finalizer(void* base, void* data) {
+  const auto* user = static_cast<UserFinalizer*>(data);
+  user->function(static_cast<Header*>(base) + 1, user->data);
+}
+
+using Register = void (*)(void*, GC_finalization_proc, void*, GC_finalization_proc*, void**);
+
+void register_checked(Register function, void* object, GC_finalization_proc finalizer, void* data,
+                      GC_finalization_proc* old_function, void** old_data) {
+  GC_finalization_proc previous = nullptr;
+  void* previous_data = nullptr;
+  char* base = base_of(object);
+  if (base != nullptr) {
+    const bool checked = static_cast<char*>(object) - base == sizeof(Header);
+    if (finalizer == nullptr || !checked) {
+      function(base, finalizer, data, &previous, &previous_data);
+    } else {
+      auto* user = static_cast<UserFinalizer*>(GC_malloc(sizeof(UserFinalizer)));
+      if (user == nullptr) return;
+      *user = {finalizer, data};
+      function(base, run_user_finalizer, user, &previous, &previous_data);
+    }
+  }
+  if (previous == run_user_finalizer) {
+    const auto* user = static_cast<UserFinalizer*>(previous_data);
+    previous = user->function;
+    previous_data = user->data;
+  }
+  if (old_function != nullptr) *old_function = previous;
+  if (old_data != nullptr) *old_data = previous_data;
+}
+
+char* copy_text(const char* text, size_t length, const char* file, int line) {
+  auto* copy = static_cast<char*>(allocate_checked(length + 1, heap::kAtomic, file, line));
+  if (copy == nullptr) return nullptr;
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  return copy;
+}
+
+}  // namespace
+
+extern "C" {
+
+void* GC_debug_malloc(size_t bytes, const char* file, int line) {
+  return allocate_checked(bytes, heap::kNormal, file, line);
+}
+void* GC_debug_malloc_atomic(size_t bytes, const char* file, int line) {
+  return allocate_checked(bytes, heap::kAtomic, file, line);
+}
+void* GC_debug_malloc_uncollectable(size_t bytes, const char* file, int line) {
+  return allocate_checked(bytes, heap::kUncollectable, file, line);
+}
+void* GC_debug_malloc_atomic_uncollectable(size_t bytes, const char* file, int line) {
+  return allocate_checked(bytes, heap::kAtomicUncollectable, file, line);
+}
+void* GC_debug_malloc_ignore_off_page(size_t bytes, const char* file, int line) {
+  return allocate_checked(bytes, heap::kNormal, file, line);
+}
+void* GC_debug_malloc_atomic_ignore_off_page(size_t bytes, const char* file, int line) {
+  return allocate_checked(bytes, heap::kAtomic, file, line);
+}
+void* GC_debug_malloc_stubborn(size_t bytes, const char* file, int line) {
+  return allocate_checked(bytes, heap::kNormal, file, line);
+}
+GC_API void* GC_debug_generic_or_special_malloc(size_t bytes, int kind, const char* file,
+                                                int line) {
+  return allocate_checked(bytes, kind, file, line);
+}
+void* GC_debug_malloc_replacement(size_t bytes) { return GC_debug_malloc(bytes, "unknown", 0); }
+void* GC_debug_realloc_replacement(void* object, size_t bytes) {
+  return GC_debug_realloc(object, bytes, "unknown", 0);
+}
+void* GC_debug_gcj_malloc(size_t bytes, void* type, const char* file, int line) {
+  if (GC_gcj_debug_kind == 0) abort_with("GC_debug_gcj_malloc before GC_init_gcj_malloc");
+  auto** object = static_cast<void**>(allocate_checked(bytes, GC_gcj_debug_kind, file, line));
+  if (object != nullptr) *object = type;
+  return object;
+}
+
+char* GC_debug_strdup(const char* text, const char* file, int line) {
+  return text == nullptr ? nullptr : copy_text(text, strlen(text), file, line);
+}
+char* GC_debug_strndup(const char* text, size_t most, const char* file, int line) {
+  return text == nullptr ? nullptr : copy_text(text, strnlen(text, most), file, line);
+}
+
+void GC_debug_free(void* object) {
+  if (object == nullptr) return;
+  Header* header = find_header(object);
+  if (header == nullptr) {
+    os::warn("GC_debug_free called on pointer ", object, " w/o debugging info");
+    if (base_of(object) == object) GC_free(object);
+    return;
+  }
+  if (header->front == freed_mark(header)) {
+    os::warn("GC_debug_free: found previously deallocated object at ", object, " (", header->file,
+             ":", header->line, ")");
+    return;
+  }
+  report_smashed("GC_debug_free", object, header);
+  // Freed memory keeps its header, so that a second free is recognised until the slot is reused.
+  header->front = freed_mark(header);
+  auto* words = reinterpret_cast<Word*>(header + 1);
+  for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = kFreedFill;
+  if (GC_find_leak != 0 || heap::kinds[GC_get_kind_and_size(header, nullptr)].uncollectable) {
+    GC_free(header);
+  }
+}
+
+void* GC_debug_realloc(void* object, size_t bytes, const char* file, int line) {
+  if (object == nullptr) return GC_debug_malloc(bytes, file, line);
+  if (bytes == 0) {
+    GC_debug_free(object);
+    return nullptr;
+  }
+  Header* header = find_header(object);
+  if (header == nullptr) {
+    if (base_of(object) == nullptr) abort_with("Invalid pointer passed to realloc()");
+    os::warn("GC_debug_realloc called on pointer ", object, " w/o debugging info");
+    return GC_realloc(object, bytes);
+  }
+  const int kind = GC_get_kind_and_size(header, nullptr);
+  void* moved = allocate_checked(bytes, kind, file, line);
+  if (moved == nullptr) return nullptr;
+  memcpy(moved, object, base::min_of(bytes, header->bytes));
+  GC_debug_free(object);
+  return moved;
+}
+
+void GC_debug_register_finalizer(void* object, GC_finalization_proc function, void* data,
+                                 GC_finalization_proc* old_function, void** old_data) {
+  register_checked(GC_register_finalizer, object, function, data, old_function, old_data);
+}
+void GC_debug_register_finalizer_ignore_self(void* object, GC_finalization_proc function,
+                                             void* data, GC_finalization_proc* old_function,
+                                             void** old_data) {
+  register_checked(GC_register_finalizer_ignore_self, object, function, data, old_function,
+                   old_data);
+}
+void GC_debug_register_finalizer_no_order(void* object, GC_finalization_proc function, void* data,
+                                          GC_finalization_proc* old_function, void** old_data) {
+  register_checked(GC_register_finalizer_no_order, object, function, data, old_function, old_data);
+}
+void GC_debug_register_finalizer_unreachable(void* object, GC_finalization_proc function,
+                                             void* data, GC_finalization_proc* old_function,
+                                             void** old_data) {
+  register_checked(GC_register_finalizer_unreachable, object, function, data, old_function,
+                   old_data);
+}
+
+size_t GC_get_debug_header_size() { return sizeof(Header); }
+void GC_debug_change_stubborn(const void*) {}
+void GC_debug_end_stubborn_change(const void* object) {
+  if (base_of(object) == nullptr) abort_with("GC_debug_end_stubborn_change: not an object");
+}
+void GC_debug_ptr_store_and_dirty(void* to, const void* pointer) {
+  GC_is_visible(to);
+  GC_is_valid_displacement(const_cast<void*>(pointer));
+  *static_cast<const void* volatile*>(to) = pointer;
+}
+
+// Descriptions for leak reports, which this version does not make: kept, so that it may be called.
+void GC_register_describe_type_fn(int, GC_describe_type_fn) {}
+}

@@ -1,0 +1,161 @@
+// Finalizers, disappearing links, toggle references: tables are in cycle/finalization.
+#include "libgc/support.hpp"
+
+using namespace jd;
+using namespace jd::libgc;
+using cycle::FinalizerOrder;
+using cycle::LinkLength;
+using cycle::TableResult;
+
+namespace {
+
+int code_of(TableResult result) {
+  switch (result) {
+    case TableResult::Ok:
+      return GC_SUCCESS;
+    case TableResult::Duplicate:
+      return GC_DUPLICATE;
+    case TableResult::NoMemory:
+      return GC_NO_MEMORY;
+    case TableResult::NotFound:
+      return GC_NOT_FOUND;
+  }
+  return GC_UNIMPLEMENTED;
+}
+
+// When the tables can't grow, the out-of-memory function gets one chance to help.
+template <class Attempt>
+TableResult with_memory(Attempt attempt) {
+  TableResult result = TableResult::NoMemory;
+  {
+    LockGuard guard(heap_lock);
+    result = attempt();
+  }
+  if (result != TableResult::NoMemory || GC_oom_fn(64) == nullptr) return result;
+  LockGuard guard(heap_lock);
+  return attempt();
+}
+
+void register_finalizer(void* object, GC_finalization_proc function, void* data,
+                        GC_finalization_proc* old_function, void** old_data,
+                        FinalizerOrder order) {
+  cycle::start();
+  cycle::Finalizer old;
+  // What is no object of the heap is never finalized. Inside one, the object counts.
+  char* base = base_of(object);
+  if (base != nullptr && GC_find_leak == 0) {
+    const TableResult result = with_memory(
+        [&] { return cycle::set_finalizer(base, {function, data}, order, &old); });
+    if (result == TableResult::NoMemory) {
+      cycle::warn("no memory to register a finalizer for %p\n", base::as_word(object));
+    }
+  }
+  if (old_function != nullptr) *old_function = old.function;
+  if (old_data != nullptr) *old_data = old.client_data;
+}
+
+bool aligned(const void* link) { return link != nullptr && base::as_word(link) % 8 == 0; }
+
+int add_link(void** link, const void* object, LinkLength length, const char* complaint) {
+  if (!aligned(link)) abort_with(complaint);
+  cycle::start();
+  if (GC_find_leak != 0) return GC_UNIMPLEMENTED;
+  return code_of(with_memory([&] { return cycle::add_link(link, object, length); }));
+}
+
+int drop_link(void** link, LinkLength length) {
+  if (!aligned(link)) return 0;
+  LockGuard guard(heap_lock);
+  return cycle::remove_link(link, length) ? 1 : 0;
+}
+
+int move_link(void** from, void** to, LinkLength length, const char* complaint) {
+  if (!aligned(to)) abort_with(complaint);
+  if (!aligned(from)) return GC_NOT_FOUND;
+  return code_of(with_memory([&] { return cycle::move_link(from, to, length); }));
+}
+
+}  // namespace
+
+extern "C" {
+
+void GC_register_finalizer(void* object, GC_finalization_proc function, void* data,
+                           GC_finalization_proc* old_function, void** old_data) {
+  register_finalizer(object, function, data, old_function, old_data, FinalizerOrder::Ordered);
+}
+void GC_register_finalizer_ignore_self(void* object, GC_finalization_proc function, void* data,
+                                       GC_finalization_proc* old_function, void** old_data) {
+  register_finalizer(object, function, data, old_function, old_data, FinalizerOrder::IgnoreSelf);
+}
+void GC_register_finalizer_no_order(void* object, GC_finalization_proc function, void* data,
+                                    GC_finalization_proc* old_function, void** old_data) {
+  register_finalizer(object, function, data, old_function, old_data, FinalizerOrder::NoOrder);
+}
+void GC_register_finalizer_unreachable(void* object, GC_finalization_proc function, void* data,
+                                       GC_finalization_proc* old_function, void** old_data) {
+  register_finalizer(object, function, data, old_function, old_data,
+                     FinalizerOrder::Unreachable);
+}
+
+int GC_register_disappearing_link(void** link) {
+  const char* object = base_of(link);
+  if (object == nullptr) abort_with("Bad arg to GC_register_disappearing_link");
+  return GC_general_register_disappearing_link(link, object);
+}
+int GC_general_register_disappearing_link(void** link, const void* object) {
+  return add_link(link, object, LinkLength::Short,
+                  "Bad arg to GC_general_register_disappearing_link");
+}
+int GC_unregister_disappearing_link(void** link) { return drop_link(link, LinkLength::Short); }
+int GC_move_disappearing_link(void** from, void** to) {
+  return move_link(from, to, LinkLength::Short, "Bad new_link arg to GC_move_disappearing_link");
+}
+int GC_register_long_link(void** link, const void* object) {
+  return add_link(link, object, LinkLength::Long, "Bad arg to GC_register_long_link");
+}
+int GC_unregister_long_link(void** link) { return drop_link(link, LinkLength::Long); }
+int GC_move_long_link(void** from, void** to) {
+  return move_link(from, to, LinkLength::Long, "Bad new_link arg to GC_move_long_link");
+}
+
+int GC_should_invoke_finalizers() { return cycle::finalizers_ready(); }
+int GC_invoke_finalizers() { return cycle::invoke_ready(); }
+GC_API void GC_finalize_all() { cycle::finalize_everything(); }
+// The tables are apart from the heap and the collector looks at them itself.
+GC_API void GC_push_finalizer_structures() {}
+
+void GC_set_finalize_on_demand(int on_demand) { GC_finalize_on_demand = on_demand; }
+int GC_get_finalize_on_demand() { return GC_finalize_on_demand; }
+void GC_set_java_finalization(int value) { GC_java_finalization = value; }
+int GC_get_java_finalization() { return GC_java_finalization; }
+
+void GC_set_finalizer_notifier(GC_finalizer_notifier_proc notifier) {
+  LockGuard guard(heap_lock);
+  GC_finalizer_notifier = notifier;
+}
+GC_finalizer_notifier_proc GC_get_finalizer_notifier() {
+  LockGuard guard(heap_lock);
+  return GC_finalizer_notifier;
+}
+void GC_set_await_finalize_proc(GC_await_finalize_proc function) {
+  LockGuard guard(heap_lock);
+  cycle::settings.await_finalize = function;
+}
+GC_await_finalize_proc GC_get_await_finalize_proc() {
+  LockGuard guard(heap_lock);
+  return cycle::settings.await_finalize;
+}
+
+void GC_set_toggleref_func(GC_toggleref_func function) {
+  LockGuard guard(heap_lock);
+  cycle::settings.toggle_reference = function;
+}
+GC_toggleref_func GC_get_toggleref_func() {
+  LockGuard guard(heap_lock);
+  return cycle::settings.toggle_reference;
+}
+int GC_toggleref_add(void* object, int strong) {
+  if (GC_get_toggleref_func() == nullptr) return GC_SUCCESS;
+  return code_of(with_memory([&] { return cycle::add_toggle_reference(object, strong != 0); }));
+}
+}

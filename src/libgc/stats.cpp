@@ -1,0 +1,102 @@
+// What the collector measured.
+#include <string.h>
+
+#include "heap/runs.hpp"
+#include "heap/walk.hpp"
+#include "libgc/support.hpp"
+
+using namespace jd;
+using namespace jd::libgc;
+
+namespace {
+
+// Pre: the lock is held.
+GC_prof_stats_s prof_stats() {
+  const alloc::Totals totals = alloc::totals();
+  GC_prof_stats_s stats{};
+  stats.heapsize_full = cycle::heap_bytes() + cycle::returned_bytes();
+  stats.free_bytes_full = cycle::free_bytes() + cycle::returned_bytes();
+  stats.unmapped_bytes = cycle::returned_bytes();
+  stats.bytes_allocd_since_gc = totals.allocated_since_gc;
+  stats.allocd_bytes_before_gc = totals.allocated_before_gc;
+  stats.non_gc_bytes = GC_non_gc_bytes;
+  stats.gc_no = GC_gc_no;
+  stats.markers_m1 = static_cast<GC_word>(GC_parallel);
+  stats.bytes_reclaimed_since_gc = cycle::measured.reclaimed_bytes;
+  stats.expl_freed_bytes_since_gc = totals.freed_since_gc;
+  stats.obtained_from_os_bytes = cycle::measured.peak_heap_bytes;
+  return stats;
+}
+
+size_t copy_stats(const GC_prof_stats_s& stats, GC_prof_stats_s* result, size_t size) {
+  const size_t known = base::min_of(size, sizeof stats);
+  memcpy(result, &stats, known);
+  // Fields of later versions than this.
+  if (size > known) memset(reinterpret_cast<char*>(result) + known, 0xff, size - known);
+  return known;
+}
+
+alloc::Totals locked_totals() {
+  LockGuard guard(heap_lock);
+  return alloc::totals();
+}
+
+}  // namespace
+
+extern "C" {
+
+GC_word GC_get_gc_no() { return GC_gc_no; }
+size_t GC_get_heap_size() { return cycle::heap_bytes(); }
+size_t GC_get_free_bytes() { return cycle::free_bytes(); }
+size_t GC_get_unmapped_bytes() { return cycle::returned_bytes(); }
+size_t GC_get_bytes_since_gc() { return locked_totals().allocated_since_gc; }
+size_t GC_get_expl_freed_bytes_since_gc() { return locked_totals().freed_since_gc; }
+size_t GC_get_total_bytes() {
+  const alloc::Totals totals = locked_totals();
+  return totals.allocated_before_gc + totals.allocated_since_gc;
+}
+size_t GC_get_obtained_from_os_bytes() { return cycle::measured.peak_heap_bytes; }
+
+void GC_get_heap_usage_safe(GC_word* heap_size, GC_word* free_bytes, GC_word* unmapped_bytes,
+                            GC_word* bytes_since_gc, GC_word* total_bytes) {
+  LockGuard guard(heap_lock);
+  const alloc::Totals totals = alloc::totals();
+  if (heap_size != nullptr) *heap_size = cycle::heap_bytes();
+  if (free_bytes != nullptr) *free_bytes = cycle::free_bytes();
+  if (unmapped_bytes != nullptr) *unmapped_bytes = cycle::returned_bytes();
+  if (bytes_since_gc != nullptr) *bytes_since_gc = totals.allocated_since_gc;
+  if (total_bytes != nullptr) {
+    *total_bytes = totals.allocated_before_gc + totals.allocated_since_gc;
+  }
+}
+
+size_t GC_get_prof_stats(GC_prof_stats_s* result, size_t size) {
+  LockGuard guard(heap_lock);
+  return copy_stats(prof_stats(), result, size);
+}
+GC_API size_t GC_get_prof_stats_unsafe(GC_prof_stats_s* result, size_t size) {
+  return copy_stats(prof_stats(), result, size);
+}
+
+size_t GC_get_size_map_at(int request) {
+  if (request < 0 || static_cast<size_t>(request) > heap::kMaxSmall) return SIZE_MAX;
+  return alloc::usable_size_for(static_cast<size_t>(request));
+}
+
+size_t GC_get_memory_use() {
+  LockGuard guard(heap_lock);
+  const size_t blocks = heap::space.committed - 1 - heap::free_blocks();
+  return blocks * heap::kBlockSize;
+}
+
+void GC_enumerate_reachable_objects_inner(GC_reachable_object_proc function, void* data) {
+  heap::for_each_block([&](heap::BlockNumber, heap::Block& block) {
+    if (block.state == heap::BlockState::Free) return;
+    heap::for_each_bit(block.marks, block.slots, [&](unsigned slot) {
+      const heap::Place place{&block, slot};
+      if (!place.allocated()) return;
+      function(base::as_pointer(place.address()), place.size(), data);
+    });
+  });
+}
+}

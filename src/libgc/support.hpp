@@ -1,0 +1,41 @@
+// What several files of the ABI need.
+#pragma once
+
+#include "alloc/allocate.hpp"
+#include "cycle/finalization.hpp"
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "gc/gc.h"
+#include "gc/gc_mark.h"
+#include "heap/space.hpp"
+#include "os/lock.hpp"
+
+// For what no public header declares.
+#define JD_EXPORT [[gnu::visibility("default")]]
+
+extern "C" {
+JD_EXPORT extern GC_abort_func GC_on_abort;
+}
+
+namespace jd::libgc {
+
+using heap::heap_lock;
+using os::LockGuard;
+
+// The beginning of the object that contains p, or null.
+inline char* base_of(const void* p) {
+  heap::Place place;
+  return heap::find_object(base::as_word(p), &place) ? base::as_pointer(place.address())
+                                                     : nullptr;
+}
+
+// Reports through the program's abort function, then aborts.
+[[noreturn]] void abort_with(const char* message);
+
+// n elements of that size; SIZE_MAX, which no allocation survives, when the product overflows.
+inline std::size_t array_bytes(std::size_t n, std::size_t size) {
+  std::size_t bytes = 0;
+  return base::checked_multiply(n, size, &bytes) ? bytes : SIZE_MAX;
+}
+
+}  // namespace jd::libgc

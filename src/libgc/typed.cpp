@@ -1,0 +1,112 @@
+// Objects that come with a description of where their pointers are.
+#include "mark/typed.hpp"
+
+#include "gc/gc_typed.h"
+#include "libgc/support.hpp"
+
+using namespace jd;
+using namespace jd::libgc;
+
+namespace {
+
+using base::Word;
+
+constexpr unsigned kWordBits = 64;
+// A bitmap descriptor's two low bits are its tag.
+constexpr size_t kBitmapBits = kWordBits - 2;
+
+// Made when first needed; written once under the lock, read after asking for them.
+struct TypedKinds {
+  std::atomic<bool> made{false};
+  heap::KindNumber object = 0;  // descriptor in the last word
+  heap::KindNumber array = 0;   // TypedArrayTail in the last words
+};
+TypedKinds kinds;
+
+const TypedKinds& typed_kinds() {
+  if (kinds.made.load(std::memory_order_acquire)) return kinds;
+  cycle::start();
+  LockGuard guard(heap_lock);
+  if (!kinds.made.load(std::memory_order_relaxed)) {
+    const Word last_word = (Word{0} - sizeof(Word)) | heap::kTagPerObject;
+    kinds.object = static_cast<heap::KindNumber>(heap::add_kind(last_word, true, true));
+    kinds.array = static_cast<heap::KindNumber>(heap::add_kind(
+        mark::procedure_descriptor(mark::kTypedArrayProcedure, 0), false, true));
+    if (kinds.object >= heap::kMaxKinds || kinds.array >= heap::kMaxKinds) {
+      abort_with("Too many kinds");
+    }
+    kinds.made.store(true, std::memory_order_release);
+  }
+  return kinds;
+}
+
+bool bit(const GC_word* bitmap, size_t i) {
+  return ((bitmap[i / kWordBits] >> (i % kWordBits)) & 1) != 0;
+}
+
+bool all_set(const GC_word* bitmap, size_t bits) {
+  for (size_t i = 0; i < bits; ++i) {
+    if (!bit(bitmap, i)) return false;
+  }
+  return true;
+}
+
+GC_descr long_descriptor(const GC_word* bitmap, size_t bits) {
+  cycle::start();
+  LockGuard guard(heap_lock);
+  Word number = 0;
+  // Without memory for the bitmap, every word may be a pointer.
+  if (!mark::keep_long_bitmap(bitmap, bits, &number)) return bits * sizeof(Word);
+  return mark::procedure_descriptor(mark::kLongBitmapProcedure, number);
+}
+
+}  // namespace
+
+extern "C" {
+
+GC_descr GC_make_descriptor(const GC_word* bitmap, size_t bits) {
+  typed_kinds();
+  while (bits > 0 && !bit(bitmap, bits - 1)) --bits;
+  if (bits == 0) return 0;
+  if (all_set(bitmap, bits)) return bits * sizeof(Word);
+  if (bits > kBitmapBits) return long_descriptor(bitmap, bits);
+  GC_descr descriptor = heap::kTagBitmap;
+  for (size_t i = 0; i < bits; ++i) {
+    if (bit(bitmap, i)) descriptor |= Word{1} << (kWordBits - 1 - i);
+  }
+  return descriptor;
+}
+
+void* GC_malloc_explicitly_typed(size_t bytes, GC_descr descriptor) {
+  const TypedKinds& known = typed_kinds();
+  size_t with_word = 0;
+  if (!base::checked_add(base::max_of(bytes, size_t{1}), sizeof(Word), &with_word)) {
+    with_word = SIZE_MAX;
+  }
+  auto* object = static_cast<char*>(alloc::allocate(with_word, known.object));
+  if (object == nullptr) return nullptr;
+  // The marker finds it in the last word of what the object occupies.
+  const size_t size = GC_size(object);
+  *reinterpret_cast<Word*>(object + size - sizeof(Word)) = descriptor;
+  return object;
+}
+void* GC_malloc_explicitly_typed_ignore_off_page(size_t bytes, GC_descr descriptor) {
+  return GC_malloc_explicitly_typed(bytes, descriptor);
+}
+
+void* GC_calloc_explicitly_typed(size_t n, size_t size, GC_descr descriptor) {
+  const TypedKinds& known = typed_kinds();
+  size_t bytes = array_bytes(n, size);
+  if (n <= 1) return GC_malloc_explicitly_typed(bytes, n == 0 ? 0 : descriptor);
+  if (!base::checked_add(bytes, sizeof(mark::TypedArrayTail), &bytes)) bytes = SIZE_MAX;
+  auto* object = static_cast<char*>(alloc::allocate(bytes, known.array));
+  if (object == nullptr) return nullptr;
+  auto* tail = reinterpret_cast<mark::TypedArrayTail*>(object + GC_size(object) -
+                                                       sizeof(mark::TypedArrayTail));
+  tail->element_size = size;
+  tail->element_descriptor = descriptor;
+  // Last: until then the marker sees an array without elements.
+  __atomic_store_n(&tail->elements, n, __ATOMIC_RELEASE);
+  return object;
+}
+}
