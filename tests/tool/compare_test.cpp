@@ -40,6 +40,7 @@ TEST(Compare, TellsDifferentOutputs) {
   const Result r = run_client(comparing(), {"pid"});
   EXPECT_TRUE(r.exited_with(1)) << describe(r);
   EXPECT_THAT(r.out, HasSubstr("DIFFERENT OUTPUTS"));
+  EXPECT_THAT(r.out, HasSubstr("from run to run on one library"));
 }
 
 TEST(Compare, PassesAnEqualExitStatus) {
@@ -90,9 +91,11 @@ TEST(Bench, NamesAnUnknownBenchmark) {
 TEST(Bench, AllRunQuickly) {
   const Scratch scratch;
   const std::string file = scratch.path("bench.json");
-  const Result r = run_jackdaw({"bench", "--quick", "--library", JD_TEST_LIBRARY, "--peer",
-                                JD_TEST_LIBRARY, "--json", file});
+  const Result r =
+      run_jackdaw({"bench", "--quick", "--library", JD_TEST_LIBRARY, "--peer", JD_TEST_LIBRARY,
+                   "--json", file, "--markdown", scratch.path("bench.md")});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(read_file(scratch.path("bench.md")), HasSubstr("| startup |"));
   const json results = json::parse(read_file(file), nullptr, false);
   ASSERT_FALSE(results.is_discarded()) << read_file(file);
   EXPECT_EQ(results["format"], 1);

@@ -88,6 +88,7 @@ Sample run_once(const Benchmark& b, const Library& library, const BenchSettings&
                                            sample.facts.value("library", "an unknown library"),
                                            library.path.string()));
   }
+  sample.facts.erase("library");
   if (b.process_time) {
     // In front: it is what such a benchmark is about.
     sample.names.insert(sample.names.begin(), {"process time", "s"});
@@ -187,6 +188,19 @@ void list_benchmarks(const std::vector<Benchmark>& chosen) {
   for (const Benchmark& b : chosen) fmt::print("{:<{}}  {}\n", b.name, width, b.what);
 }
 
+std::string conditions(const BenchSettings& settings, const Machine& machine, const Library& ours,
+                       const std::string& our_path, const Library& peer,
+                       const std::string& peer_path) {
+  return fmt::format(
+      "{}ours     libgc {}, {}\npeer     libgc {}, {}\nruns     {} of each in turn{}, each in its "
+      "own process; medians (smallest..largest);\n         ratio: ours / peer, pair by pair; less "
+      "is better\n",
+      to_text(machine), ours.version_text(), our_path, peer.version_text(), peer_path,
+      settings.runs,
+      settings.quick ? " with --quick: small sizes, the figures mean nothing"
+                     : " after a small warm-up");
+}
+
 }  // namespace
 
 int bench_command(const BenchSettings& settings) {
@@ -198,21 +212,15 @@ int bench_command(const BenchSettings& settings) {
   const Library ours = our_library(settings.library);
   const Library peer = system_library(settings.peer);
   const Machine machine = this_machine();
-  fmt::print(
-      "{}ours     libgc {}, {}\npeer     libgc {}, {}\n"
-      "runs     {} of each in turn{}, each in its own process; medians (smallest..largest); "
-      "ratio: ours / peer, pair by pair; less is better\n\n",
-      to_text(machine), ours.version_text(), ours.path.string(), peer.version_text(),
-      peer.path.string(), settings.runs,
-      settings.quick ? " with --quick: small sizes, the figures mean nothing"
-                     : " after a small warm-up");
+  fmt::print("{}\n",
+             conditions(settings, machine, ours, ours.path.string(), peer, peer.path.string()));
   std::fflush(stdout);
 
   Json json;
   json["format"] = 1;
   json["machine"] = to_json(machine);
-  json["ours"] = {{"path", ours.path.string()}, {"version", ours.version_text()}};
-  json["peer"] = {{"path", peer.path.string()}, {"version", peer.version_text()}};
+  json["ours"] = {{"path", ours.portable_path()}, {"version", ours.version_text()}};
+  json["peer"] = {{"path", peer.portable_path()}, {"version", peer.version_text()}};
   json["runs"] = settings.runs;
   json["quick"] = settings.quick;
   json["benchmarks"] = Json::array();
@@ -229,6 +237,13 @@ int bench_command(const BenchSettings& settings) {
       if (json["benchmarks"].back().contains("failure")) ++failures;
       // After each, so that an interrupted series leaves what it has.
       if (!settings.json.empty()) write_file(settings.json, to_text(json));
+      if (!settings.markdown.empty()) {
+        write_file(
+            settings.markdown,
+            fmt::format("# Benchmarks\n\nWritten by `jackdaw bench --markdown`.\n\n```\n{}```\n"
+                        "\n{}",
+                        conditions, table.markdown()));
+      }
     }
   }
   fmt::print("{}", table.text());

@@ -26,6 +26,7 @@ struct BenchSettings {
   std::string peer;
   int runs = 5;
   std::string json;
+  std::string markdown;
   bool quick = false;
   int limit_seconds = 300;
 };

@@ -202,32 +202,38 @@ std::size_t first_difference(const std::string& a, const std::string& b) {
   return line;
 }
 
-// Everything must be as in the first run on ours: each other run, of either side. Says what is not.
+// Shows in what a run differs from the first one on ours; false if in nothing.
+bool differs(const Run& first, const Run& run, const std::string& which) {
+  const bool other_end = run.measured.outcome.status != first.measured.outcome.status;
+  if (!other_end && run.output == first.output) return false;
+  if (other_end) {
+    fmt::print("\nDIFFERENT ENDS: {} on ours (run 1), {} on {}\n",
+               first.measured.outcome.describe(), run.measured.outcome.describe(), which);
+    for (const Run* r : {&first, &run}) {
+      if (!r->errors.empty()) fmt::print("its stderr:\n{}\n", last_lines(r->errors));
+    }
+  } else {
+    fmt::print("\nDIFFERENT OUTPUTS: {} bytes on ours (run 1), {} bytes on {}, first in line {}\n",
+               first.output.size(), run.output.size(), which,
+               first_difference(first.output, run.output));
+  }
+  return true;
+}
+
+// Every run, of either side, must be as the first one on ours. Says what is not.
 bool all_alike(const Side& ours, const Side& theirs) {
   const Run& first = ours.runs.front();
-  bool alike = true;
-  for (const Side* side : {&ours, &theirs}) {
-    for (std::size_t i = 0; i < side->runs.size() && alike; ++i) {
-      const Run& run = side->runs[i];
-      if (run.measured.outcome.status != first.measured.outcome.status) {
-        fmt::print("\nDIFFERENT ENDS: {} on ours (run 1), {} on {} (run {})\n",
-                   first.measured.outcome.describe(), run.measured.outcome.describe(), side->name,
-                   i + 1);
-        for (const Run* r : {&first, &run}) {
-          if (!r->errors.empty()) fmt::print("its stderr:\n{}\n", last_lines(r->errors));
-        }
-        alike = false;
-      } else if (run.output != first.output) {
-        fmt::print(
-            "\nDIFFERENT OUTPUTS: {} bytes on ours (run 1), {} bytes on {} (run {}), first "
-            "in line {}\n",
-            first.output.size(), run.output.size(), side->name, i + 1,
-            first_difference(first.output, run.output));
-        alike = false;
-      }
+  for (std::size_t i = 1; i < ours.runs.size(); ++i) {
+    if (differs(first, ours.runs[i], fmt::format("ours (run {})", i + 1))) {
+      fmt::print(
+          "It differs from run to run on one library, so this says nothing about the other.\n");
+      return false;
     }
   }
-  return alike;
+  for (std::size_t i = 0; i < theirs.runs.size(); ++i) {
+    if (differs(first, theirs.runs[i], fmt::format("the system's (run {})", i + 1))) return false;
+  }
+  return true;
 }
 
 }  // namespace

@@ -85,6 +85,8 @@ struct CommandLine {
                      ->type_name("N");
     bench_app->add_option("--json", bench.json, "Write the results to this file as JSON")
         ->type_name("FILE");
+    bench_app->add_option("--markdown", bench.markdown, "Write the table to this file as Markdown")
+        ->type_name("FILE");
     bench_app->add_flag("--quick", bench.quick,
                         "Small sizes, one pair: shows that everything runs, not how fast");
     bench_app

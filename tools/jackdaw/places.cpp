@@ -116,6 +116,11 @@ std::string Library::version_text() const {
   return fmt::format("{}.{}.{}", version >> 16, (version >> 8) & 0xff, version & 0xff);
 }
 
+std::string Library::portable_path() const {
+  const fs::path within = path.lexically_relative(prefix());
+  return within.empty() || *within.begin() == ".." ? path.string() : within.string();
+}
+
 Library our_library(const std::string& chosen) {
   if (!chosen.empty()) return open_library(chosen);
   if (const auto path = our_libgc()) return open_library(*path);

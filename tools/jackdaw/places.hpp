@@ -12,6 +12,8 @@ struct Library {
   std::filesystem::path path;
   unsigned version = 0;  // GC_get_version(): 0x080202 is 8.2.2
   [[nodiscard]] std::string version_text() const;
+  // The path for files that others read: one of this build or installation begins at its folder.
+  [[nodiscard]] std::string portable_path() const;
 };
 
 // Ours, the system's (any libgc.so.1 the dynamic linker finds that is not ours), or the one that

@@ -239,6 +239,13 @@ Outcome run(const Command& command, std::uint64_t* owner) {
         sigprocmask(SIG_SETMASK, &before, nullptr);
         raise(info.si_signo);
       }
+      if (!command.interactive && info.si_signo == SIGTSTP) {
+        // The series stops as a whole, whatever this program makes of the signal.
+        kill(child, SIGSTOP);
+        raise(SIGSTOP);
+        kill(child, SIGCONT);
+        continue;
+      }
       pass_on(info, child);
     }
     if (command.limit && !outcome.timed_out && Clock::now() - began > *command.limit) {

@@ -33,6 +33,18 @@ std::string Table::text() const {
   return text;
 }
 
+std::string Table::markdown() const {
+  std::string text;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (const std::string& cell : rows_[r]) text += fmt::format("| {} ", cell);
+    text += "|\n";
+    if (r != 0) continue;
+    for (std::size_t i = 0; i < rows_[r].size(); ++i) text += i == 0 ? "|---" : "|---:";
+    text += "|\n";
+  }
+  return text;
+}
+
 Progress::Progress() : terminal_(isatty(2) != 0) {}
 
 Progress::~Progress() { clear(); }

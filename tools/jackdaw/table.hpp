@@ -12,6 +12,7 @@ class Table {
   void add(std::vector<std::string> cells);
   // The first column is left-aligned, the others right-aligned.
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string markdown() const;
 
  private:
   std::vector<std::vector<std::string>> rows_;
