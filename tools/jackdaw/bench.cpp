@@ -242,7 +242,9 @@ int bench_command(const BenchSettings& settings) {
             settings.markdown,
             fmt::format("# Benchmarks\n\nWritten by `jackdaw bench --markdown`.\n\n```\n{}```\n"
                         "\n{}",
-                        conditions, table.markdown()));
+                        conditions(settings, machine, ours, ours.portable_path(), peer,
+                                   peer.portable_path()),
+                        table.markdown()));
       }
     }
   }
