@@ -95,18 +95,18 @@ GC_API void GC_start_mark_threads() {}
 void GC_set_markers_count(unsigned count) { cycle::options.markers = count; }
 int GC_get_parallel() { return GC_parallel; }
 
-void GC_suspend_thread(pthread_t handle) {
+GC_API void GC_suspend_thread(pthread_t handle) {
   LockGuard guard(heap_lock);
   world::Thread* thread = world::find_thread(handle);
   if (thread != nullptr && thread->suspensions.load(std::memory_order_relaxed) == 0) {
     world::suspend_thread(thread);
   }
 }
-void GC_resume_thread(pthread_t handle) {
+GC_API void GC_resume_thread(pthread_t handle) {
   LockGuard guard(heap_lock);
   if (world::Thread* thread = world::find_thread(handle)) world::resume_thread(thread);
 }
-int GC_is_thread_suspended(pthread_t handle) {
+GC_API int GC_is_thread_suspended(pthread_t handle) {
   LockGuard guard(heap_lock);
   const world::Thread* thread = world::find_thread(handle);
   return thread != nullptr && thread->suspensions.load(std::memory_order_relaxed) != 0;
