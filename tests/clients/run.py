@@ -116,7 +116,7 @@ def accept(clients: list, work: Path, peer: runner.Library) -> None:
 
 
 def measure(client, run: runner.Runner, peer, ours, pairs: int, progress: Progress) -> report.Result:
-    result = report.Result(client)
+    result = report.Result(client, judged=run.size == "full")
     try:
         progress.say(f"{client.name}: preparing")
         run.prepare(client)

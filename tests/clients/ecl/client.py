@@ -30,7 +30,8 @@ def run(place: Place) -> Command:
 def compile_and_run(place: Place) -> Command:
     """Compiles, in the same process loads what was compiled and runs it."""
     return Command(["ecl", "--norc", "--eval", "(setf *load-verbose* nil)", "--eval",
-                    "(defvar *size* 1)", "--eval", compile_form(place.source / "program.lisp", "program.fas"), "--eval",
+                    "(defvar *size* 1)", "--eval",
+                    compile_form(place.source / "program.lisp", "program.fas"), "--eval",
                     '(load "program.fas" :verbose nil)', "--eval", "(ext:quit 0)"])
 
 
