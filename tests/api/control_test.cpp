@@ -1,0 +1,281 @@
+// Collecting on request, switching the collector off, and what the statistics say.
+#include <cstring>
+#include <vector>
+
+#include "child.hpp"
+#include "gc_test.hpp"
+#include "threads.hpp"
+
+namespace jd::test {
+namespace {
+
+TEST(Control, ACollectionIsCounted) {
+  const GC_word before = GC_get_gc_no();
+  GC_gcollect();
+  EXPECT_EQ(GC_get_gc_no(), before + 1);
+  GC_gcollect_and_unmap();
+  EXPECT_GE(GC_get_gc_no(), before + 2);
+}
+
+TEST(Control, AllocationCollectsByItself) {
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 10000000 && GC_get_gc_no() < before + 3; ++i) opaque(GC_malloc(1000));
+  EXPECT_GE(GC_get_gc_no(), before + 3);
+}
+
+TEST(Control, DisablingNests) {
+  EXPECT_EQ(GC_is_disabled(), 0);
+  GC_disable();
+  GC_disable();
+  EXPECT_NE(GC_is_disabled(), 0);
+  const GC_word before = GC_get_gc_no();
+  GC_gcollect();
+  for (int i = 0; i < 100000; ++i) opaque(GC_malloc(1000));
+  EXPECT_EQ(GC_get_gc_no(), before);
+  GC_enable();
+  EXPECT_NE(GC_is_disabled(), 0);
+  GC_gcollect();
+  EXPECT_EQ(GC_get_gc_no(), before);
+  GC_enable();
+  EXPECT_EQ(GC_is_disabled(), 0);
+  GC_gcollect();
+  EXPECT_EQ(GC_get_gc_no(), before + 1);
+}
+
+TEST(Control, NothingDiesWhileDisabled) {
+  GC_disable();
+  Watch watch;
+  far_away([&] {
+    for (int i = 0; i < 1000; ++i) watch.add(GC_malloc(100));
+  });
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  GC_enable();
+  EXPECT_TRUE(most_collected(watch));
+}
+
+int never_stop() { return 0; }
+int always_stop() { return 1; }
+
+TEST(Control, TryToCollectAsksItsFunction) {
+  const GC_word before = GC_get_gc_no();
+  EXPECT_EQ(GC_try_to_collect(never_stop), 1);
+  EXPECT_EQ(GC_get_gc_no(), before + 1);
+  EXPECT_EQ(GC_try_to_collect(always_stop), 0);
+  EXPECT_NE(GC_get_stop_func(), nullptr);
+  GC_disable();
+  EXPECT_EQ(GC_try_to_collect(never_stop), 0);
+  GC_enable();
+}
+
+TEST(Control, AnAbandonedCollectionLosesNothing) {
+  Watch watch;
+  void* list = make_list(10000);
+  watch.add(list);
+  for (int i = 0; i < 20; ++i) {
+    static int asked;
+    asked = 0;
+    GC_try_to_collect([]() -> int { return ++asked > 1; });
+    opaque(make_list(1000));
+  }
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  EXPECT_EQ(list_length(list), 10000u);
+}
+
+TEST(Control, CollectALittleEnds) {
+  for (int i = 0; i < 100; ++i) opaque(GC_malloc(1000));
+  int steps = 0;
+  while (GC_collect_a_little() != 0 && steps < 100000) ++steps;
+  EXPECT_LT(steps, 100000);
+}
+
+TEST(Control, AutomaticCollectionCanBeSwitchedOff) {
+  GC_set_disable_automatic_collection(1);
+  EXPECT_NE(GC_get_disable_automatic_collection(), 0);
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 100000; ++i) opaque(GC_malloc(1000));
+  EXPECT_EQ(GC_get_gc_no(), before);
+  GC_gcollect();
+  EXPECT_EQ(GC_get_gc_no(), before + 1);
+  GC_set_disable_automatic_collection(0);
+}
+
+TEST(Control, ExpandingTheHeap) {
+  const std::size_t before = GC_get_heap_size();
+  EXPECT_EQ(GC_expand_hp(std::size_t{16} << 20), 1);
+  EXPECT_GE(GC_get_heap_size(), before + (std::size_t{16} << 20));
+  EXPECT_GE(GC_get_free_bytes(), std::size_t{16} << 20);
+}
+
+TEST(Control, AnExpandedHeapIsUsedBeforeCollecting) {
+  ASSERT_EQ(GC_expand_hp(std::size_t{64} << 20), 1);
+  GC_gcollect();
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 100000; ++i) opaque(GC_malloc(64));
+  EXPECT_LE(GC_get_gc_no(), before + 1);
+}
+
+// --- Statistics
+// ------------------------------------------------------------------------------------
+
+TEST(Statistics, BytesAreCounted) {
+  GC_gcollect();
+  const std::size_t total = GC_get_total_bytes();
+  const std::size_t since = GC_get_bytes_since_gc();
+  GC_disable();
+  for (int i = 0; i < 10000; ++i) opaque(GC_malloc(1000));
+  GC_enable();
+  const std::size_t total_grown = GC_get_total_bytes() - total;
+  const std::size_t since_grown = GC_get_bytes_since_gc() - since;
+  EXPECT_GE(total_grown, 9500000u);
+  EXPECT_LE(total_grown, 13000000u);
+  EXPECT_GE(since_grown, 9500000u);
+  EXPECT_LE(since_grown, 13000000u);
+  GC_gcollect();
+  EXPECT_LT(GC_get_bytes_since_gc(), 1000000u);
+  EXPECT_GE(GC_get_total_bytes(), total + total_grown);
+}
+
+TEST(Statistics, HeapUsageIsConsistent) {
+  GC_word heap = 0;
+  GC_word free_bytes = 0;
+  GC_word unmapped = 0;
+  GC_word since = 0;
+  GC_word total = 0;
+  void* list = make_list(100000, 100);
+  GC_get_heap_usage_safe(&heap, &free_bytes, &unmapped, &since, &total);
+  EXPECT_GE(heap, 100000u * 100);
+  EXPECT_LE(free_bytes, heap);
+  EXPECT_EQ(heap, GC_get_heap_size());
+  EXPECT_GE(total, since);
+  EXPECT_GE(total, 100000u * 100);
+  GC_get_heap_usage_safe(nullptr, nullptr, nullptr, nullptr, nullptr);
+  EXPECT_GE(GC_get_obtained_from_os_bytes(), heap);
+  keep_here(list);
+}
+
+TEST(Statistics, ProfStatsAreConsistent) {
+  void* list = make_list(100000, 100);
+  GC_prof_stats_s stats;
+  ASSERT_EQ(GC_get_prof_stats(&stats, sizeof stats), sizeof stats);
+  EXPECT_EQ(stats.gc_no, GC_get_gc_no());
+  EXPECT_EQ(stats.heapsize_full - stats.unmapped_bytes, GC_get_heap_size());
+  EXPECT_LE(stats.free_bytes_full, stats.heapsize_full);
+  EXPECT_EQ(stats.bytes_allocd_since_gc + stats.allocd_bytes_before_gc, GC_get_total_bytes());
+  EXPECT_GE(stats.obtained_from_os_bytes, stats.heapsize_full - stats.unmapped_bytes);
+  // A client compiled for a smaller or a greater struct.
+  GC_word words[20];
+  std::memset(words, 0x11, sizeof words);
+  EXPECT_EQ(GC_get_prof_stats(reinterpret_cast<GC_prof_stats_s*>(words), 3 * sizeof(GC_word)),
+            3 * sizeof(GC_word));
+  EXPECT_EQ(words[3], 0x1111111111111111u);
+  EXPECT_EQ(GC_get_prof_stats(reinterpret_cast<GC_prof_stats_s*>(words), sizeof words),
+            sizeof stats);
+  EXPECT_EQ(words[sizeof stats / sizeof(GC_word)], ~GC_word{0});
+  keep_here(list);
+}
+
+TEST(Statistics, NonGcBytesFollowUncollectableObjects) {
+  const GC_word before = GC_get_non_gc_bytes();
+  void* p = GC_malloc_uncollectable(100000);
+  EXPECT_GE(GC_get_non_gc_bytes(), before + 100000);
+  GC_free(p);
+  EXPECT_EQ(GC_get_non_gc_bytes(), before);
+}
+
+TEST(Statistics, ExplicitlyFreedBytesAreCounted) {
+  GC_gcollect();
+  const std::size_t before = GC_get_expl_freed_bytes_since_gc();
+  GC_disable();
+  for (int i = 0; i < 1000; ++i) GC_free(GC_malloc(1000));
+  GC_enable();
+  const std::size_t freed = GC_get_expl_freed_bytes_since_gc() - before;
+  EXPECT_GE(freed, 900000u);
+  EXPECT_LE(freed, 1300000u);
+}
+
+TEST(Statistics, AShrunkProgramReturnsItsMemory) {
+  void* list = make_list(200000, 500);
+  const std::size_t full = GC_get_heap_size();
+  EXPECT_GE(full, 100000000u);
+  list = nullptr;
+  for (int i = 0; i < 4; ++i) {
+    clear_stack();
+    GC_gcollect_and_unmap();
+  }
+  EXPECT_LT(GC_get_heap_size(), full / 2);
+  EXPECT_GT(GC_get_unmapped_bytes(), full / 2);
+  // And it is usable again.
+  EXPECT_EQ(list_length(make_list(200000, 500)), 200000u);
+  keep_here(list);
+}
+
+TEST(Statistics, TheSizeMapCoversSmallRequests) {
+  opaque(GC_malloc(100));
+  EXPECT_GE(GC_get_size_map_at(100), 100u);
+  EXPECT_EQ(GC_get_size_map_at(-1), static_cast<std::size_t>(-1));
+  EXPECT_EQ(GC_get_size_map_at(1 << 20), static_cast<std::size_t>(-1));
+}
+
+TEST(Statistics, FullCollectionTimeIsMeasured) {
+  GC_start_performance_measurement();
+  void* list = make_list(500000);
+  for (int i = 0; i < 5; ++i) GC_gcollect();
+  EXPECT_LT(GC_get_full_gc_total_time(), 60000u);
+  keep_here(list);
+}
+
+JD_CHILD(dumps) {
+  GC_INIT();
+  opaque(make_list(1000));
+  GC_dump();
+  GC_dump_named("by name");
+  GC_dump_regions();
+  GC_dump_finalization();
+  return 0;
+}
+
+TEST(Statistics, DumpsGoToStandardOutput) {
+  const ChildResult r = run_child("dumps");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_NE(r.out.find("by name"), std::string::npos) << r;
+}
+
+// --- The lock
+// --------------------------------------------------------------------------------------
+
+TEST(Lock, CallWithAllocLockReturnsItsResultAndExcludesCollections) {
+  static GC_word at_entry;
+  const auto run = [](void* argument) -> void* {
+    at_entry = GC_get_gc_no();
+    for (int i = 0; i < 2000000; ++i) {
+      asm volatile("");
+    }
+    return GC_get_gc_no() == at_entry ? argument : nullptr;
+  };
+  std::vector<GcThread> threads;
+  threads.emplace_back([] {
+    for (int i = 0; i < 50; ++i) GC_gcollect();
+  });
+  int token = 0;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(GC_call_with_alloc_lock(run, &token), &token);
+  threads.clear();
+}
+
+TEST(Lock, LockAndUnlockExclude) {
+  static long counter;
+  counter = 0;
+  run_threads(4, [](std::size_t) {
+    for (int i = 0; i < 20000; ++i) {
+      GC_alloc_lock();
+      ++counter;
+      GC_alloc_unlock();
+      if (i % 100 == 0) opaque(GC_malloc(64));
+    }
+  });
+  EXPECT_EQ(counter, 80000);
+}
+
+}  // namespace
+}  // namespace jd::test

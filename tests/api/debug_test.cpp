@@ -1,0 +1,213 @@
+// The debugging allocators: contents, bounds, finalizers, and what they report.
+#include <signal.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "child.hpp"
+#include "gc_test.hpp"
+
+namespace jd::test {
+namespace {
+
+constexpr const char* kFile = "somewhere.c";
+
+TEST(Debug, AllocatesZeroedObjectsWithAHeader) {
+  for (std::size_t size = 0; size < 9000; size += size < 100 ? 1 : 311) {
+    auto* p = static_cast<unsigned char*>(GC_debug_malloc(size, kFile, 1));
+    ASSERT_NE(p, nullptr);
+    for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(p[i], 0);
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(p) % 16, 0u);
+    ASSERT_EQ(static_cast<char*>(GC_base(p)) + GC_get_debug_header_size(),
+              reinterpret_cast<char*>(p));
+    std::memset(p, 0x5a, size);
+    if (size % 3 == 0) GC_debug_free(p);
+  }
+  collect();
+}
+
+TEST(Debug, KindsAreKept) {
+  auto kind_of = [](void* p) { return GC_get_kind_and_size(GC_base(p), nullptr); };
+  EXPECT_EQ(kind_of(GC_debug_malloc(20, kFile, 1)), 1);
+  EXPECT_EQ(kind_of(GC_debug_malloc_atomic(20, kFile, 1)), 0);
+  EXPECT_EQ(kind_of(GC_debug_malloc_ignore_off_page(20, kFile, 1)), 1);
+  EXPECT_EQ(kind_of(GC_debug_malloc_atomic_ignore_off_page(20, kFile, 1)), 0);
+  void* u = GC_debug_malloc_uncollectable(20, kFile, 1);
+  EXPECT_EQ(kind_of(u), 2);
+  GC_debug_free(u);
+  void* au = GC_debug_malloc_atomic_uncollectable(20, kFile, 1);
+  EXPECT_EQ(kind_of(au), 3);
+  GC_debug_free(au);
+}
+
+TEST(Debug, ObjectsLiveAndDie) {
+  Watch held;
+  Watch dropped;
+  auto** roots = static_cast<void**>(GC_malloc_uncollectable(500 * sizeof(void*)));
+  far_away([&] {
+    for (int i = 0; i < 500; ++i) {
+      roots[i] = GC_debug_malloc(40, kFile, 1);
+      held.add(GC_base(roots[i]));
+      dropped.add(GC_base(GC_debug_malloc(40, kFile, 1)));
+    }
+  });
+  collect();
+  EXPECT_TRUE(all_alive(held));
+  EXPECT_TRUE(most_collected(dropped));
+  GC_free(roots);
+}
+
+TEST(Debug, StringsAreCopied) {
+  EXPECT_STREQ(GC_debug_strdup("collector", kFile, 1), "collector");
+  EXPECT_STREQ(GC_debug_strndup("collector", 4, kFile, 1), "coll");
+  EXPECT_EQ(GC_debug_strdup(nullptr, kFile, 1), nullptr);
+}
+
+TEST(Debug, ReallocKeepsContents) {
+  for (const std::size_t from : {1, 40, 1000, 20000}) {
+    for (const std::size_t to : {1, 41, 999, 30000}) {
+      void* p = GC_debug_malloc(from, kFile, 1);
+      fill_pattern(p, from, 2);
+      void* q = GC_debug_realloc(p, to, kFile, 2);
+      ASSERT_NE(q, nullptr);
+      ASSERT_TRUE(holds_pattern(q, from < to ? from : to, 2));
+    }
+  }
+  EXPECT_NE(GC_debug_realloc(nullptr, 10, kFile, 1), nullptr);
+  EXPECT_EQ(GC_debug_realloc(GC_debug_malloc(10, kFile, 1), 0, kFile, 1), nullptr);
+  EXPECT_NE(GC_debug_malloc_replacement(10), nullptr);
+  EXPECT_NE(GC_debug_realloc_replacement(nullptr, 10), nullptr);
+  GC_debug_free(nullptr);
+}
+
+std::size_t finalized;
+void finalize(void* object, void* data) {
+  finalized += holds_pattern(object, 40, 4) && data == &finalized;
+}
+
+using Register = void (*)(void*, GC_finalization_proc, void*, GC_finalization_proc*, void**);
+
+TEST(Debug, FinalizersGetTheUsersAddressAndData) {
+  for (const Register reg :
+       {GC_debug_register_finalizer, GC_debug_register_finalizer_ignore_self,
+        GC_debug_register_finalizer_no_order, GC_debug_register_finalizer_unreachable}) {
+    finalized = 0;
+    far_away([&] {
+      for (int i = 0; i < 500; ++i) {
+        void* p = GC_debug_malloc(40, kFile, 1);
+        fill_pattern(p, 40, 4);
+        reg(p, finalize, &finalized, nullptr, nullptr);
+      }
+    });
+    for (int i = 0; i < 10 && finalized < 475; ++i) collect_all();
+    EXPECT_GE(finalized, 475u);
+  }
+  void* p = GC_debug_malloc(40, kFile, 1);
+  GC_finalization_proc fn = nullptr;
+  void* data = nullptr;
+  GC_debug_register_finalizer(p, finalize, &finalized, nullptr, nullptr);
+  GC_debug_register_finalizer(p, nullptr, nullptr, &fn, &data);
+  EXPECT_EQ(fn, finalize);
+  EXPECT_EQ(data, &finalized);
+}
+
+JD_CHILD(smash_end) {
+  GC_INIT();
+  auto* p = opaque(static_cast<volatile char*>(GC_debug_malloc(20, "smashed.c", 1234)));
+  for (int i = 20; i < 28; ++i) p[i] = 'x';
+  GC_debug_free(const_cast<char*>(p));
+  return 0;
+}
+
+JD_CHILD(smash_end_found_by_collection) {
+  GC_INIT();
+  static void* held;
+  held = GC_debug_malloc(20, "smashed.c", 1234);
+  for (int i = 20; i < 28; ++i) opaque(static_cast<volatile char*>(held))[i] = 'x';
+  GC_gcollect();
+  GC_gcollect();
+  return 0;
+}
+
+JD_CHILD(smash_start) {
+  GC_INIT();
+  auto* p = opaque(static_cast<volatile char*>(GC_debug_malloc(20, "smashed.c", 1234)));
+  for (int i = 1; i <= 8; ++i) p[-i] = 'x';
+  GC_debug_free(const_cast<char*>(p));
+  return 0;
+}
+
+TEST(Debug, OverrunsAreReportedWithTheirPlace) {
+  for (const char* name : {"smash_end", "smash_end_found_by_collection"}) {
+    const ChildResult r = run_child(name);
+    EXPECT_FALSE(r.timed_out);
+    EXPECT_NE(r.err.find("smashed.c:1234"), std::string::npos) << name << " " << r;
+  }
+  const ChildResult r = run_child("smash_start");
+  EXPECT_FALSE(r.timed_out);
+  EXPECT_FALSE(r.err.empty()) << r;
+}
+
+JD_CHILD(debug_double_free) {
+  GC_INIT();
+  auto* p = opaque(static_cast<volatile char*>(GC_debug_malloc(20, "twice.c", 77)));
+  GC_debug_free(const_cast<char*>(p));
+  GC_debug_free(const_cast<char*>(p));
+  return 0;
+}
+
+TEST(Debug, ADoubleFreeIsReported) {
+  const ChildResult r = run_child("debug_double_free");
+  EXPECT_FALSE(r.timed_out);
+  EXPECT_FALSE(r.err.empty()) << r;
+}
+
+JD_CHILD(debug_free_of_plain) {
+  GC_INIT();
+  GC_debug_free(GC_malloc(100));
+  return 0;
+}
+
+JD_CHILD(debug_free_of_stack) {
+  GC_INIT();
+  int word = 0;
+  GC_debug_free(opaque(&word));
+  return 0;
+}
+
+TEST(Debug, ForeignPointersAreReported) {
+  const ChildResult plain = run_child("debug_free_of_plain");
+  EXPECT_NE(plain.err.find("GC_debug_free"), std::string::npos) << plain;
+  const ChildResult stack = run_child("debug_free_of_stack");
+  EXPECT_EQ(stack.signal, SIGABRT) << stack;
+  EXPECT_NE(stack.err.find("Invalid pointer passed to free"), std::string::npos) << stack;
+}
+
+TEST(Debug, PointerChecksPassGoodPointers) {
+  auto** object = static_cast<void**>(GC_malloc(64));
+  EXPECT_EQ(GC_same_obj(object, object + 3), static_cast<void*>(object));
+  EXPECT_EQ(GC_is_visible(object), static_cast<void*>(object));
+  static void* in_static;
+  EXPECT_EQ(GC_is_visible(&in_static), static_cast<void*>(&in_static));
+  EXPECT_EQ(GC_is_valid_displacement(object), static_cast<void*>(object));
+  EXPECT_EQ(GC_is_valid_displacement(nullptr), nullptr);
+  void* cursor = object;
+  EXPECT_EQ(GC_pre_incr(&cursor, 16), static_cast<void*>(object + 2));
+  EXPECT_EQ(GC_post_incr(&cursor, 8), static_cast<void*>(object + 2));
+  EXPECT_EQ(cursor, static_cast<void*>(object + 3));
+}
+
+JD_CHILD(same_obj_fails) {
+  GC_INIT();
+  GC_same_obj(GC_malloc(64), GC_malloc(5000));
+  return 0;
+}
+
+TEST(Debug, PointerChecksRefuseBadOnes) {
+  const ChildResult r = run_child("same_obj_fails");
+  EXPECT_EQ(r.signal, SIGABRT) << r;
+  EXPECT_NE(r.err.find("GC_same_obj"), std::string::npos) << r;
+}
+
+}  // namespace
+}  // namespace jd::test

@@ -1,0 +1,341 @@
+// Kinds that clients make: mark procedures, disclaim procedures, finalized objects.
+#include <cstring>
+
+#include "gc_test.hpp"
+
+namespace jd::test {
+namespace {
+
+// An object whose second word holds its target disguised, which only its mark procedure knows.
+struct Disguised {
+  std::uintptr_t tag;
+  GC_hidden_pointer hidden;
+  void* ignored;
+  std::uintptr_t end_tag;
+};
+constexpr std::uintptr_t kTag = 0x7a67;
+std::size_t marked;
+std::size_t bad_tags;
+
+GC_ms_entry* mark_disguised(GC_word* addr, GC_ms_entry* msp, GC_ms_entry* limit, GC_word) {
+  auto* object = reinterpret_cast<Disguised*>(addr);
+  // A slot that was never handed out, or was cleared, may be offered, too.
+  if (object->tag == 0) return msp;
+  ++marked;
+  if (object->tag != kTag || object->end_tag != ~kTag) {
+    ++bad_tags;
+    return msp;
+  }
+  void* target = GC_REVEAL_POINTER(object->hidden);
+  return GC_MARK_AND_PUSH(target, msp, limit, reinterpret_cast<void**>(&object->hidden));
+}
+
+int disguised_kind() {
+  static const int kind = [] {
+    const unsigned proc = GC_new_proc(mark_disguised);
+    return static_cast<int>(GC_new_kind(GC_new_free_list(), GC_MAKE_PROC(proc, 0), 0, 1));
+  }();
+  return kind;
+}
+
+TEST(Kinds, AMarkProcedureDecidesWhatIsHeld) {
+  constexpr std::size_t kCount = 1000;
+  Watch held;
+  Watch not_held;
+  auto** roots = static_cast<void**>(GC_malloc_uncollectable(kCount * sizeof(void*)));
+  marked = bad_tags = 0;
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      auto* object =
+          static_cast<Disguised*>(GC_generic_malloc(sizeof(Disguised), disguised_kind()));
+      ASSERT_EQ(object->tag, 0u);
+      ASSERT_EQ(GC_get_kind_and_size(object, nullptr), disguised_kind());
+      void* target = GC_malloc(32);
+      void* ignored = GC_malloc(32);
+      object->hidden = GC_HIDE_POINTER(target);
+      object->ignored = ignored;
+      object->end_tag = ~kTag;
+      object->tag = kTag;
+      held.add(target);
+      not_held.add(ignored);
+      roots[i] = object;
+    }
+  });
+  collect();
+  EXPECT_TRUE(all_alive(held));
+  EXPECT_GE(marked, kCount);
+  EXPECT_EQ(bad_tags, 0u);
+  EXPECT_TRUE(most_collected(not_held));
+  EXPECT_TRUE(all_alive(held));
+  far_away([&] { std::memset(roots, 0, kCount * sizeof(void*)); });
+  EXPECT_TRUE(most_collected(held));
+  EXPECT_EQ(bad_tags, 0u);
+  GC_free(roots);
+}
+
+TEST(Kinds, ChainsThroughMarkProcedures) {
+  constexpr std::size_t kLength = 100000;
+  Root<void> head;
+  bad_tags = 0;
+  for (std::size_t i = 0; i < kLength; ++i) {
+    auto* object = static_cast<Disguised*>(GC_generic_malloc(sizeof(Disguised), disguised_kind()));
+    object->hidden = GC_HIDE_POINTER(head.get());
+    object->end_tag = ~kTag;
+    object->tag = kTag;
+    head.set(object);
+  }
+  collect();
+  collect();
+  std::size_t length = 0;
+  for (const void* p = head.get(); p != nullptr; ++length) {
+    const auto* object = static_cast<const Disguised*>(p);
+    ASSERT_EQ(object->tag, kTag);
+    p = GC_REVEAL_POINTER(object->hidden);
+  }
+  EXPECT_EQ(length, kLength);
+  EXPECT_EQ(bad_tags, 0u);
+}
+
+// One object that owns a very long hidden list: its procedure pushes every element itself.
+struct ListOwner {
+  void* head_hidden;
+  std::size_t pushes;
+};
+
+GC_ms_entry* mark_list_owner(GC_word* addr, GC_ms_entry* msp, GC_ms_entry* limit, GC_word env) {
+  auto* owner = reinterpret_cast<ListOwner*>(addr);
+  if (owner->head_hidden == nullptr) return msp;
+  if (env != 42) return msp;
+  for (void* p = GC_REVEAL_POINTER(owner->head_hidden); p != nullptr; p = GC_NEXT(p)) {
+    msp = GC_mark_and_push(p, msp, limit, nullptr);
+    ++owner->pushes;
+  }
+  return msp;
+}
+
+TEST(Kinds, OneCallMayPushAnyNumberOfObjects) {
+  const unsigned proc = GC_new_proc(mark_list_owner);
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), GC_MAKE_PROC(proc, 42), 0, 1));
+  constexpr std::size_t kLength = 30000;
+  auto* owner = static_cast<ListOwner*>(GC_generic_malloc(sizeof(ListOwner), kind));
+  Watch watch;
+  // Atomic elements: nothing but the procedure's pushes holds the rest of the list.
+  void* head = nullptr;
+  for (std::size_t i = 0; i < kLength; ++i) {
+    void* element = GC_malloc_atomic(16);
+    GC_NEXT(element) = head;
+    head = element;
+    owner->head_hidden = reinterpret_cast<void*>(GC_HIDE_POINTER(head));
+    if (i % 10 == 0) watch.add(element);
+    static_cast<std::size_t*>(element)[1] = i;
+  }
+  head = nullptr;
+  collect();
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  EXPECT_GE(owner->pushes, kLength);
+  std::size_t expected = kLength;
+  for (void* p = GC_REVEAL_POINTER(owner->head_hidden); p != nullptr; p = GC_NEXT(p)) {
+    ASSERT_EQ(static_cast<std::size_t*>(p)[1], --expected);
+  }
+  EXPECT_EQ(expected, 0u);
+  keep_here(owner);
+}
+
+TEST(Kinds, ALengthDescriptorScansThatPrefix) {
+  // The first two words hold, the others do not.
+  const auto kind =
+      static_cast<int>(GC_new_kind(GC_new_free_list(), GC_DS_LENGTH | (2 * sizeof(void*)), 0, 1));
+  Watch held;
+  Watch not_held;
+  auto** roots = static_cast<void**>(GC_malloc_uncollectable(500 * sizeof(void*)));
+  far_away([&] {
+    for (int i = 0; i < 500; ++i) {
+      auto** object = static_cast<void**>(GC_generic_malloc(6 * sizeof(void*), kind));
+      for (int k = 0; k < 6; ++k) {
+        object[k] = GC_malloc(24);
+        (k < 2 ? held : not_held).add(object[k]);
+      }
+      roots[i] = object;
+    }
+  });
+  collect();
+  EXPECT_TRUE(all_alive(held));
+  EXPECT_TRUE(most_collected(not_held));
+  GC_free(roots);
+}
+
+TEST(Kinds, ABitmapDescriptorScansItsWords) {
+  const GC_word bitmap = (GC_word{1} << 63) | (GC_word{1} << 60);  // words 0 and 3
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), bitmap | GC_DS_BITMAP, 0, 1));
+  Watch held;
+  Watch not_held;
+  auto** roots = static_cast<void**>(GC_malloc_uncollectable(500 * sizeof(void*)));
+  far_away([&] {
+    for (int i = 0; i < 500; ++i) {
+      auto** object = static_cast<void**>(GC_generic_malloc(6 * sizeof(void*), kind));
+      for (int k = 0; k < 6; ++k) {
+        object[k] = GC_malloc(24);
+        (k == 0 || k == 3 ? held : not_held).add(object[k]);
+      }
+      roots[i] = object;
+    }
+  });
+  collect();
+  EXPECT_TRUE(all_alive(held));
+  EXPECT_TRUE(most_collected(not_held));
+  GC_free(roots);
+}
+
+TEST(Kinds, TheSizeCanBeAddedToTheDescriptor) {
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 1));
+  Watch held;
+  auto** roots = static_cast<void**>(GC_malloc_uncollectable(300 * sizeof(void*)));
+  for (int i = 0; i < 300; ++i) {
+    const std::size_t words = 1 + static_cast<std::size_t>(i) * 10;
+    auto** object = static_cast<void**>(GC_generic_malloc(words * sizeof(void*), kind));
+    object[words - 1] = GC_malloc(24);
+    held.add(object[words - 1]);
+    roots[i] = object;
+  }
+  collect();
+  collect();
+  EXPECT_TRUE(all_alive(held));
+  GC_free(roots);
+}
+
+TEST(Kinds, MarkBitsOfLiveObjects) {
+  void* object = GC_malloc(40);
+  GC_gcollect();
+  struct Query {
+    static void* is_marked(void* p) {
+      return reinterpret_cast<void*>(static_cast<std::uintptr_t>(GC_is_marked(p)));
+    }
+  };
+  EXPECT_NE(GC_call_with_alloc_lock(Query::is_marked, object), nullptr);
+  keep_here(object);
+}
+
+TEST(Kinds, EnumeratesReachableObjects) {
+  constexpr std::size_t kCount = 1000;
+  Watch watch;
+  auto** held = static_cast<void**>(GC_malloc(kCount * sizeof(void*)));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    held[i] = GC_malloc(88);
+    *static_cast<std::uintptr_t*>(held[i]) = 0x5ca1ab1e;
+  }
+  collect();
+  struct Count {
+    std::size_t objects;
+    std::size_t bytes;
+    static void GC_CALLBACK add(void* object, std::size_t bytes, void* self) {
+      if (bytes >= 88 && *static_cast<std::uintptr_t*>(object) == 0x5ca1ab1e) {
+        static_cast<Count*>(self)->objects++;
+      }
+      static_cast<Count*>(self)->bytes += bytes;
+    }
+    static void* run(void* self) {
+      GC_enumerate_reachable_objects_inner(add, self);
+      return nullptr;
+    }
+  };
+  Count count{0, 0};
+  GC_call_with_alloc_lock(Count::run, &count);
+  EXPECT_EQ(count.objects, kCount);
+  EXPECT_GE(count.bytes, kCount * 88);
+  keep_here(held);
+}
+
+// --- Finalized objects
+// ------------------------------------------------------------------------------
+
+std::size_t closures_run;
+
+void close_object(void* object, void* data) {
+  if (holds_pattern(static_cast<char*>(object), 40, 3) && data == &closures_run) ++closures_run;
+}
+
+const GC_finalizer_closure kClosure = {close_object, &closures_run};
+
+TEST(Kinds, FinalizedMallocCallsItsClosureOnce) {
+  GC_init_finalized_malloc();
+  closures_run = 0;
+  constexpr std::size_t kCount = 1000;
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      void* object = GC_finalized_malloc(40, &kClosure);
+      ASSERT_NE(object, nullptr);
+      fill_pattern(object, 40, 3);
+    }
+  });
+  for (int i = 0; i < 10 && closures_run < kCount * 95 / 100; ++i) {
+    collect();
+    // Reclaiming may be lazy; allocation of the same size drives it on.
+    for (int k = 0; k < 5000; ++k) opaque(GC_malloc(40));
+    far_away([&] {
+      void* object = GC_finalized_malloc(40, &kClosure);
+      fill_pattern(object, 40, 3);
+    });
+  }
+  EXPECT_GE(closures_run, kCount * 95 / 100);
+  EXPECT_LE(closures_run, kCount + 10);
+}
+
+TEST(Kinds, FinalizedMallocObjectsAreScanned) {
+  GC_init_finalized_malloc();
+  Watch watch;
+  auto** held = static_cast<void**>(GC_malloc(200 * sizeof(void*)));
+  for (int i = 0; i < 200; ++i) {
+    auto** object = static_cast<void**>(GC_finalized_malloc(64, &kClosure));
+    object[5] = GC_malloc(24);
+    watch.add(object[5]);
+    held[i] = object;
+  }
+  collect();
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  keep_here(held);
+}
+
+std::size_t disclaimed;
+std::size_t vetoes;
+
+int disclaim(void* object) {
+  auto* words = static_cast<std::uintptr_t*>(object);
+  // A slot that is free may be offered, too.
+  if (words[2] != kTag) return 0;
+  if (words[1] > 0) {
+    --words[1];
+    ++vetoes;
+    return 1;
+  }
+  words[2] = 0;
+  ++disclaimed;
+  return 0;
+}
+
+TEST(Kinds, ADisclaimProcedureMayKeepTheObject) {
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 1));
+  GC_register_disclaim_proc(kind, disclaim, 1);
+  disclaimed = vetoes = 0;
+  constexpr std::size_t kCount = 1000;
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      auto* words = static_cast<std::uintptr_t*>(GC_generic_malloc(48, kind));
+      words[1] = 2;
+      words[2] = kTag;
+    }
+  });
+  for (int i = 0; i < 20 && disclaimed < kCount * 95 / 100; ++i) {
+    collect();
+    far_away([&] {
+      for (int k = 0; k < 400; ++k) opaque(GC_generic_malloc(48, kind));
+    });
+  }
+  EXPECT_GE(disclaimed, kCount * 95 / 100);
+  EXPECT_LE(disclaimed, kCount);
+  EXPECT_GE(vetoes, 2 * disclaimed);
+}
+
+}  // namespace
+}  // namespace jd::test

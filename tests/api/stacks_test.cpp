@@ -1,0 +1,371 @@
+// Stacks that are not where they were: blocked threads, fibers, changed stack bottoms.
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "child.hpp"
+#include "gc_test.hpp"
+#include "threads.hpp"
+
+namespace jd::test {
+namespace {
+
+TEST(Stacks, DoBlockingReturnsItsResult) {
+  int token = 0;
+  EXPECT_EQ(GC_do_blocking([](void* p) { return p; }, &token), &token);
+  EXPECT_EQ(GC_call_with_gc_active([](void* p) { return p; }, &token), &token);
+}
+
+TEST(Stacks, ABlockedThreadsStackHolds) {
+  std::atomic<bool> blocked{false};
+  std::atomic<bool> finish{false};
+  Watch watch;
+  std::atomic<int> bad{0};
+  GcThread thread([&] {
+    void* volatile array[100];
+    for (int i = 0; i < 100; ++i) {
+      array[i] = GC_malloc(64);
+      fill_pattern(array[i], 64, 1);
+      watch.add(array[i]);
+    }
+    struct Wait {
+      std::atomic<bool>* blocked;
+      std::atomic<bool>* finish;
+      static void* run(void* self) {
+        auto* wait = static_cast<Wait*>(self);
+        wait->blocked->store(true);
+        while (!wait->finish->load()) {
+        }
+        return nullptr;
+      }
+    } wait{&blocked, &finish};
+    GC_do_blocking(Wait::run, &wait);
+    for (int i = 0; i < 100; ++i) {
+      if (!holds_pattern(array[i], 64, 1)) bad.fetch_add(1);
+    }
+  });
+  while (!blocked.load()) {
+  }
+  for (int i = 0; i < 5; ++i) collect();
+  EXPECT_TRUE(all_alive(watch));
+  finish = true;
+  thread.join();
+  EXPECT_EQ(bad.load(), 0);
+}
+
+// Blocked and active by turns, with an object in each active frame.
+struct Nest {
+  int depth;
+  Watch* watch;
+
+  static void* blocked(void* self) { return GC_call_with_gc_active(active, self); }
+  static void* active(void* self) {
+    auto* nest = static_cast<Nest*>(self);
+    void* volatile array[10];
+    for (int i = 0; i < 10; ++i) {
+      array[i] = GC_malloc(48);
+      fill_pattern(array[i], 48, 2);
+      nest->watch->add(array[i]);
+    }
+    GC_gcollect();
+    if (nest->depth-- > 0) GC_do_blocking(blocked, self);
+    GC_gcollect();
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(holds_pattern(array[i], 48, 2));
+    return nullptr;
+  }
+};
+
+TEST(Stacks, BlockedAndActiveNest) {
+  Watch watch;
+  Nest nest{20, &watch};
+  Nest::active(&nest);
+  EXPECT_GE(watch.count_alive(), 10u);
+  run_threads(3, [](std::size_t) {
+    Watch own;
+    Nest own_nest{10, &own};
+    Nest::active(&own_nest);
+  });
+}
+
+struct BaseCall {
+  static void* with_base(GC_stack_base* base, void* argument) {
+    return base->mem_base != nullptr ? argument : nullptr;
+  }
+};
+
+TEST(Stacks, CallWithStackBaseGivesABase) {
+  int token = 0;
+  EXPECT_EQ(GC_call_with_stack_base(BaseCall::with_base, &token), &token);
+  GC_stack_base base;
+  EXPECT_EQ(GC_get_stack_base(&base), GC_SUCCESS);
+  EXPECT_GT(static_cast<void*>(base.mem_base), static_cast<void*>(&token));
+  GC_stack_base mine;
+  EXPECT_NE(GC_get_my_stackbottom(&mine), nullptr);
+  EXPECT_GT(static_cast<void*>(mine.mem_base), static_cast<void*>(&token));
+}
+
+TEST(Stacks, RegisteringIsReported) {
+  EXPECT_NE(GC_thread_is_registered(), 0);
+  GC_stack_base base;
+  GC_get_stack_base(&base);
+  EXPECT_EQ(GC_register_my_thread(&base), GC_DUPLICATE);
+  static int before;
+  static int after;
+  before = after = -1;
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(
+                &thread, nullptr,
+                [](void*) -> void* {
+                  before = GC_thread_is_registered();
+                  GC_stack_base own;
+                  GC_get_stack_base(&own);
+                  GC_register_my_thread(&own);
+                  opaque(make_list(100));
+                  GC_unregister_my_thread();
+                  after = GC_thread_is_registered();
+                  return nullptr;
+                },
+                nullptr),
+            0);
+  pthread_join(thread, nullptr);
+  EXPECT_EQ(before, 0);
+  EXPECT_EQ(after, 0);
+}
+
+TEST(Stacks, SuspendedThreadsStandStill) {
+  std::atomic<long> counter{0};
+  std::atomic<bool> finish{false};
+  std::atomic<pthread_t> id{};
+  std::atomic<bool> started{false};
+  GcThread thread([&] {
+    id = pthread_self();
+    started = true;
+    while (!finish.load()) ++counter;
+  });
+  while (!started.load()) {
+  }
+  EXPECT_EQ(GC_is_thread_suspended(id.load()), 0);
+  GC_suspend_thread(id.load());
+  EXPECT_NE(GC_is_thread_suspended(id.load()), 0);
+  const long at = counter.load();
+  for (int i = 0; i < 5; ++i) GC_gcollect();
+  EXPECT_EQ(counter.load(), at);
+  GC_resume_thread(id.load());
+  EXPECT_EQ(GC_is_thread_suspended(id.load()), 0);
+  while (counter.load() == at) {
+  }
+  finish = true;
+}
+
+TEST(Stacks, TheWorldCanBeStoppedFromOutside) {
+  std::atomic<long> counter{0};
+  std::atomic<bool> finish{false};
+  GcThread thread([&] {
+    while (!finish.load()) ++counter;
+  });
+  while (counter.load() == 0) {
+  }
+  GC_stop_world_external();
+  const long at = counter.load();
+  for (int i = 0; i < 1000000; ++i) asm volatile("");
+  const long later = counter.load();
+  GC_start_world_external();
+  EXPECT_EQ(later, at);
+  while (counter.load() == at) {
+  }
+  finish = true;
+}
+
+// --- Fibers
+// ---------------------------------------------------------------------------------------
+
+// Stacks of the client's own, as Crystal has them: a switch tells the collector the bottom of the
+// stack it goes to, and the others are pushed by the hook from their saved stack pointers.
+constexpr std::size_t kFiberStack = 256 * 1024;
+
+struct Fiber {
+  ucontext_t context;
+  char* stack;
+  void* saved_sp;  // null while it runs
+  bool done;
+  int rounds;
+  int bad;
+};
+
+constexpr int kFibers = 20;
+Fiber fibers[kFibers + 1];  // the last one is the main stack
+int running;
+void* main_bottom;
+void* main_handle;
+GC_push_other_roots_proc hook_before;
+
+void push_fibers() {
+  for (int i = 0; i <= kFibers; ++i) {
+    if (i == running || fibers[i].saved_sp == nullptr) continue;
+    void* bottom = i == kFibers ? main_bottom : fibers[i].stack + kFiberStack;
+    GC_push_all_eager(fibers[i].saved_sp, bottom);
+  }
+  hook_before();
+}
+
+[[gnu::noinline]] void switch_to(int next) {
+  const int from = running;
+  // swapcontext saves the registers in the context, which is static data; the frames are on the
+  // stack from here on.
+  fibers[from].saved_sp = __builtin_frame_address(0);
+  GC_stack_base base;
+  base.mem_base = next == kFibers ? main_bottom : fibers[next].stack + kFiberStack;
+  struct Change {
+    static void* bottom(void* to) {
+      GC_set_stackbottom(nullptr, static_cast<GC_stack_base*>(to));
+      return nullptr;
+    }
+  };
+  // No collection between the change of the bottom and the change of the stack: the lock would
+  // have to be held over the switch; with one thread, no allocation in between is enough.
+  GC_call_with_alloc_lock(Change::bottom, &base);
+  running = next;
+  swapcontext(&fibers[from].context, &fibers[next].context);
+  fibers[from].saved_sp = nullptr;
+}
+
+void fiber_body() {
+  Fiber& self = fibers[running];
+  const int own = running;
+  void* volatile held[20];
+  for (int i = 0; i < 20; ++i) {
+    held[i] = make_list(20);
+    static_cast<std::uintptr_t*>(held[i])[1] = static_cast<std::uintptr_t>(own * 100 + i);
+  }
+  for (int round = 0; round < self.rounds; ++round) {
+    opaque(make_list(500));
+    if (round % 5 == own % 5) GC_gcollect();
+    switch_to(kFibers);
+    for (int i = 0; i < 20; ++i) {
+      if (list_length(held[i]) != 20) ++self.bad;
+      if (static_cast<std::uintptr_t*>(held[i])[1] != static_cast<std::uintptr_t>(own * 100 + i)) {
+        ++self.bad;
+      }
+    }
+  }
+  self.done = true;
+  switch_to(kFibers);
+}
+
+TEST(Stacks, FibersKeepTheirObjects) {
+  GC_stack_base base;
+  main_handle = GC_get_my_stackbottom(&base);
+  main_bottom = base.mem_base;
+  hook_before = GC_get_push_other_roots();
+  running = kFibers;
+  for (int i = 0; i < kFibers; ++i) {
+    Fiber& fiber = fibers[i];
+    fiber.stack = static_cast<char*>(
+        mmap(nullptr, kFiberStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(fiber.stack, MAP_FAILED);
+    ASSERT_EQ(getcontext(&fiber.context), 0);
+    fiber.context.uc_stack.ss_sp = fiber.stack;
+    fiber.context.uc_stack.ss_size = kFiberStack;
+    fiber.context.uc_link = nullptr;
+    fiber.done = false;
+    fiber.bad = 0;
+    fiber.rounds = 30;
+    fiber.saved_sp = nullptr;
+    makecontext(&fiber.context, fiber_body, 0);
+  }
+  GC_set_push_other_roots(push_fibers);
+  Random random(test_seed());
+  int left = kFibers;
+  while (left > 0) {
+    const auto next = static_cast<int>(random.below(kFibers));
+    if (fibers[next].done) continue;
+    switch_to(next);
+    if (random.one_in(10)) collect();
+    left -= fibers[next].done;
+  }
+  GC_set_push_other_roots(hook_before);
+  for (int i = 0; i < kFibers; ++i) {
+    EXPECT_EQ(fibers[i].bad, 0);
+    fibers[i].saved_sp = nullptr;
+    munmap(fibers[i].stack, kFiberStack);
+  }
+}
+
+// A coroutine's stack registered as a root range, as Nix does, with collections while it runs.
+ucontext_t coroutine_main;
+ucontext_t coroutine;
+int coroutine_bad;
+
+void coroutine_body() {
+  void* volatile held[50];
+  for (int i = 0; i < 50; ++i) held[i] = make_list(10);
+  swapcontext(&coroutine, &coroutine_main);
+  for (int i = 0; i < 50; ++i) coroutine_bad += list_length(held[i]) != 10;
+  swapcontext(&coroutine, &coroutine_main);
+}
+
+TEST(Stacks, CoroutineStacksAsRootRanges) {
+  constexpr std::size_t kBytes = std::size_t{8} << 20;
+  coroutine_bad = 0;
+  auto* stack = static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  ASSERT_NE(stack, MAP_FAILED);
+  GC_add_roots(stack, stack + kBytes);
+  ASSERT_EQ(getcontext(&coroutine), 0);
+  coroutine.uc_stack.ss_sp = stack;
+  coroutine.uc_stack.ss_size = kBytes;
+  makecontext(&coroutine, coroutine_body, 0);
+  // No collection while the stack pointer is in there: the peer could not bear it.
+  GC_disable();
+  swapcontext(&coroutine_main, &coroutine);
+  GC_enable();
+  for (int i = 0; i < 5; ++i) {
+    collect();
+    opaque(make_list(1000));
+  }
+  GC_disable();
+  swapcontext(&coroutine_main, &coroutine);
+  GC_enable();
+  EXPECT_EQ(coroutine_bad, 0);
+  GC_remove_roots(stack, stack + kBytes);
+  munmap(stack, kBytes);
+}
+
+JD_CHILD(collect_on_coroutine) {
+  GC_INIT();
+  constexpr std::size_t kBytes = std::size_t{8} << 20;
+  auto* stack = static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  // A hole below: whoever walks from one stack to the other falls into it.
+  void* volatile on_main_stack = make_list(10);
+  GC_add_roots(stack, stack + kBytes);
+  getcontext(&coroutine);
+  coroutine.uc_stack.ss_sp = stack;
+  coroutine.uc_stack.ss_size = kBytes;
+  makecontext(
+      &coroutine,
+      +[] {
+        void* volatile held = make_list(10);
+        for (int i = 0; i < 5; ++i) {
+          GC_gcollect();
+          opaque(make_list(1000));
+        }
+        coroutine_bad = list_length(held) != 10;
+        setcontext(&coroutine_main);
+      },
+      0);
+  swapcontext(&coroutine_main, &coroutine);
+  return coroutine_bad + (list_length(on_main_stack) != 10);
+}
+
+TEST(Stacks, ACollectionOnAForeignStackIsSurvived) {
+  JD_OURS_ONLY("bdwgc walks from the foreign stack to the thread's bottom");
+  const ChildResult r = run_child("collect_on_coroutine");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+}  // namespace
+}  // namespace jd::test
