@@ -39,6 +39,7 @@ class Progress:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev clients", description=__doc__)
     parser.add_argument("--list", action="store_true", help="list the clients and end")
+    parser.add_argument("--names", action="store_true", help="print the clients' names and end")
     parser.add_argument("--only", metavar="NAMES", action="append", default=[],
                         help="run these alone: names or folders, with commas between them")
     parser.add_argument("--runs", type=positive, default=None, metavar="N",
@@ -147,6 +148,9 @@ def measure(client, run: runner.Runner, peer, ours, pairs: int, progress: Progre
 def main() -> int:
     options = parse_arguments()
     clients = load_clients()
+    if options.names:
+        print("\n".join(c.name for c in clients))
+        return 0
     if options.list:
         list_clients(choose(clients, options.only))
         return 0

@@ -32,7 +32,7 @@ def write_session(place: Place) -> None:
 
     Each form is compiled and adds a set of roots, of which bdwgc takes 2048.
     """
-    count = place.pick(400, 60)
+    count = place.pick(150, 30)
     lines = ["(use-modules (srfi srfi-1) (ice-9 match) (ice-9 regex))", "(define table '())"]
     for i in range(count):
         lines += [
@@ -60,7 +60,7 @@ def session(place: Place) -> Command:
 
 
 def check_session(output: str, place: Place) -> None:
-    count = place.pick(400, 60)
+    count = place.pick(150, 30)
     total = sum(i * n * (n + 1) // 2 for i in range(count) for n in [20 + i % 30])
     answer = f"(sum {total} entries {count})"
     if answer not in output:
