@@ -169,10 +169,13 @@ TEST(Callbacks, TheOutOfMemoryFunctionsResultIsReturned) {
   EXPECT_GE(oom_calls, 1);
   EXPECT_GE(asked_for, kTooMuch);
   GC_set_oom_fn(oom_substitute);
-  EXPECT_EQ(GC_malloc(opaque(kTooMuch)), substitute);
-  EXPECT_EQ(GC_malloc_atomic(opaque(kTooMuch)), substitute);
-  EXPECT_EQ(GC_malloc_uncollectable(opaque(kTooMuch)), substitute);
-  EXPECT_EQ(GC_malloc_ignore_off_page(opaque(kTooMuch)), substitute);
+  EXPECT_EQ(opaque(GC_malloc(opaque(kTooMuch))), static_cast<void*>(substitute));
+  EXPECT_EQ(opaque(GC_malloc_atomic(opaque(kTooMuch))), static_cast<void*>(substitute));
+  // bdwgc takes the result for an object of its own and crashes.
+  if (!kPeer) {
+    EXPECT_EQ(opaque(GC_malloc_uncollectable(opaque(kTooMuch))), static_cast<void*>(substitute));
+  }
+  EXPECT_EQ(opaque(GC_malloc_ignore_off_page(opaque(kTooMuch))), static_cast<void*>(substitute));
   GC_set_oom_fn(before);
 }
 
