@@ -15,6 +15,9 @@ namespace jd::alloc {
 // An object of any kind. Null when memory has run out.
 void* allocate(std::size_t bytes, KindNumber kind);
 
+// The same; a pointer beyond the first block of a large object does not hold it.
+void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind);
+
 // The same with an alignment (a power of two, any size).
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind);
 

@@ -9,6 +9,7 @@
 // load and the store loses nothing: its hole stays its own through every collection.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,6 +38,8 @@ struct Hole {
     char* next = slot + slot_size;
     if (__builtin_expect(next > limit, 0)) return nullptr;
     cursor = next;
+    // The limit is above it, so it is an address; callers need not look again.
+    if (slot == nullptr) __builtin_unreachable();
     return slot;
   }
 };
@@ -45,7 +48,30 @@ static_assert(sizeof(Hole) == 32);
 // The holes of one kind, a hole for each size class.
 struct HoleRow {
   Hole holes[heap::kSizeClasses];
+
+  // The hole for a request. Pre: bytes <= heap::kMaxSmall.
+  Hole& hole_for(std::size_t bytes);
 };
+
+namespace detail {
+
+// Where in a row each request's hole is, in bytes: the class, already multiplied.
+constexpr auto make_offset_table() {
+  std::array<std::uint16_t, heap::kClassOfWords.size()> table{};
+  for (std::size_t words = 0; words < table.size(); ++words) {
+    table[words] = static_cast<std::uint16_t>(heap::kClassOfWords[words] * sizeof(Hole));
+  }
+  return table;
+}
+inline constexpr auto kHoleOffsetOfWords = make_offset_table();
+
+}  // namespace detail
+
+inline Hole& HoleRow::hole_for(std::size_t bytes) {
+  const std::size_t words = (bytes + sizeof(Word) - 1) / sizeof(Word);
+  return *reinterpret_cast<Hole*>(reinterpret_cast<char*>(holes) +
+                                  detail::kHoleOffsetOfWords[words]);
+}
 
 struct ThreadCache {
   HoleRow normal;
@@ -67,14 +93,14 @@ void* allocate_slowly(std::size_t bytes, KindNumber kind);
 // memory holds.
 inline void* allocate_normal(std::size_t bytes) {
   if (__builtin_expect(bytes <= heap::kMaxSmall, 1)) {
-    void* slot = cache->normal.holes[heap::class_for(bytes)].take();
+    void* slot = cache->normal.hole_for(bytes).take();
     if (__builtin_expect(slot != nullptr, 1)) return slot;
   }
   return allocate_slowly(bytes, heap::kNormal);
 }
 inline void* allocate_atomic(std::size_t bytes) {
   if (__builtin_expect(bytes <= heap::kMaxSmall, 1)) {
-    void* slot = cache->atomic.holes[heap::class_for(bytes)].take();
+    void* slot = cache->atomic.hole_for(bytes).take();
     if (__builtin_expect(slot != nullptr, 1)) return slot;
   }
   return allocate_slowly(bytes, heap::kAtomic);

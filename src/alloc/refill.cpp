@@ -196,10 +196,20 @@ void* allocate_slowly(std::size_t bytes, KindNumber kind) {
 void* allocate(std::size_t bytes, KindNumber kind) {
   if (bytes <= heap::kMaxSmall) {
     if (HoleRow* row = cache->rows[kind]) {
-      if (void* slot = row->holes[heap::class_for(bytes)].take()) return slot;
+      if (void* slot = row->hole_for(bytes).take()) return slot;
     }
   }
   return allocate_slowly(bytes, kind);
+}
+
+void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind) {
+  void* object = allocate(bytes, kind);
+  heap::Place place;
+  if (bytes > kBlockSize && heap::find_object(base::as_word(object), &place) && place.is_large()) {
+    // A collection before this line only keeps the object for longer.
+    heap::extra_of(place.block).held_by_first_block = true;
+  }
+  return object;
 }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind) {
@@ -234,7 +244,7 @@ void* allocate_list(std::size_t bytes, KindNumber kind, std::size_t* taken) {
   }
   // The rest of the hole that the first came from, up to what bdwgc's lists are: a page.
   constexpr std::size_t kListBytes = 4 * base::kKiB;
-  Hole* hole = &cache->rows[kind]->holes[heap::class_for(bytes)];
+  Hole* hole = &cache->rows[kind]->hole_for(bytes);
   std::size_t size = hole->slot_size;
   while (size < kListBytes) {
     void* next = hole->take();

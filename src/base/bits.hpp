@@ -24,9 +24,7 @@ constexpr unsigned log2_floor(std::uint64_t n) {
   return 63u - static_cast<unsigned>(__builtin_clzll(n));
 }
 // Position of the lowest set bit. Pre: n != 0.
-constexpr unsigned lowest_bit(std::uint64_t n) {
-  return static_cast<unsigned>(__builtin_ctzll(n));
-}
+constexpr unsigned lowest_bit(std::uint64_t n) { return static_cast<unsigned>(__builtin_ctzll(n)); }
 
 // Set bits in a word. Spelled out because the baseline x86-64 has no instruction for it and the
 // compiler would call libgcc.
@@ -61,8 +59,6 @@ inline Word as_word(const void* pointer) { return reinterpret_cast<Word>(pointer
 // Copying and clearing through the compiler's own idea of memcpy and memset, which needs no
 // <cstring>.
 inline void clear_bytes(void* p, std::size_t n) { __builtin_memset(p, 0, n); }
-inline void copy_bytes(void* to, const void* from, std::size_t n) {
-  __builtin_memcpy(to, from, n);
-}
+inline void copy_bytes(void* to, const void* from, std::size_t n) { __builtin_memcpy(to, from, n); }
 
 }  // namespace jd::base

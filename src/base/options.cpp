@@ -98,8 +98,7 @@ bool parse_size(const char* text, std::uint64_t* value) {
   return true;
 }
 
-void read_options(Options* options,
-                  void (*complain)(const OptionInfo& option, const char* value)) {
+void read_options(Options* options, void (*complain)(const OptionInfo& option, const char* value)) {
   for (const OptionInfo& option : kOptions) {
     const char* text = getenv(option.name);
     if (text == nullptr) continue;

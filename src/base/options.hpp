@@ -76,10 +76,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_MARKERS", OptionType::Count, "1 to 64", "1",
      "Number of marker threads. This version marks with one, whatever is asked.", 1, 64,
      &Options::markers, nullptr},
-    {"GC_NPROCS", OptionType::Count, "1 to 4096", "the CPUs available",
-     "Number of CPUs to assume.", 1, 4096, &Options::nprocs, nullptr},
-    {"GC_DONT_GC", OptionType::Flag, "", "off", "Never collect.", 0, 1, &Options::dont_gc,
-     nullptr},
+    {"GC_NPROCS", OptionType::Count, "1 to 4096", "the CPUs available", "Number of CPUs to assume.",
+     1, 4096, &Options::nprocs, nullptr},
+    {"GC_DONT_GC", OptionType::Flag, "", "off", "Never collect.", 0, 1, &Options::dont_gc, nullptr},
     {"GC_PRINT_STATS", OptionType::Flag, "", "off", "Log a few lines for each collection.", 0, 1,
      &Options::print_stats, nullptr},
     {"GC_PRINT_VERBOSE_STATS", OptionType::Flag, "", "off", "Log more lines for each collection.",
@@ -87,8 +86,8 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_LOG_FILE", OptionType::Path, "", "stderr", "Append the log to this file.", 0, 0, nullptr,
      &Options::log_file},
     {"GC_RETRY_SIGNALS", OptionType::Flag, "", "on",
-     "Send the stop signal again to a thread that does not answer.", 0, 1,
-     &Options::retry_signals, nullptr},
+     "Send the stop signal again to a thread that does not answer.", 0, 1, &Options::retry_signals,
+     nullptr},
     {"GC_UNMAP_THRESHOLD", OptionType::Count, "0 to 255; 0: never", "7",
      "Free memory goes back to the system after it lay idle for so many collections.", 0, 255,
      &Options::unmap_threshold, nullptr},
@@ -96,8 +95,8 @@ inline constexpr OptionInfo kOptions[] = {
      "Accepted for bdwgc's users; interior pointers always count here.", 0, 1,
      &Options::all_interior_pointers, nullptr},
     {"JACKDAW_MARK_STRATEGY", OptionType::Choice, "none, on-grey, ring", "ring",
-     "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring.", 0,
-     2, &Options::mark_strategy, nullptr},
+     "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring.", 0, 2,
+     &Options::mark_strategy, nullptr},
     {"JACKDAW_MARK_STACK", OptionType::Count, "16 or more; 0: by the heap", "0",
      "Entries of the mark stack; a small one forces the overflow path.", 0, kNoLimit,
      &Options::mark_stack, nullptr},
@@ -109,10 +108,10 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_RESERVE", OptionType::Size, "1M or more; 0: by the machine", "0",
      "Address space to reserve for the heap.", 0, kNoLimit, &Options::reserve, nullptr},
     {"JACKDAW_COLLECT_EVERY", OptionType::Count, "0: off", "0",
-     "Stress: collect at every n-th allocation (1: at each).", 0, kNoLimit,
-     &Options::collect_every, nullptr},
-    {"JACKDAW_POISON", OptionType::Flag, "", "off",
-     "Stress: overwrite reclaimed memory with 0xDB.", 0, 1, &Options::poison, nullptr},
+     "Stress: collect at every n-th allocation (1: at each).", 0, kNoLimit, &Options::collect_every,
+     nullptr},
+    {"JACKDAW_POISON", OptionType::Flag, "", "off", "Stress: overwrite reclaimed memory with 0xDB.",
+     0, 1, &Options::poison, nullptr},
     {"JACKDAW_VERIFY", OptionType::Flag, "", "off (on in debug builds)",
      "Check every heap structure, and mark again with an independent marker, at each collection.",
      0, 1, &Options::verify, nullptr},
@@ -126,8 +125,7 @@ inline constexpr OptionInfo kOptions[] = {
 
 // Reads the environment into *options. Each bad value is reported once through complain(name,
 // value, what is allowed) and leaves the default in place.
-void read_options(Options* options,
-                  void (*complain)(const OptionInfo& option, const char* value));
+void read_options(Options* options, void (*complain)(const OptionInfo& option, const char* value));
 
 // Parses a number with an optional suffix k, M or G. False for anything else, and on overflow.
 [[nodiscard]] bool parse_size(const char* text, std::uint64_t* value);

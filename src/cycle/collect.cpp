@@ -34,9 +34,16 @@ class MarkRoots final : public world::RootVisitor {
  public:
   void range(const void* low, const void* high) override {
     if (low >= high) return;
-    bytes += static_cast<std::size_t>(static_cast<const char*>(high) -
-                                      static_cast<const char*>(low));
-    marker.scan_roots(low, high);
+    bytes +=
+        static_cast<std::size_t>(static_cast<const char*>(high) - static_cast<const char*>(low));
+    marker.scan_roots(low, high, false);
+  }
+  void stack(const void* low, const void* high) override {
+    if (low >= high) return;
+    bytes +=
+        static_cast<std::size_t>(static_cast<const char*>(high) - static_cast<const char*>(low));
+    // Programs that turn interior pointers off do without past-the-end ones, with bdwgc as here.
+    marker.scan_roots(low, high, GC_all_interior_pointers != 0);
   }
   std::size_t bytes = 0;
 };
@@ -86,7 +93,6 @@ struct Cycle {
 
 void mark_everything(char* stack_top) {
   MarkRoots roots;
-  marker.set_past_end_counts(GC_all_interior_pointers != 0);
   marker.mark_uncollectable();
   visit_all_roots(&roots, stack_top);
   marker.drain();
@@ -150,11 +156,11 @@ void note_sweep(const heap::SweepCount& count) {
 
 void report() {
   if (options.print_stats == 0 && options.print_verbose_stats == 0) return;
-  os::log("collection ", measured.collections, ": pause ", measured.pause_last / 1000,
-          " us (stop ", measured.stop_last / 1000, ", mark ", measured.mark_last / 1000,
-          ", sweep ", measured.sweep_last / 1000, "), live ", measured.live_bytes / base::kKiB,
-          " KiB in ", measured.live_objects, " objects, reclaimed ",
-          measured.reclaimed_bytes / base::kKiB, " KiB, heap ", heap_bytes() / base::kKiB, " KiB");
+  os::log("collection ", measured.collections, ": pause ", measured.pause_last / 1000, " us (stop ",
+          measured.stop_last / 1000, ", mark ", measured.mark_last / 1000, ", sweep ",
+          measured.sweep_last / 1000, "), live ", measured.live_bytes / base::kKiB, " KiB in ",
+          measured.live_objects, " objects, reclaimed ", measured.reclaimed_bytes / base::kKiB,
+          " KiB, heap ", heap_bytes() / base::kKiB, " KiB");
   if (options.print_verbose_stats == 0) return;
   const FinalizationCounts finalization = count_finalization();
   os::log("  roots ", measured.root_bytes / base::kKiB, " KiB, threads ", world::thread_count(),
@@ -192,6 +198,8 @@ void run_cycle(void* data, char* stack_top) {
   }
   tell(GC_EVENT_RECLAIM_END);
 
+  if (settings.check_heap != nullptr) settings.check_heap();
+
   ++measured.collections;
   ++GC_gc_no;
   note_sweep(count);
@@ -215,6 +223,10 @@ void return_free_memory() { heap::discard_idle(0); }
 
 void push_client_roots(const void* low, const void* high) {
   if (root_receiver != nullptr) root_receiver->range(low, high);
+}
+
+void push_client_stack(const void* low, const void* high) {
+  if (root_receiver != nullptr) root_receiver->stack(low, high);
 }
 
 bool asking_for_roots() { return root_receiver != nullptr; }

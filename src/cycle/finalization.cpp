@@ -165,8 +165,7 @@ void clear_toggle_references() {
 
 }  // namespace
 
-TableResult set_finalizer(void* object, Finalizer finalizer, FinalizerOrder order,
-                          Finalizer* old) {
+TableResult set_finalizer(void* object, Finalizer finalizer, FinalizerOrder order, Finalizer* old) {
   const Word key = base::as_word(object);
   Entry* entry = finalizers.find(key);
   *old = entry != nullptr ? entry->finalizer : Finalizer{};
@@ -192,8 +191,7 @@ void prepare_toggle_references() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < toggle_references.count(); ++i) {
     ToggleReference reference = toggle_references[i];
-    const GC_ToggleRefStatus status =
-        settings.toggle_reference(base::as_pointer(reference.object));
+    const GC_ToggleRefStatus status = settings.toggle_reference(base::as_pointer(reference.object));
     if (status == GC_TOGGLE_REF_DROP) continue;
     reference.strong = status == GC_TOGGLE_REF_STRONG;
     toggle_references[kept++] = reference;

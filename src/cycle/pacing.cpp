@@ -63,9 +63,7 @@ std::size_t charged_bytes() {
   return base::max_of(kept, allocated / 8);
 }
 
-bool collecting_is_off() {
-  return GC_dont_gc != 0 || settings.automatic_collection_disabled;
-}
+bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collection_disabled; }
 
 }  // namespace
 
@@ -76,8 +74,8 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const std::size_t composite = live_bytes - live_atomic_bytes;
   const std::size_t work = 2 * composite + live_atomic_bytes / 4 + root_bytes;
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
-  due_after = base::max_of(work / divisor,
-                           base::max_of(settings.min_bytes_allocated, kLeastBetween));
+  due_after =
+      base::max_of(work / divisor, base::max_of(settings.min_bytes_allocated, kLeastBetween));
 }
 
 bool commit_blocks(BlockNumber blocks) {
@@ -101,8 +99,7 @@ bool grow_heap(BlockNumber least) {
   more = base::max_of(more, kLeastGrowth);
   if (space.committed >= kHugePagesFrom) {
     more = static_cast<BlockNumber>(
-        base::align_up(space.committed + least + more, kHugePageBlocks) -
-        space.committed - least);
+        base::align_up(space.committed + least + more, kHugePageBlocks) - space.committed - least);
   }
   if (commit_blocks(least + more)) return true;
   return commit_blocks(least);

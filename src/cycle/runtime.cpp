@@ -37,8 +37,8 @@ constexpr std::size_t kFirstHeap = 256 * base::kKiB;
 
 void complain(const base::OptionInfo& option, const char* value) {
   os::warn("environment variable ", option.name, "=", value, " is not understood (",
-           option.range[0] != '\0' ? option.range : "a value is needed",
-           "); using the default, ", option.default_text);
+           option.range[0] != '\0' ? option.range : "a value is needed", "); using the default, ",
+           option.default_text);
 }
 
 // Address space for the heap: four times what memory there is, so that fragmentation never meets
@@ -46,7 +46,8 @@ void complain(const base::OptionInfo& option, const char* value) {
 // program needs some too.
 std::size_t reservation() {
   if (options.reserve != 0) return base::max_of(options.reserve, 4 * base::kMiB);
-  constexpr std::size_t kMost = std::size_t{1} << 42;  // 4 TiB: what 32-bit block numbers are used for
+  constexpr std::size_t kMost = std::size_t{1}
+                                << 42;  // 4 TiB: what 32-bit block numbers are used for
   const std::size_t by_memory = base::min_of(os::memory_limit(), kMost / 4) * 4;
   const std::size_t left = os::address_space_left();
   return left == SIZE_MAX ? by_memory : base::min_of(by_memory, left / 2);
@@ -77,8 +78,9 @@ void apply_options() {
 
 void make_heap() {
   if (!heap::reserve_space(reservation())) {
-    os::fatal("the system refuses address space for the heap (see ulimit -v); at least 8 MiB are "
-              "needed");
+    os::fatal(
+        "the system refuses address space for the heap (see ulimit -v); at least 8 MiB are "
+        "needed");
   }
   const auto strategy = static_cast<base::MarkStrategy>(options.mark_strategy);
   if (!mark::marker.initialise(strategy, options.mark_stack)) {
@@ -123,7 +125,7 @@ void* out_of_memory(std::size_t bytes) {
     LockGuard guard(heap_lock);
     function = GC_oom_fn;
   }
-  if (options.print_stats != 0) os::log("out of memory for a request of ", bytes, " bytes");
+  warn("Out of memory: no room for %lu bytes\n", bytes);
   return function != nullptr ? function(bytes) : nullptr;
 }
 

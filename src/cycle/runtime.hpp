@@ -38,7 +38,7 @@ struct Measurements {
   std::uint64_t pause_total = 0;
   std::uint64_t pause_longest = 0;
   std::uint64_t pause_last = 0;
-  std::uint64_t stop_last = 0;   // from the first signal to the last answer
+  std::uint64_t stop_last = 0;  // from the first signal to the last answer
   std::uint64_t mark_total = 0;
   std::uint64_t mark_last = 0;
   std::uint64_t sweep_total = 0;  // from the records; clearing and hole finding happen elsewhere
@@ -50,7 +50,8 @@ struct Measurements {
   std::size_t root_bytes = 0;       // scanned by the last collection
   std::size_t peak_heap_bytes = 0;
   std::size_t mark_stack_overflows = 0;
-  std::uint64_t full_time_since = 0;  // pause_total when GC_start_performance_measurement was called
+  std::uint64_t full_time_since =
+      0;  // pause_total when GC_start_performance_measurement was called
   bool measuring_performance = false;
 };
 extern Measurements measured;
@@ -58,6 +59,7 @@ extern Measurements measured;
 // Receives the words of the client's own roots: GC_push_all and its family call these during the
 // push_other_roots function. Pre: a collection (or a check) is asking for roots.
 void push_client_roots(const void* low, const void* high);
+void push_client_stack(const void* low, const void* high);
 bool asking_for_roots();
 
 }  // namespace jd::cycle

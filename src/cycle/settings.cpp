@@ -13,13 +13,16 @@ void warn(const char* format, GC_word argument) {
     settings.warn(const_cast<char*>(format), argument);
     return;
   }
-  // The one conversion that our own formats use is %p.
+  // The conversions that our own formats use are %p and %lu.
   base::Text line;
   line.add("jackdaw: ");
   for (const char* c = format; *c != '\0'; ++c) {
     if (c[0] == '%' && c[1] == 'p') {
       line.add(base::Hex{argument});
       ++c;
+    } else if (c[0] == '%' && c[1] == 'l' && c[2] == 'u') {
+      line.add(std::uint64_t{argument});
+      c += 2;
     } else if (*c != '\n') {
       line.add(*c);
     }

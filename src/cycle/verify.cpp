@@ -140,6 +140,10 @@ void require_marked(Word word, Word from) {
   BlockNumber b = 0;
   unsigned slot = 0;
   if (!lookup(word, &b, &slot)) return;
+  if (space.blocks[b].state == BlockState::LargeHead && space.extras[b].held_by_first_block &&
+      word - heap::block_address(b) >= heap::kBlockSize) {
+    return;
+  }
   if (((space.blocks[b].marks[slot / 64] >> (slot % 64)) & 1) == 0) {
     os::fatal("heap verifier: the object at ", base::as_pointer(word), " is reached from ",
               base::as_pointer(from), " and not marked");

@@ -14,6 +14,7 @@ void verify_structures();
 class MarkVerifier final : public world::RootVisitor {
  public:
   void range(const void* low, const void* high) override;
+  void stack(const void* low, const void* high) override { range(low, high); }
   void finish();
 };
 

@@ -102,6 +102,8 @@ struct BlockExtra {
   bool returned;
   // On its kind's list of blocks with free slots.
   bool listed;
+  // Large head: only pointers into its first block hold the object.
+  bool held_by_first_block;
 };
 static_assert(sizeof(BlockExtra) == 32);
 

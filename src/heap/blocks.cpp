@@ -101,6 +101,7 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   space.extras[number].bytes = bytes;
   space.extras[number].owner = nullptr;
   space.extras[number].listed = false;
+  space.extras[number].held_by_first_block = false;
   head.state = BlockState::LargeHead;
   return &head;
 }

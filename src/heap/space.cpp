@@ -14,8 +14,8 @@ BlockNumber table_committed = 0;
 
 bool commit_tables(BlockNumber blocks) {
   if (blocks <= table_committed) return true;
-  const BlockNumber end = base::min_of(
-      static_cast<BlockNumber>(base::align_up(blocks, kTableStep)), space.reserved);
+  const BlockNumber end =
+      base::min_of(static_cast<BlockNumber>(base::align_up(blocks, kTableStep)), space.reserved);
   const auto commit_part = [&](void* table, std::size_t record) {
     const std::size_t page = os::page_size();
     const Word from = base::as_word(table) + base::align_down(table_committed * record, page);

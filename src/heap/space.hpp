@@ -39,9 +39,7 @@ inline bool in_heap(Word address) { return address - space.base < space.span; }
 inline BlockNumber block_number(Word address) {
   return static_cast<BlockNumber>((address - space.base) >> kBlockShift);
 }
-inline Word block_address(BlockNumber number) {
-  return space.base + (Word{number} << kBlockShift);
-}
+inline Word block_address(BlockNumber number) { return space.base + (Word{number} << kBlockShift); }
 inline BlockNumber number_of(const Block* block) {
   return static_cast<BlockNumber>(block - space.blocks);
 }
@@ -68,6 +66,11 @@ struct Place {
   // Usable bytes of the slot or the large object.
   [[nodiscard]] std::size_t size() const {
     return is_large() ? extra_of(block).bytes : block->slot_size;
+  }
+  // Does a pointer to this address, which lies in the object, hold it? Programs may promise to keep
+  // a pointer to a large object's first block (GC_malloc_ignore_off_page).
+  [[nodiscard]] bool is_held_by(Word pointer) const {
+    return !is_large() || pointer - address() < kBlockSize || !extra_of(block).held_by_first_block;
   }
   [[nodiscard]] bool allocated() const { return block->is_allocated(slot); }
   [[nodiscard]] bool marked() const { return block->marked(slot); }

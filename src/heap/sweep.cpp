@@ -148,8 +148,7 @@ void disclaim_deferred(SweepCount* count) {
     Block& block = space.blocks[number];
     const DisclaimFunction disclaim = kinds[block.kind].disclaim;
     for (unsigned w = 0; w < block.bit_words(); ++w) {
-      for (std::uint64_t dead = block.allocated[w] & ~block.marks[w]; dead != 0;
-           dead &= dead - 1) {
+      for (std::uint64_t dead = block.allocated[w] & ~block.marks[w]; dead != 0; dead &= dead - 1) {
         const Place place{&block, w * 64 + base::lowest_bit(dead)};
         if (disclaim(base::as_pointer(place.address())) != 0) place.set_mark();
       }

@@ -53,9 +53,15 @@ void* GC_malloc(size_t bytes) { return alloc::allocate_normal(bytes); }
 void* GC_malloc_atomic(size_t bytes) { return alloc::allocate_atomic(bytes); }
 void* GC_malloc_stubborn(size_t bytes) { return alloc::allocate_normal(bytes); }
 
-// The caller promises to keep a pointer to the first page; pointers to anywhere hold it here.
-void* GC_malloc_ignore_off_page(size_t bytes) { return alloc::allocate_normal(bytes); }
-void* GC_malloc_atomic_ignore_off_page(size_t bytes) { return alloc::allocate_atomic(bytes); }
+// Asymptote and ECL ask for small objects through these as well: the same fast path.
+void* GC_malloc_ignore_off_page(size_t bytes) {
+  return bytes <= heap::kMaxSmall ? alloc::allocate_normal(bytes)
+                                  : alloc::allocate_held_by_first_block(bytes, heap::kNormal);
+}
+void* GC_malloc_atomic_ignore_off_page(size_t bytes) {
+  return bytes <= heap::kMaxSmall ? alloc::allocate_atomic(bytes)
+                                  : alloc::allocate_held_by_first_block(bytes, heap::kAtomic);
+}
 
 void* GC_malloc_uncollectable(size_t bytes) {
   return allocate_uncollectable(bytes, heap::kUncollectable);
@@ -68,16 +74,16 @@ GC_API void* GC_generic_malloc(size_t bytes, int kind) { return allocate_kind(by
 GC_API void* GC_malloc_kind(size_t bytes, int kind) { return allocate_kind(bytes, kind); }
 GC_API void* GC_malloc_kind_global(size_t bytes, int kind) { return allocate_kind(bytes, kind); }
 GC_API void* GC_generic_malloc_ignore_off_page(size_t bytes, int kind) {
-  return allocate_kind(bytes, kind);
+  if (!valid_kind(kind)) abort_with("allocation of a kind that does not exist");
+  return alloc::allocate_held_by_first_block(bytes, static_cast<heap::KindNumber>(kind));
 }
 GC_API void* GC_generic_or_special_malloc(size_t bytes, int kind) {
   return allocate_kind(bytes, kind);
 }
 GC_API void* GC_generic_malloc_uncollectable(size_t bytes, int kind) {
-  return allocate_uncollectable(
-      bytes, kind == heap::kAtomic || kind == heap::kAtomicUncollectable
-                 ? heap::kAtomicUncollectable
-                 : heap::kUncollectable);
+  return allocate_uncollectable(bytes, kind == heap::kAtomic || kind == heap::kAtomicUncollectable
+                                           ? heap::kAtomicUncollectable
+                                           : heap::kUncollectable);
 }
 
 void* GC_malloc_many(size_t bytes) {

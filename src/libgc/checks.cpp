@@ -35,7 +35,7 @@ int GC_is_heap_ptr(const void* p) {
          heap::in_heap(base::as_word(p));
 }
 
-// Do both lie in one object? A pointer just past its end still does.
+// Do both lie in one object? A pointer just past its end still does, if no other begins there.
 void* GC_same_obj(void* p, void* q) {
   cycle::start();
   const char* first = base_of(p);
@@ -45,8 +45,6 @@ void* GC_same_obj(void* p, void* q) {
     same = p == second + GC_size(second);
   } else if (!same && second == nullptr && first != nullptr) {
     same = q == first + GC_size(first);
-  } else if (!same) {
-    same = p == second + GC_size(second) || q == first + GC_size(first);
   }
   if (!same) GC_same_obj_print_proc(p, q);
   return p;

@@ -18,9 +18,7 @@ void print_abort_message(const char* message) {
 }
 
 void different_objects(void*, void*) { jd::libgc::abort_with("GC_same_obj test failed"); }
-void bad_displacement(void*) {
-  jd::libgc::abort_with("GC_is_valid_displacement test failed");
-}
+void bad_displacement(void*) { jd::libgc::abort_with("GC_is_valid_displacement test failed"); }
 void not_visible(void*) { jd::libgc::abort_with("GC_is_visible test failed"); }
 
 // Programs of bdwgc's internals (libgcj) look into these; nobody else does. Ours are empty.

@@ -7,6 +7,7 @@
 
 #include "gc/gc_gcj.h"
 #include "gc/gc_mark.h"
+#include "heap/walk.hpp"
 #include "libgc/support.hpp"
 #include "os/log.hpp"
 
@@ -35,9 +36,7 @@ Word front_guard(const Header* header) { return kFront ^ base::as_word(header); 
 Word freed_mark(const Header* header) { return kFreed ^ base::as_word(header); }
 
 // The back guard begins right behind the object, wherever that is.
-char* back_of(Header* header) {
-  return reinterpret_cast<char*>(header + 1) + header->bytes;
-}
+char* back_of(Header* header) { return reinterpret_cast<char*>(header + 1) + header->bytes; }
 bool back_intact(Header* header) {
   Word guard = 0;
   memcpy(&guard, back_of(header), sizeof guard);
@@ -53,14 +52,40 @@ Header* find_header(void* object) {
   // The front guard itself may be what was overwritten.
   heap::Place place;
   if (!heap::find_object(base::as_word(base), &place)) return nullptr;
-  const bool length_possible =
-      header->bytes <= place.size() && header->bytes + sizeof(Header) + sizeof(Word) <= place.size();
+  const bool length_possible = header->bytes <= place.size() &&
+                               header->bytes + sizeof(Header) + sizeof(Word) <= place.size();
   return length_possible && back_intact(header) ? header : nullptr;
+}
+
+// True if the guards are whole; else says what is wrong.
+bool report_smashed(const char* caller, void* object, Header* header) {
+  const bool front = header->front == front_guard(header);
+  if (front && back_intact(header)) return true;
+  os::warn(caller, ": found smashed location at ",
+           front ? static_cast<const void*>(back_of(header)) : &header->front,
+           " in or near object ", object, " (", header->file, ":", header->line, ", ",
+           header->bytes, " bytes)");
+  return false;
+}
+
+// After a collection: every surviving checked object must still have its guards.
+void check_survivors() {
+  heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
+    if (block.state == heap::BlockState::Free) return;
+    heap::for_each_bit(block.marks, block.slots, [&](unsigned slot) {
+      const heap::Place place{&block, slot};
+      if (!place.allocated() || place.size() < sizeof(Header) + sizeof(Word)) return;
+      auto* header = reinterpret_cast<Header*>(place.address());
+      if (header->front != front_guard(header)) return;
+      report_smashed("a collection", header + 1, header);
+    });
+  });
 }
 
 void* finish(void* base, size_t bytes, const char* file, int line) {
   if (base == nullptr) return nullptr;
   auto* header = static_cast<Header*>(base);
+  cycle::settings.check_heap = check_survivors;
   *header = {file, static_cast<Word>(line), bytes, front_guard(header)};
   const Word guard = kBack ^ bytes;
   memcpy(back_of(header), &guard, sizeof guard);
@@ -78,16 +103,6 @@ void* allocate_checked(size_t bytes, int kind, const char* file, int line) {
     os::warn("checked allocation of ", bytes, " bytes failed (", file, ":", line, ")");
   }
   return finish(base, bytes, file, line);
-}
-
-// True if the guards are whole; else says what is wrong.
-bool report_smashed(const char* caller, void* object, Header* header) {
-  const bool front = header->front == front_guard(header);
-  if (front && back_intact(header)) return true;
-  os::warn(caller, ": found smashed location at ",
-           front ? static_cast<const void*>(back_of(header)) : &header->front, " in or near object ",
-           object, " (", header->file, ":", header->line, ", ", header->bytes, " bytes)");
-  return false;
 }
 
 struct UserFinalizer {
@@ -187,6 +202,10 @@ void GC_debug_free(void* object) {
   if (object == nullptr) return;
   Header* header = find_header(object);
   if (header == nullptr) {
+    if (base_of(object) == nullptr) {
+      os::warn("GC_debug_free(", object, "): not an object of the collector's heap");
+      abort_with("Invalid pointer passed to free()");
+    }
     os::warn("GC_debug_free called on pointer ", object, " w/o debugging info");
     if (base_of(object) == object) GC_free(object);
     return;
@@ -203,6 +222,10 @@ void GC_debug_free(void* object) {
   for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = kFreedFill;
   if (GC_find_leak != 0 || heap::kinds[GC_get_kind_and_size(header, nullptr)].uncollectable) {
     GC_free(header);
+  } else {
+    // Reclaimed by a collection; it counts as freed from now.
+    heap::Place place;
+    if (heap::find_object(base::as_word(header), &place)) alloc::add_freed(place.size());
   }
 }
 

@@ -37,15 +37,15 @@ TableResult with_memory(Attempt attempt) {
 }
 
 void register_finalizer(void* object, GC_finalization_proc function, void* data,
-                        GC_finalization_proc* old_function, void** old_data,
-                        FinalizerOrder order) {
+                        GC_finalization_proc* old_function, void** old_data, FinalizerOrder order) {
   cycle::start();
   cycle::Finalizer old;
   // What is no object of the heap is never finalized. Inside one, the object counts.
   char* base = base_of(object);
   if (base != nullptr && GC_find_leak == 0) {
-    const TableResult result = with_memory(
-        [&] { return cycle::set_finalizer(base, {function, data}, order, &old); });
+    const TableResult result = with_memory([&] {
+      return cycle::set_finalizer(base, {function, data}, order, &old);
+    });
     if (result == TableResult::NoMemory) {
       cycle::warn("no memory to register a finalizer for %p\n", base::as_word(object));
     }
@@ -93,8 +93,7 @@ void GC_register_finalizer_no_order(void* object, GC_finalization_proc function,
 }
 void GC_register_finalizer_unreachable(void* object, GC_finalization_proc function, void* data,
                                        GC_finalization_proc* old_function, void** old_data) {
-  register_finalizer(object, function, data, old_function, old_data,
-                     FinalizerOrder::Unreachable);
+  register_finalizer(object, function, data, old_function, old_data, FinalizerOrder::Unreachable);
 }
 
 int GC_register_disappearing_link(void** link) {

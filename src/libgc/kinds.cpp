@@ -118,19 +118,16 @@ void GC_init_gcj_malloc(int procedure_number, void* procedure) {
                            : reinterpret_cast<heap::MarkProcedure>(no_gcj_procedure);
   // The descriptor is the second word of what the object's first word points to.
   const base::Word through_first_word =
-      (static_cast<base::Word>(0) - sizeof(base::Word) - heap::kIndirectBias) |
-      heap::kTagPerObject;
+      (static_cast<base::Word>(0) - sizeof(base::Word) - heap::kIndirectBias) | heap::kTagPerObject;
   GC_gcj_kind = static_cast<int>(make_kind(through_first_word, false, true));
   GC_gcj_debug_kind = static_cast<int>(make_kind(0, true, true));
 }
 void* GC_gcj_malloc(size_t bytes, void* type) {
   if (GC_gcj_kind == 0) abort_with("GC_gcj_malloc before GC_init_gcj_malloc");
-  auto** object = static_cast<void**>(
-      alloc::allocate(bytes, static_cast<heap::KindNumber>(GC_gcj_kind)));
+  auto** object =
+      static_cast<void**>(alloc::allocate(bytes, static_cast<heap::KindNumber>(GC_gcj_kind)));
   if (object != nullptr) *object = type;
   return object;
 }
-void* GC_gcj_malloc_ignore_off_page(size_t bytes, void* type) {
-  return GC_gcj_malloc(bytes, type);
-}
+void* GC_gcj_malloc_ignore_off_page(size_t bytes, void* type) { return GC_gcj_malloc(bytes, type); }
 }

@@ -44,6 +44,7 @@ const char* kind_name(unsigned kind) {
 
 class PrintRoots final : public world::RootVisitor {
  public:
+  void stack(const void* low, const void* high) override { range(low, high); }
   void range(const void* low, const void* high) override {
     print("  %p to %p (%td bytes)\n", low, high,
           static_cast<const char*>(high) - static_cast<const char*>(low));
@@ -136,8 +137,7 @@ void GC_dump() {
 void GC_dump_named(const char* name) { dump(name); }
 
 GC_API void GC_dump_regions() {
-  print("Heap: %p to %p, %u blocks of %zu bytes\n",
-        base::as_pointer(heap::block_address(1)),
+  print("Heap: %p to %p, %u blocks of %zu bytes\n", base::as_pointer(heap::block_address(1)),
         base::as_pointer(heap::block_address(heap::space.committed)), heap::space.committed - 1,
         heap::kBlockSize);
   print_free_runs();
@@ -166,9 +166,8 @@ GC_API void GC_print_free_list(int kind, size_t granules) {
     if (block.slot_size != bytes) return;
     for (unsigned slot = 0; slot < block.slots; ++slot) {
       if (block.is_allocated(slot)) continue;
-      print("Free object in block %p [%zu]: %p\n",
-            base::as_pointer(heap::block_address(number)), n++,
-            base::as_pointer(heap::Place{&block, slot}.address()));
+      print("Free object in block %p [%zu]: %p\n", base::as_pointer(heap::block_address(number)),
+            n++, base::as_pointer(heap::Place{&block, slot}.address()));
     }
   });
   if (n == 0) print("Free list is empty\n");

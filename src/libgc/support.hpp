@@ -25,8 +25,7 @@ using os::LockGuard;
 // The beginning of the object that contains p, or null.
 inline char* base_of(const void* p) {
   heap::Place place;
-  return heap::find_object(base::as_word(p), &place) ? base::as_pointer(place.address())
-                                                     : nullptr;
+  return heap::find_object(base::as_word(p), &place) ? base::as_pointer(place.address()) : nullptr;
 }
 
 // Reports through the program's abort function, then aborts.

@@ -18,7 +18,6 @@ namespace {
 // GC_allow_register_threads was called. Set before threads register, by any thread.
 std::atomic<bool> registering_allowed{false};
 
-
 }  // namespace
 
 extern "C" {
@@ -112,8 +111,8 @@ GC_API int GC_is_thread_suspended(pthread_t handle) {
   return thread != nullptr && thread->suspensions.load(std::memory_order_relaxed) != 0;
 }
 
-int GC_pthread_create(pthread_t* handle, const pthread_attr_t* attributes,
-                      void* (*start)(void*), void* argument) {
+int GC_pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(void*),
+                      void* argument) {
   cycle::start();
   return world::create_thread(handle, attributes, start, argument);
 }

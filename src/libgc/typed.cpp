@@ -30,8 +30,8 @@ const TypedKinds& typed_kinds() {
   if (!kinds.made.load(std::memory_order_relaxed)) {
     const Word last_word = (Word{0} - sizeof(Word)) | heap::kTagPerObject;
     kinds.object = static_cast<heap::KindNumber>(heap::add_kind(last_word, true, true));
-    kinds.array = static_cast<heap::KindNumber>(heap::add_kind(
-        mark::procedure_descriptor(mark::kTypedArrayProcedure, 0), false, true));
+    kinds.array = static_cast<heap::KindNumber>(
+        heap::add_kind(mark::procedure_descriptor(mark::kTypedArrayProcedure, 0), false, true));
     if (kinds.object >= heap::kMaxKinds || kinds.array >= heap::kMaxKinds) {
       abort_with("Too many kinds");
     }

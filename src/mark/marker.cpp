@@ -56,8 +56,7 @@ inline bool Marker::visit(Word word, Range* contents) {
 // Words that lead into the body of a large object, or nowhere.
 bool Marker::visit_unusual(Word word, Range* contents) {
   heap::Place place;
-  if (!heap::find_place(word, &place) || !place.is_large()) return false;
-  if (place.marked() || !place.allocated()) return false;
+  if (!heap::find_object(word, &place) || place.marked() || !place.is_held_by(word)) return false;
   place.set_mark();
   return contents_of(*place.block, place.address(), contents);
 }
@@ -205,16 +204,14 @@ bool Marker::reserve_stack(std::size_t entries) {
 bool Marker::mark_word(Word word) {
   if (!heap::in_heap(word)) return false;
   heap::Place place;
-  if (!heap::find_object(word, &place) || place.marked()) return false;
+  if (!heap::find_object(word, &place) || place.marked() || !place.is_held_by(word)) return false;
   place.set_mark();
   push_contents(place);
   return true;
 }
 
-void Marker::mark_root_word(Word word) {
-  mark_word(word);
-  if (!past_end_counts_ || word % heap::kGranule != 0) return;
-  // Is it one past the end of the object before? Only an object that fills its slot ends there.
+// Only an object that fills its slot ends where another may begin.
+void Marker::mark_object_ending_at(Word word) {
   heap::Place before;
   if (!heap::find_object(word - 1, &before) || before.marked()) return;
   if (!before.is_large() && !heap::is_full_class(before.block->size_class)) return;
@@ -224,14 +221,16 @@ void Marker::mark_root_word(Word word) {
 }
 
 // Reads whole stacks, red zones and all.
-[[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high) {
+[[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high,
+                                                     bool past_end) {
   const Word base = space.base;
   const Word span = space.span;
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
   for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
     const Word word = *reinterpret_cast<const Word*>(at);
     if (word - base >= span) continue;
-    mark_root_word(word);
+    mark_word(word);
+    if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);
     // Half: draining needs the other half.
     if (top_ - stack_ > (limit_ - stack_) / 2) drain();
   }

@@ -33,15 +33,12 @@ class Marker {
   [[nodiscard]] bool initialise(MarkStrategy strategy, std::size_t entries);
 
   void set_strategy(MarkStrategy strategy) { strategy_ = strategy; }
-  // Whether a root that points one past the end of an object holds it. Programs that turn interior
-  // pointers off (GC_set_all_interior_pointers) do without, with bdwgc as here.
-  void set_past_end_counts(bool counts) { past_end_counts_ = counts; }
 
-  // Scans [low, high) as roots: every aligned word is ambiguous, pointers to anywhere in an object
-  // hold it, and a pointer to a slot's first byte also holds the object that ends there, if
-  // one does (one-past-the-end pointers; no byte of padding is needed for them). The stack is drained
-  // whenever it has grown.
-  void scan_roots(const void* low, const void* high);
+  // Scans [low, high) as roots: every aligned word is ambiguous, and pointers to anywhere in an
+  // object hold it. past_end: a pointer to a slot's first byte also holds the object that ends
+  // there, if one does (one-past-the-end pointers; no byte of padding is needed for them). The mark
+  // stack is drained whenever it has grown.
+  void scan_roots(const void* low, const void* high, bool past_end);
 
   // Marks the object at or around this word, if there is one, and queues its contents. True if the
   // object was not marked before.
@@ -84,7 +81,7 @@ class Marker {
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_typed_array(Word object, std::size_t size);
   void queue_word(const Word* word);
-  void mark_root_word(Word word);
+  void mark_object_ending_at(Word word);
   void push(Range range);
   void rescan_marked_objects();
 
@@ -94,7 +91,6 @@ class Marker {
   MarkStrategy strategy_ = MarkStrategy::Ring;
   // An entry did not fit: some marked object's contents were not scanned.
   bool overflowed_ = false;
-  bool past_end_counts_ = true;
   std::size_t overflows_ = 0;
 };
 

@@ -64,8 +64,8 @@ void Marker::scan_typed_array(Word object, std::size_t size) {
       reinterpret_cast<const TypedArrayTail*>(object + size - sizeof(TypedArrayTail));
   // An array whose tail is not written yet has no elements.
   for (std::size_t i = 0; i < tail->elements; ++i) {
-    scan_descriptor(object + i * tail->element_size, tail->element_size,
-                    tail->element_descriptor, 0);
+    scan_descriptor(object + i * tail->element_size, tail->element_size, tail->element_descriptor,
+                    0);
   }
 }
 

@@ -18,8 +18,7 @@ bool futex_wait(std::atomic<std::uint32_t>* word, std::uint32_t expected,
     timeout.tv_nsec = static_cast<long>(nanoseconds % 1000000000u);
     limit = &timeout;
   }
-  const long result =
-      syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, limit, nullptr, 0);
+  const long result = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, limit, nullptr, 0);
   const bool timed_out = result != 0 && errno == ETIMEDOUT;
   errno = saved;
   return !timed_out;

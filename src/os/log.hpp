@@ -43,8 +43,8 @@ template <class... Parts>
 }  // namespace jd::os
 
 // An invariant that is cheap enough for release builds.
-#define JD_CHECK(condition, what)                                                   \
-  do {                                                                              \
+#define JD_CHECK(condition, what)                                                     \
+  do {                                                                                \
     if (__builtin_expect(!(condition), 0)) ::jd::os::fatal("internal error: ", what); \
   } while (false)
 

@@ -19,10 +19,10 @@ struct Extent {
 // All under the heap's lock, or read in a stopped world.
 heap::Growable<Extent> explicit_roots;
 heap::Growable<Extent> exclusions;
-heap::Growable<Extent> library_data;       // as the loader reports it, our own left out
+heap::Growable<Extent> library_data;  // as the loader reports it, our own left out
 heap::Growable<os::ThreadLocalModule> tls_modules;
-heap::Growable<Extent> forgotten;          // static data that clear_roots dropped
-heap::Growable<Extent> static_roots;       // library_data less exclusions: what is scanned
+heap::Growable<Extent> forgotten;     // static data that clear_roots dropped
+heap::Growable<Extent> static_roots;  // library_data less exclusions: what is scanned
 std::uint64_t known_generation = 0;
 std::uint64_t known_fingerprint = 0;
 bool static_roots_known = false;
@@ -36,8 +36,8 @@ bool contains(const Extent& extent, const void* p) {
 bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
 
 // Adds `extent` less everything in `cuts` to `out`.
-bool push_without(heap::Growable<Extent>* out, Extent extent,
-                  const heap::Growable<Extent>& cuts, std::size_t from = 0) {
+bool push_without(heap::Growable<Extent>* out, Extent extent, const heap::Growable<Extent>& cuts,
+                  std::size_t from = 0) {
   for (std::size_t i = from; i < cuts.count(); ++i) {
     const Extent& cut = cuts[i];
     if (!overlaps(extent, cut)) continue;
@@ -73,9 +73,8 @@ class Collect final : public os::ModuleVisitor {
     for (const Extent& gone : forgotten) {
       if (gone.low == segment.low && gone.high == segment.high) return;
     }
-    if (filter != nullptr &&
-        filter(segment.object, segment.low,
-               static_cast<std::size_t>(segment.high - segment.low)) == 0) {
+    if (filter != nullptr && filter(segment.object, segment.low,
+                                    static_cast<std::size_t>(segment.high - segment.low)) == 0) {
       return;
     }
     ok &= library_data.push({segment.low, segment.high});
@@ -89,8 +88,7 @@ class Collect final : public os::ModuleVisitor {
 
 void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
   for (const os::ThreadLocalModule& module : tls_modules) {
-    auto* block =
-        static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
+    auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
     if (block != nullptr) visitor->range(block, block + module.size);
   }
 }
@@ -100,8 +98,8 @@ void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
 void visit_thread_locals_of_running(RootVisitor* visitor, const Thread& thread) {
   for (const os::ThreadLocalModule& module : tls_modules) {
     char probe;
-    auto* block = static_cast<char*>(
-        os::thread_local_block_safely(thread.control_block, module.module));
+    auto* block =
+        static_cast<char*>(os::thread_local_block_safely(thread.control_block, module.module));
     if (block == nullptr || module.size == 0) continue;
     if (!os::read_safely(&probe, block, 1)) continue;
     if (!os::read_safely(&probe, block + module.size - 1, 1)) continue;
@@ -131,27 +129,27 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   char* low = thread->stack.low;
   // The usual case: on the thread's own stack, or on a piece of it.
   if (low != nullptr && sp >= low && sp < high && high <= thread->stack.high) {
-    visitor->range(sp, high);
+    visitor->stack(sp, high);
     return;
   }
   // On an alternate signal stack: that, and all of the stack that the signal interrupted.
   if (thread->alternate.low != nullptr && sp >= thread->alternate.low &&
       sp < thread->alternate.high) {
-    visitor->range(sp, thread->alternate.high);
+    visitor->stack(sp, thread->alternate.high);
     char* bottom = lowest_mapped(thread, high);
-    if (bottom != nullptr) visitor->range(bottom, high);
+    if (bottom != nullptr) visitor->stack(bottom, high);
     return;
   }
   // On a stack of the client's own.
   char* bottom = lowest_mapped(thread, high);
   if (bottom != nullptr && sp >= bottom && sp < high) {
-    visitor->range(sp, high);
+    visitor->stack(sp, high);
     return;
   }
   // Nobody told us where this one ends. Its mapping's end is the furthest it can reach.
   auto* end = static_cast<char*>(os::end_of_mapping(sp));
-  if (end != nullptr) visitor->range(sp, end);
-  if (bottom != nullptr) visitor->range(bottom, high);
+  if (end != nullptr) visitor->stack(sp, end);
+  if (bottom != nullptr) visitor->stack(bottom, high);
 }
 
 }  // namespace

@@ -10,7 +10,11 @@ namespace jd::world {
 // Who receives root ranges: the marker in a collection, the verifier in a check.
 class RootVisitor {
  public:
+  // Words that are pointers as programs store them.
   virtual void range(const void* low, const void* high) = 0;
+  // Words of a stack or of registers, where compilers also keep pointers one past the end of an
+  // object, and no others to it.
+  virtual void stack(const void* low, const void* high) = 0;
 
  protected:
   ~RootVisitor() = default;

@@ -50,7 +50,7 @@ struct Thread {
   // GC_suspend_thread: stays stopped until GC_resume_thread. Set under the lock; the target's
   // handler waits on it.
   std::atomic<std::uint32_t> suspensions{0};
-  bool parked = false;  // it has answered a suspension and waits; under the lock
+  bool parked = false;    // it has answered a suspension and waits; under the lock
   bool expected = false;  // its answer to the present stop is awaited; the collector's
 
   // Started by create_thread: the value that join will return is a root until then.
