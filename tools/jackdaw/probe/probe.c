@@ -6,7 +6,8 @@
  *
  *   a collection  from the event GC_EVENT_START to GC_EVENT_END
  *   a pause       from GC_EVENT_PRE_STOP_WORLD to GC_EVENT_POST_START_WORLD
- *   sizes         GC_get_heap_size() and GC_get_total_bytes(), read at each event and at the end
+ *   sizes         GC_get_heap_size() and GC_get_prof_stats_unsafe() (without threads:
+ *                 GC_get_total_bytes()), read at each event and at the end
  *
  * Its callbacks run under the allocation lock, so they use only getters that do not take it.
  * A program that sets callbacks of its own goes through the setters below and is called as ever.
@@ -42,6 +43,7 @@ static set_event_fn real_set_event;
 static set_resize_fn real_set_resize;
 static size_t (*real_heap_size)(void);
 static size_t (*real_total_bytes)(void);
+static size_t (*real_prof_stats)(struct GC_prof_stats_s*, size_t);
 static GC_word (*real_gc_no)(void);
 
 /* Null unless this process is the one that is measured. Cleared in a forked child. */
@@ -77,11 +79,19 @@ static struct jd_record* own_record(void) {
   return r != NULL && get(&r->owner) == (uint64_t)getpid() ? r : NULL;
 }
 
+/* Without the lock: it is held in a callback, and may be for ever when the program ends. */
+static uint64_t total_bytes(void) {
+  struct GC_prof_stats_s stats;
+  if (real_prof_stats == NULL) return real_total_bytes();
+  real_prof_stats(&stats, sizeof stats);
+  return (uint64_t)stats.allocd_bytes_before_gc + stats.bytes_allocd_since_gc;
+}
+
 static void read_sizes(struct jd_record* r) {
   uint64_t heap = real_heap_size();
   put(&r->heap_bytes, heap);
   raise_to(&r->heap_peak_bytes, heap);
-  put(&r->allocated_bytes, real_total_bytes());
+  put(&r->allocated_bytes, total_bytes());
   put(&r->gc_no, real_gc_no());
 }
 
@@ -236,6 +246,8 @@ __attribute__((constructor)) static void probe_begin(void) {
   clear(r);
   real_heap_size = (size_t(*)(void))dlsym(RTLD_DEFAULT, "GC_get_heap_size");
   real_total_bytes = (size_t(*)(void))dlsym(RTLD_DEFAULT, "GC_get_total_bytes");
+  real_prof_stats =
+      (size_t(*)(struct GC_prof_stats_s*, size_t))dlsym(RTLD_DEFAULT, "GC_get_prof_stats_unsafe");
   real_gc_no = (GC_word(*)(void))dlsym(RTLD_DEFAULT, "GC_get_gc_no");
   real_set_event = (set_event_fn)dlsym(RTLD_NEXT, "GC_set_on_collection_event");
   real_set_resize = (set_resize_fn)dlsym(RTLD_NEXT, "GC_set_on_heap_resize");
