@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/options.hpp"
+#include "loader.hpp"
 #include "run_tool.hpp"
 
 namespace {
@@ -34,6 +35,22 @@ TEST(Compare, ShowsBothSidesAndEqualOutputs) {
   EXPECT_EQ(figures["figures"]["wall_s"]["ratio"]["count"], 2);
   EXPECT_GE(figures["figures"]["allocated_bytes"]["ours"]["median"], 20e6);
   EXPECT_EQ(figures["same_output_and_end"], true);
+}
+
+TEST(Compare, TakesTheSystemsLibraryByDefault) {
+  const auto system = jackdaw::find_system_library("libgc.so.1", {JD_TEST_LIBRARY});
+  if (!system) GTEST_SKIP() << "this system has no libgc.so.1 but the one under test";
+  const Scratch scratch;
+  const std::string file = scratch.path("compare.json");
+  const Result r =
+      run_client({"--compare", "--runs", "1", "--stats-json", file}, {"allocate", "20000", "1000"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  const json figures = json::parse(read_file(file), nullptr, false);
+  ASSERT_FALSE(figures.is_discarded());
+  EXPECT_EQ(figures["ours_runs"][0]["library"], JD_TEST_LIBRARY);
+  EXPECT_EQ(figures["system_runs"][0]["library"], system->string());
+  // Two collectors, one meaning of the figures: the same requests, give or take the rounding.
+  EXPECT_NEAR(figures["figures"]["allocated_bytes"]["ratio"]["median"], 1, 0.2);
 }
 
 TEST(Compare, TellsDifferentOutputs) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <filesystem>
 
+#include "loader.hpp"
 #include "run_tool.hpp"
 
 namespace {
@@ -182,9 +183,34 @@ TEST(RunFollows, ScriptsToTheirInterpreter) {
 }
 
 TEST(RunFollows, LibrariesBetweenTheProgramAndLibgc) {
+  const Scratch scratch;
+  const std::string json = scratch.path("stats.json");
   for (const char* program : {JD_TEST_OUTER_RUNPATH, JD_TEST_OUTER_RPATH}) {
-    const Result r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", program});
+    const Result r =
+        run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--stats-json", json, "--", program});
     EXPECT_TRUE(r.exited_with(0)) << program << "\n" << describe(r);
+    EXPECT_THAT(read_file(json), HasSubstr(JD_TEST_LIBRARY)) << "it must get the chosen library";
+  }
+}
+
+// A run path that leads to another libgc.so.1 must not win.
+TEST(RunFollows, NoRunPathToAnotherLibgc) {
+  const auto other = jackdaw::find_system_library("libgc.so.1", {JD_TEST_LIBRARY});
+  if (!other) GTEST_SKIP() << "this system has no libgc.so.1 but the one under test";
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path("middle"));
+  for (const char* program : {JD_TEST_OUTER_RUNPATH, JD_TEST_OUTER_RPATH}) {
+    const std::filesystem::path file(program);
+    const auto replace = std::filesystem::copy_options::overwrite_existing;
+    std::filesystem::copy_file(file, scratch.path("program"), replace);
+    std::filesystem::copy_file(file.parent_path() / "middle/libmiddle.so",
+                               scratch.path("middle/libmiddle.so"), replace);
+    std::filesystem::copy_file(*other, scratch.path("middle/libgc.so.1"), replace);
+    const std::string json = scratch.path("stats.json");
+    const Result r = run_jackdaw(
+        {"run", "--library", JD_TEST_LIBRARY, "--stats-json", json, "--", scratch.path("program")});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_THAT(read_file(json), HasSubstr(JD_TEST_LIBRARY));
   }
 }
 
