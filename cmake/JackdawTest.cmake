@@ -47,12 +47,53 @@ function(jackdaw_test name)
     "${PROJECT_SOURCE_DIR}/tests/support/sanitizer_options.cpp")
   target_link_libraries(${name} PRIVATE
     ${library} ${arg_LIBRARIES} jackdaw_warnings GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name}
-    TEST_PREFIX "${name}."
+  jackdaw_discover(${name} PREFIX "${name}." TIMEOUT ${arg_TIMEOUT}
+    LABELS ${arg_LABELS} ENVIRONMENT ${arg_ENVIRONMENT})
+endfunction()
+
+# jackdaw_discover(<target> PREFIX text [FILTER gtest-filter] [TIMEOUT seconds]
+#   [LABELS label ...] [ENVIRONMENT VAR=value ...])
+#
+# Registers each case of a GoogleTest program with ctest as <prefix><case>. A program may be
+# registered several times, each with a prefix of its own.
+#
+# Labels and environment are lists. gtest_discover_tests() flattens the lists among its PROPERTIES,
+# so that of three variables only the first would be set and the others be taken for properties;
+# they are therefore set by a file that ctest reads after the list of cases.
+function(jackdaw_discover target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;FILTER;TIMEOUT" "LABELS;ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_PREFIX)
+    message(FATAL_ERROR "jackdaw_discover(${target}): PREFIX is missing, or these are unknown: "
+      "${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  foreach(variable IN LISTS arg_ENVIRONMENT)
+    if(NOT variable MATCHES "^[A-Za-z_][A-Za-z_0-9]*=")
+      message(FATAL_ERROR "jackdaw_discover(${target}): ENVIRONMENT has '${variable}', "
+        "which is not VAR=value")
+    endif()
+  endforeach()
+  set(filter "")
+  if(arg_FILTER)
+    set(filter TEST_FILTER "${arg_FILTER}")
+  endif()
+  string(MAKE_C_IDENTIFIER "${arg_PREFIX}cases" cases)
+  gtest_discover_tests(${target}
+    TEST_PREFIX "${arg_PREFIX}"
+    TEST_LIST ${cases}
+    ${filter}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES
-      TIMEOUT ${arg_TIMEOUT}
-      LABELS "${arg_LABELS}"
-      ENVIRONMENT "${JD_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+    PROPERTIES TIMEOUT ${arg_TIMEOUT})
+
+  set(properties "${CMAKE_CURRENT_BINARY_DIR}/${cases}.cmake")
+  file(WRITE "${properties}"
+    "foreach(case IN LISTS ${cases})\n"
+    "  set_tests_properties(\"\${case}\" PROPERTIES\n"
+    "    LABELS [==[${arg_LABELS}]==]\n"
+    "    ENVIRONMENT [==[${JD_TEST_ENVIRONMENT};${arg_ENVIRONMENT}]==])\n"
+    "endforeach()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()

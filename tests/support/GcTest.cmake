@@ -103,26 +103,16 @@ endfunction()
 
 # One setting is name=VAR=value,VAR=value.
 function(jd_gc_stress name setting filter timeout)
-  string(REGEX REPLACE "^([^=]*)=.*$" "\\1" label "${setting}")
-  string(REGEX REPLACE "^[^=]*=" "" variables "${setting}")
+  # Not REGEX REPLACE, whose ^ matches anew after each replacement.
+  string(FIND "${setting}" "=" equals)
+  string(SUBSTRING "${setting}" 0 ${equals} label)
+  math(EXPR equals "${equals} + 1")
+  string(SUBSTRING "${setting}" ${equals} -1 variables)
   string(REPLACE "," ";" variables "${variables}")
   jd_gc_discover(${name} "${name}@${label}." "${filter}" "stress" ${timeout} "${variables}")
 endfunction()
 
 function(jd_gc_discover name prefix filter labels timeout variables)
-  set(filter_argument "")
-  if(filter)
-    set(filter_argument TEST_FILTER "${filter}")
-  endif()
-  string(MAKE_C_IDENTIFIER "${prefix}tests" list)
-  gtest_discover_tests(${name}
-    TEST_PREFIX "${prefix}"
-    TEST_LIST ${list}
-    ${filter_argument}
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES
-      TIMEOUT ${timeout}
-      LABELS "${labels}"
-      ENVIRONMENT "${JD_TEST_ENVIRONMENT};${variables}")
+  jackdaw_discover(${name} PREFIX "${prefix}" FILTER "${filter}" TIMEOUT ${timeout}
+    LABELS ${labels} ENVIRONMENT ${variables})
 endfunction()
