@@ -8,7 +8,7 @@
 #
 # -DJD_TEST_PEER=ON links these tests with the system's libgc instead. They must pass there, too,
 # which is how they are shown to ask for what libgc's clients may expect.
-include_guard(GLOBAL)
+# Included by each folder: variables are those of the folder.
 include(GoogleTest)
 
 option(JD_TEST_PEER "Link the tests of the public interface with the system's libgc" OFF)

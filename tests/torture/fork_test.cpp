@@ -1,0 +1,212 @@
+// fork from programs with threads that allocate and collect: the child has a working collector,
+// and so have its children.
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <vector>
+
+#include "child.hpp"
+#include "gc_test.hpp"
+#include "threads.hpp"
+
+namespace jd::test {
+namespace {
+
+// The exit status of a child, or 1000 + the signal that ended it, or -1 if it had to be killed.
+int wait_for(pid_t pid, int seconds) {
+  const std::time_t end = std::time(nullptr) + seconds;
+  for (;;) {
+    int status = 0;
+    const pid_t result = waitpid(pid, &status, WNOHANG);
+    if (result == pid) {
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    }
+    if (result < 0 && errno != EINTR) return -2;
+    if (std::time(nullptr) > end) {
+      kill(pid, SIGKILL);
+      waitpid(pid, &status, 0);
+      return -1;
+    }
+    usleep(500);
+  }
+}
+
+// What every child does: its inherited data is whole, and the collector works.
+int child_work(const void* inherited, std::size_t length) {
+  if (list_length(inherited) != length) return 10;
+  void* volatile list = make_list(2000);
+  GC_gcollect();
+  opaque(make_list(20000));
+  GC_gcollect();
+  if (list_length(list) != 2000) return 11;
+  if (list_length(inherited) != length) return 12;
+  return 0;
+}
+
+int child_threads() {
+  static std::atomic<int> failures;
+  run_threads(2, [](std::size_t) {
+    for (int i = 0; i < 5; ++i) {
+      void* volatile list = make_list(500);
+      GC_gcollect();
+      if (list_length(list) != 500) ++failures;
+    }
+  });
+  return failures.load() == 0 ? 0 : 13;
+}
+
+constexpr std::size_t kLength = 1000;
+
+JD_CHILD(fork_alone) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  void* volatile list = make_list(kLength);
+  for (int i = 0; i < 30; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(child_work(list, kLength));
+    const int status = wait_for(pid, 20);
+    if (status != 0) return status < 0 ? 99 : status % 1000;
+  }
+  return child_work(list, kLength);
+}
+
+int fork_busy(int times, bool with_threads, bool nested) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  std::atomic<bool> finish{false};
+  void* volatile list = make_list(kLength);
+  int worst = 0;
+  {
+    std::vector<GcThread> threads;
+    for (int t = 0; t < 3; ++t) {
+      threads.emplace_back([&finish, t] {
+        while (!finish.load()) {
+          opaque(make_list(200, 16 + 16 * static_cast<std::size_t>(t)));
+          if (t == 0) GC_gcollect();
+        }
+      });
+    }
+    for (int i = 0; i < times && worst == 0; ++i) {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        int status = child_work(list, kLength);
+        if (status == 0 && with_threads) status = child_threads();
+        if (status == 0 && nested) {
+          const pid_t grandchild = fork();
+          if (grandchild == 0) _exit(child_work(list, kLength));
+          status = wait_for(grandchild, 20);
+        }
+        _exit(status < 0 ? 98 : status > 255 ? 97 : status);
+      }
+      const int status = wait_for(pid, 30);
+      if (status != 0) {
+        std::fprintf(stderr, "fork %d: %d\n", i, status);
+        worst = status < 0 ? 99 : 96;
+      }
+    }
+    finish = true;
+  }
+  return worst != 0 ? worst : child_work(list, kLength);
+}
+
+JD_CHILD(fork_while_busy) { return fork_busy(static_cast<int>(rounds(200)), false, false); }
+JD_CHILD(fork_then_threads) { return fork_busy(static_cast<int>(rounds(80)), true, false); }
+JD_CHILD(fork_nested) { return fork_busy(static_cast<int>(rounds(80)), true, true); }
+
+TEST(Fork, FromAProgramWithOneThread) {
+  const ChildResult r = run_child("fork_alone");
+  EXPECT_TRUE(r.ok()) << r;
+}
+TEST(Fork, WhileOthersAllocateAndCollect) {
+  const ChildResult r = run_child("fork_while_busy", {}, 120);
+  EXPECT_TRUE(r.ok()) << r;
+}
+TEST(Fork, TheChildMayStartThreads) {
+  const ChildResult r = run_child("fork_then_threads", {}, 120);
+  EXPECT_TRUE(r.ok()) << r;
+}
+TEST(Fork, ChildrenMayFork) {
+  const ChildResult r = run_child("fork_nested", {}, 120);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(fork_in_other_thread) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  static std::atomic<int> status{0};
+  void* volatile main_list = make_list(kLength);
+  run_threads(3, [](std::size_t) {
+    void* volatile list = make_list(kLength);
+    for (int i = 0; i < 20; ++i) {
+      const pid_t pid = fork();
+      if (pid == 0) _exit(child_work(list, kLength));
+      const int result = wait_for(pid, 30);
+      if (result != 0) status = result;
+      opaque(make_list(1000));
+    }
+  });
+  if (list_length(main_list) != kLength) return 20;
+  return status.load() == 0 ? 0 : 21;
+}
+
+TEST(Fork, FromThreadsThatAreNotTheMainOne) {
+  const ChildResult r = run_child("fork_in_other_thread", {}, 120);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(fork_by_hand) {
+  GC_set_handle_fork(-1);
+  GC_INIT();
+  void* volatile list = make_list(kLength);
+  for (int i = 0; i < 20; ++i) {
+    GC_atfork_prepare();
+    const pid_t pid = fork();
+    if (pid == 0) {
+      GC_atfork_child();
+      _exit(child_work(list, kLength));
+    }
+    GC_atfork_parent();
+    if (wait_for(pid, 20) != 0) return 1;
+    opaque(make_list(1000));
+  }
+  return 0;
+}
+
+TEST(Fork, ByTheClientsOwnHandlers) {
+  const ChildResult r = run_child("fork_by_hand");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(fork_and_exec) {
+  GC_INIT();
+  std::atomic<bool> finish{false};
+  GcThread busy([&] {
+    while (!finish.load()) opaque(make_list(100));
+  });
+  int failures = 0;
+  for (int i = 0; i < 50; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      execl("/bin/true", "true", static_cast<char*>(nullptr));
+      _exit(1);
+    }
+    failures += wait_for(pid, 20) != 0;
+  }
+  finish = true;
+  busy.join();
+  return failures;
+}
+
+TEST(Fork, AndExec) {
+  const ChildResult r = run_child("fork_and_exec");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+}  // namespace
+}  // namespace jd::test

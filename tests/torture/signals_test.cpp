@@ -1,0 +1,332 @@
+// Signals: handlers that interrupt the allocator, alternate stacks, and threads that block what
+// the collector stops them with.
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "child.hpp"
+#include "gc_test.hpp"
+#include "threads.hpp"
+
+namespace jd::test {
+namespace {
+
+std::atomic<long> ticks;
+
+void count_tick(int) { ++ticks; }
+
+class Timer {
+ public:
+  explicit Timer(void (*handler)(int), int flags) {
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    sigaction(SIGALRM, &action, &old_);
+    const itimerval every = {{0, 300}, {0, 300}};
+    setitimer(ITIMER_REAL, &every, nullptr);
+  }
+  ~Timer() {
+    const itimerval never = {};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    sigaction(SIGALRM, &old_, nullptr);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  struct sigaction old_ = {};
+};
+
+TEST(Signals, InterruptAllocationAndCollection) {
+  ticks = 0;
+  void* keep = make_list(5000);
+  {
+    Timer timer(count_tick, SA_RESTART);
+    run_threads(3, [](std::size_t) {
+      for (std::size_t i = 0; i < 30; ++i) {
+        void* list = make_list(3000);
+        GC_gcollect();
+        EXPECT_EQ(list_length(list), 3000u);
+      }
+    });
+  }
+  EXPECT_EQ(list_length(keep), 5000u);
+  EXPECT_GT(ticks.load(), 0);
+}
+
+TEST(Signals, StopsDoNotDisturbSystemCalls) {
+  // A thread in sleep or read while others collect sees neither an error nor a short time.
+  std::atomic<bool> finish{false};
+  std::atomic<int> interrupted{0};
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  GcThread reader([&] {
+    char byte;
+    while (!finish.load()) {
+      const ssize_t n = read(pipe_ends[0], &byte, 1);
+      if (n < 0 && errno == EINTR) ++interrupted;
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    GC_gcollect();
+    ASSERT_EQ(write(pipe_ends[1], "x", i % 10 == 0), i % 10 == 0);
+  }
+  finish = true;
+  ASSERT_EQ(write(pipe_ends[1], "x", 1), 1);
+  reader.join();
+  EXPECT_EQ(interrupted.load(), 0);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+}
+
+TEST(Signals, ErrnoSurvivesAStop) {
+  std::atomic<bool> finish{false};
+  std::atomic<int> changed{0};
+  GcThread thread([&] {
+    while (!finish.load()) {
+      errno = 4242;
+      for (int i = 0; i < 1000; ++i) asm volatile("" : : : "memory");
+      if (errno != 4242) ++changed;
+    }
+  });
+  for (int i = 0; i < 200; ++i) GC_gcollect();
+  finish = true;
+  thread.join();
+  EXPECT_EQ(changed.load(), 0);
+}
+
+// --- Alternate stacks
+// --------------------------------------------------------------------------------
+
+std::atomic<int> in_handler;
+std::atomic<bool> leave_handler;
+std::atomic<int> bad;
+
+void stay_on_alternate_stack(int) {
+  // An object that only this frame, on the alternate stack, holds.
+  void* volatile list = make_list(100);
+  in_handler.fetch_add(1);
+  while (!leave_handler.load()) sched_yield();
+  if (list_length(list) != 100) ++bad;
+}
+
+TEST(Signals, ACollectionWhileAHandlerRunsOnAnAlternateStack) {
+  JD_OURS_ONLY("bdwgc scans from the alternate stack to the thread's bottom");
+  struct sigaction action = {};
+  action.sa_handler = stay_on_alternate_stack;
+  action.sa_flags = SA_ONSTACK;
+  struct sigaction old = {};
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &old), 0);
+  constexpr int kThreads = 3;
+  in_handler = 0;
+  leave_handler = false;
+  bad = 0;
+  std::atomic<pthread_t> ids[kThreads];
+  std::atomic<int> ready{0};
+  std::vector<GcThread> threads;
+  for (auto& id : ids) {
+    threads.emplace_back([&id, &ready] {
+      std::vector<char> memory(static_cast<std::size_t>(256) * 1024);
+      stack_t stack = {};
+      stack.ss_sp = memory.data();
+      stack.ss_size = memory.size();
+      stack_t before = {};
+      sigaltstack(&stack, &before);
+      void* volatile list = make_list(50);
+      id = pthread_self();
+      ++ready;
+      while (!leave_handler.load()) sched_yield();
+      if (list_length(list) != 50) ++bad;
+      sigaltstack(&before, nullptr);
+    });
+  }
+  while (ready.load() < kThreads) sched_yield();
+  for (auto& id : ids) pthread_kill(id.load(), SIGUSR1);
+  while (in_handler.load() < kThreads) sched_yield();
+  for (int i = 0; i < 20; ++i) {
+    GC_gcollect();
+    opaque(make_list(5000));
+  }
+  leave_handler = true;
+  threads.clear();
+  EXPECT_EQ(bad.load(), 0);
+  sigaction(SIGUSR1, &old, nullptr);
+}
+
+std::atomic<int> handler_collections;
+
+void collect_in_handler(int) {
+  void* volatile list = make_list(100);
+  GC_gcollect();
+  opaque(make_list(1000));
+  GC_gcollect();
+  if (list_length(list) != 100) ++bad;
+  ++handler_collections;
+}
+
+TEST(Signals, AHandlerOnAnAlternateStackMayCollect) {
+  JD_OURS_ONLY("bdwgc scans from the alternate stack to the thread's bottom");
+  struct sigaction action = {};
+  action.sa_handler = collect_in_handler;
+  action.sa_flags = SA_ONSTACK;
+  struct sigaction old = {};
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &old), 0);
+  bad = handler_collections = 0;
+  std::vector<char> memory(static_cast<std::size_t>(512) * 1024);
+  stack_t stack = {};
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
+  stack_t before = {};
+  ASSERT_EQ(sigaltstack(&stack, &before), 0);
+  // Synchronous: not in the middle of the allocator.
+  void* volatile mine = make_list(77);
+  for (int i = 0; i < 20; ++i) raise(SIGUSR1);
+  EXPECT_EQ(handler_collections.load(), 20);
+  EXPECT_EQ(list_length(mine), 77u);
+  EXPECT_EQ(bad.load(), 0);
+  sigaltstack(&before, nullptr);
+  sigaction(SIGUSR1, &old, nullptr);
+}
+
+// --- Blocked signals
+// ---------------------------------------------------------------------------------
+
+TEST(Signals, TheSignalsAreKnownAndDistinct) {
+  EXPECT_GT(GC_get_suspend_signal(), 0);
+  EXPECT_NE(GC_get_suspend_signal(), GC_get_thr_restart_signal());
+}
+
+TEST(Signals, GcPthreadSigmaskLeavesTheSuspendSignalOpen) {
+  run_threads(1, [](std::size_t) {
+    sigset_t all;
+    sigfillset(&all);
+    sigset_t before;
+    EXPECT_EQ(GC_pthread_sigmask(SIG_SETMASK, &all, &before), 0);
+    sigset_t now;
+    EXPECT_EQ(GC_pthread_sigmask(SIG_SETMASK, nullptr, &now), 0);
+    EXPECT_EQ(sigismember(&now, GC_get_suspend_signal()), 0);
+    EXPECT_NE(sigismember(&now, SIGUSR2), 0);
+    EXPECT_EQ(GC_pthread_sigmask(SIG_BLOCK, &all, nullptr), 0);
+    GC_pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    EXPECT_EQ(sigismember(&now, GC_get_suspend_signal()), 0);
+    EXPECT_EQ(GC_pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+  });
+}
+
+std::atomic<bool> masked;
+std::atomic<bool> unmask;
+
+void* block_everything(void*) {
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  masked = true;
+  while (!unmask.load()) sched_yield();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  while (true) sched_yield();
+}
+
+JD_CHILD(blocked_suspend_signal) {
+  GC_INIT();
+  pthread_t thread;
+  GC_pthread_create(&thread, nullptr, block_everything, nullptr);
+  while (!masked.load()) sched_yield();
+  GC_gcollect();
+  return 0;
+}
+
+TEST(Signals, AThreadThatBlocksTheSuspendSignalIsNamed) {
+  JD_OURS_ONLY("bdwgc waits without a word");
+  // It may wait for ever, but not in silence.
+  const ChildResult r = run_child("blocked_suspend_signal", {}, 8);
+  EXPECT_TRUE(r.timed_out || r.signal == SIGABRT) << r;
+  EXPECT_GE(lines_with(r.err, "signal"), 1u) << r;
+  EXPECT_NE(r.err.find(std::to_string(GC_get_suspend_signal())), std::string::npos) << r;
+  // One line says it; it is not poured out.
+  EXPECT_LE(count_lines(r.err), 6u) << r;
+}
+
+JD_CHILD(suspend_signal_unblocked_later) {
+  GC_INIT();
+  pthread_t thread;
+  GC_pthread_create(&thread, nullptr, block_everything, nullptr);
+  while (!masked.load()) sched_yield();
+  pthread_t helper;
+  // Not the collector's thread, and so never stopped.
+  pthread_create(
+      &helper, nullptr,
+      [](void*) -> void* {
+        sleep(3);
+        unmask = true;
+        return nullptr;
+      },
+      nullptr);
+  GC_gcollect();
+  return 0;
+}
+
+TEST(Signals, ABlockedThreadIsWaitedFor) {
+  const ChildResult r = run_child("suspend_signal_unblocked_later", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(all_blocked_from_the_start) {
+  GC_INIT();
+  // As ECL does: signals are blocked while a thread is being made, and it inherits the mask.
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t before;
+  GC_pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::vector<GcThread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      for (int k = 0; k < 20; ++k) {
+        opaque(make_list(1000));
+        GC_gcollect();
+      }
+    });
+  }
+  GC_pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  threads.clear();
+  return 0;
+}
+
+TEST(Signals, ThreadsMadeWithAllSignalsBlocked) {
+  const ChildResult r = run_child("all_blocked_from_the_start", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err, "") << r;
+}
+
+JD_CHILD(other_suspend_signal) {
+  GC_set_suspend_signal(SIGUSR2);
+  GC_set_thr_restart_signal(SIGUSR1);
+  GC_INIT();
+  if (GC_get_suspend_signal() != SIGUSR2) return 1;
+  std::vector<GcThread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([] {
+      for (int k = 0; k < 30; ++k) {
+        opaque(make_list(100));
+        GC_gcollect();
+      }
+    });
+  }
+  threads.clear();
+  return 0;
+}
+
+TEST(Signals, AnotherSuspendSignalCanBeChosen) {
+  const ChildResult r = run_child("other_suspend_signal", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+}  // namespace
+}  // namespace jd::test
