@@ -157,7 +157,6 @@ def main() -> int:
 
     work = options.work.resolve()
     size = "small" if options.quick or options.check else "full"
-    peer = runner.make_library("peer", options.peer or runner.find_system_library(), work)
     ours = None if options.accept else runner.make_library("ours", options.ours, work)
     run = runner.Runner(work, size)
     if options.check:
@@ -166,6 +165,7 @@ def main() -> int:
             raise SystemExit(f"there is no client '{options.check}'; --list shows them")
         return check(chosen[0], run, ours)
 
+    peer = runner.make_library("peer", options.peer or runner.find_system_library(), work)
     clients = choose(clients, options.only)
     if options.accept:
         accept(clients, work, peer)
