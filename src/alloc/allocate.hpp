@@ -45,6 +45,9 @@ struct Totals {
   std::size_t freed_total;
 };
 Totals totals();
+// The same without the lock, for callbacks that hold it: what other threads took from their holes
+// since they last changed blocks is missing.
+Totals totals_unsynchronised();
 // For GC_incr_bytes_allocd and GC_incr_bytes_freed. Any thread, no lock.
 void add_allocated(std::size_t bytes);
 void add_freed(std::size_t bytes);

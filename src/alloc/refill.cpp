@@ -276,10 +276,14 @@ void start_new_totals() {
 
 Totals totals() {
   settle_totals();
+  return totals_unsynchronised();
+}
+
+Totals totals_unsynchronised() {
   const std::size_t freed = freed_now.load(std::memory_order_relaxed);
   return {allocated_before_gc,
-          allocated_since_gc + reported_allocated.load(std::memory_order_relaxed), freed,
-          freed_before_gc + freed};
+          allocated_since_gc + cache->taken + reported_allocated.load(std::memory_order_relaxed),
+          freed, freed_before_gc + freed};
 }
 
 void add_allocated(std::size_t bytes) {

@@ -23,8 +23,9 @@ constexpr BlockNumber kLeastGrowth = 16;
 constexpr BlockNumber kMostGrowth = 1024;
 
 // No collection before this much was allocated since the last: a small heap would otherwise be
-// collected for every hundred kilobytes. Half a megabyte is what a small program may cost more.
-constexpr std::size_t kLeastBetween = 512 * base::kKiB;
+// collected for every hundred kilobytes, and a collection costs 40 microseconds at the least, for
+// the static data of the libraries. docs/design/cycle.md, "Pacing", has the figures.
+constexpr std::size_t kLeastBetween = 256 * base::kKiB;
 
 // From this heap size on, new memory comes in huge pages: the waste of at most one page is under
 // a tenth.

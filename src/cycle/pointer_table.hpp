@@ -26,13 +26,9 @@ class PointerTable {
   // Adds a node for a key that has none. Null when memory has run out.
   Node* add(base::Word key) {
     if (count_ >= capacity_ && !grow()) return nullptr;
+    if (free_ == nullptr && !make_nodes()) return nullptr;
     Node* node = free_;
-    if (node != nullptr) {
-      free_ = node->next;
-    } else {
-      node = static_cast<Node*>(heap::arena_take(sizeof(Node)));
-      if (node == nullptr) return nullptr;
-    }
+    free_ = node->next;
     new (node) Node;
     node->key = key;
     Node*& bucket = buckets_[index(key)];
@@ -82,8 +78,20 @@ class PointerTable {
   static constexpr std::size_t kFirstCapacity = 512;
 
   [[nodiscard]] std::size_t index(base::Word key) const {
-    // Addresses differ in their middle bits: a multiplication carries those to the top.
-    return (key * 0x9E3779B97F4A7C15ull) >> (64 - base::log2_floor(capacity_));
+    // Neighbours in memory are neighbours here: what is registered one after another is looked at
+    // one after another, and a table that is walked in order should touch its nodes in order. The
+    // higher bits keep objects that lie a power of two apart from meeting in one bucket.
+    constexpr unsigned kGranuleBits = 4;
+    const base::Word low = key >> kGranuleBits;
+    return (low ^ (low >> base::log2_floor(capacity_))) & (capacity_ - 1);
+  }
+  // Adds a page of free nodes, the lowest first.
+  bool make_nodes() {
+    constexpr std::size_t kNodes = 4096 / sizeof(Node);
+    auto* nodes = static_cast<Node*>(heap::arena_take(kNodes * sizeof(Node)));
+    if (nodes == nullptr) return false;
+    for (std::size_t i = kNodes; i > 0; --i) give(&nodes[i - 1]);
+    return true;
   }
   void give(Node* node) {
     node->next = free_;

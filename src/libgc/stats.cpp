@@ -10,9 +10,7 @@ using namespace jd::libgc;
 
 namespace {
 
-// Pre: the lock is held.
-GC_prof_stats_s prof_stats() {
-  const alloc::Totals totals = alloc::totals();
+GC_prof_stats_s prof_stats(const alloc::Totals& totals) {
   GC_prof_stats_s stats{};
   stats.heapsize_full = cycle::heap_bytes() + cycle::returned_bytes();
   stats.free_bytes_full = cycle::free_bytes() + cycle::returned_bytes();
@@ -36,11 +34,6 @@ size_t copy_stats(const GC_prof_stats_s& stats, GC_prof_stats_s* result, size_t 
   return known;
 }
 
-alloc::Totals locked_totals() {
-  LockGuard guard(heap_lock);
-  return alloc::totals();
-}
-
 }  // namespace
 
 extern "C" {
@@ -49,10 +42,10 @@ GC_word GC_get_gc_no() { return GC_gc_no; }
 size_t GC_get_heap_size() { return cycle::heap_bytes(); }
 size_t GC_get_free_bytes() { return cycle::free_bytes(); }
 size_t GC_get_unmapped_bytes() { return cycle::returned_bytes(); }
-size_t GC_get_bytes_since_gc() { return locked_totals().allocated_since_gc; }
-size_t GC_get_expl_freed_bytes_since_gc() { return locked_totals().freed_since_gc; }
+size_t GC_get_bytes_since_gc() { return alloc::totals_unsynchronised().allocated_since_gc; }
+size_t GC_get_expl_freed_bytes_since_gc() { return alloc::totals_unsynchronised().freed_since_gc; }
 size_t GC_get_total_bytes() {
-  const alloc::Totals totals = locked_totals();
+  const alloc::Totals totals = alloc::totals_unsynchronised();
   return totals.allocated_before_gc + totals.allocated_since_gc;
 }
 size_t GC_get_obtained_from_os_bytes() { return cycle::measured.peak_heap_bytes; }
@@ -72,10 +65,10 @@ void GC_get_heap_usage_safe(GC_word* heap_size, GC_word* free_bytes, GC_word* un
 
 size_t GC_get_prof_stats(GC_prof_stats_s* result, size_t size) {
   LockGuard guard(heap_lock);
-  return copy_stats(prof_stats(), result, size);
+  return copy_stats(prof_stats(alloc::totals()), result, size);
 }
 GC_API size_t GC_get_prof_stats_unsafe(GC_prof_stats_s* result, size_t size) {
-  return copy_stats(prof_stats(), result, size);
+  return copy_stats(prof_stats(alloc::totals_unsynchronised()), result, size);
 }
 
 size_t GC_get_size_map_at(int request) {
