@@ -84,6 +84,8 @@ function(jackdaw_discover target)
     TEST_PREFIX "${arg_PREFIX}"
     TEST_LIST ${cases}
     ${filter}
+    NO_PRETTY_TYPES
+    NO_PRETTY_VALUES # some values are printed as bytes, and differ from run to run
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${arg_TIMEOUT})
