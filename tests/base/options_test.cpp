@@ -38,8 +38,8 @@ TEST(Options, SizesTakeSuffixes) {
 }
 
 TEST(Options, BadValuesAreNamedAndIgnored) {
-  for (const char* bad : {"", "abc", "-1", "12x", "5MM", "99999999999999999999999", "1 2",
-                          "18446744073709551615k"}) {
+  for (const char* bad :
+       {"", "abc", "-1", "12x", "5MM", "99999999999999999999999", "1 2", "18446744073709551615k"}) {
     const Options options = read_with("GC_MAXIMUM_HEAP_SIZE", bad);
     EXPECT_EQ(options.maximum_heap_size, Options{}.maximum_heap_size) << bad;
     ASSERT_EQ(complaints.size(), 1u) << bad;

@@ -14,8 +14,7 @@ TEST(Text, Numbers) {
   Text text;
   text.add(0, ' ', -7, ' ', UINT64_MAX, ' ', INT64_MIN, ' ');
   text.add(Hex{0}, ' ', Hex{0xdeadbeef});
-  EXPECT_STREQ(text.c_str(),
-               "0 -7 18446744073709551615 -9223372036854775808 0x0 0xdeadbeef");
+  EXPECT_STREQ(text.c_str(), "0 -7 18446744073709551615 -9223372036854775808 0x0 0xdeadbeef");
 }
 
 TEST(Text, NullIsSaid) {

@@ -56,7 +56,8 @@ TEST(SizeClass, ReciprocalFindsEverySlotOfEveryClass) {
     Block block{};
     block.magic = magic_for(slot_size_of(c));
     for (std::size_t offset = 0; offset < kBlockSize; ++offset) {
-      ASSERT_EQ(block.slot_of(offset), offset / slot_size_of(c)) << slot_size_of(c) << " " << offset;
+      ASSERT_EQ(block.slot_of(offset), offset / slot_size_of(c))
+          << slot_size_of(c) << " " << offset;
     }
   }
 }
