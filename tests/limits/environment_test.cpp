@@ -1,0 +1,232 @@
+// The environment variables that libgc's users rely on, with good values and bad ones.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "child.hpp"
+#include "gc_test.hpp"
+
+namespace jd::test {
+namespace {
+
+JD_CHILD(print_heap) {
+  GC_INIT();
+  std::printf("%zu\n", GC_get_heap_size());
+  return list_length(make_list(1000)) == 1000 ? 0 : 1;
+}
+
+std::size_t heap_with(const char* variable, const char* value) {
+  const ChildResult r = run_child("print_heap", {{variable, value}});
+  EXPECT_TRUE(r.ok()) << variable << "=" << value << " " << r;
+  EXPECT_EQ(r.err, "") << r;
+  return std::strtoull(r.out.c_str(), nullptr, 10);
+}
+
+TEST(EnvironmentSizes, InitialHeapSizeWithSuffixes) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  for (const char* value : {"33554432", "32768k", "32768K", "32m", "32M"}) {
+    const std::size_t heap = heap_with("GC_INITIAL_HEAP_SIZE", value);
+    EXPECT_GE(heap, 32 * kMiB) << value;
+    EXPECT_LE(heap, 40 * kMiB) << value;
+  }
+  EXPECT_GE(heap_with("GC_INITIAL_HEAP_SIZE", "1G"), 1024 * kMiB);
+  EXPECT_LE(heap_with("GC_INITIAL_HEAP_SIZE", kUnset), 4 * kMiB);
+}
+
+JD_CHILD(count_collections) {
+  GC_INIT();
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 400000; ++i) opaque(GC_malloc(64));
+  std::printf("%lu\n", static_cast<unsigned long>(GC_get_gc_no() - before));
+  return 0;
+}
+
+unsigned long collections_with(const char* variable, const char* value) {
+  const ChildResult r = run_child("count_collections", {{variable, value}});
+  EXPECT_TRUE(r.ok()) << variable << "=" << value << " " << r;
+  return std::strtoul(r.out.c_str(), nullptr, 10);
+}
+
+TEST(EnvironmentSizes, NothingIsCollectedBeforeTheInitialHeapIsFull) {
+  EXPECT_GE(collections_with("GC_INITIAL_HEAP_SIZE", kUnset), 2u);
+  EXPECT_EQ(collections_with("GC_INITIAL_HEAP_SIZE", "256M"), 0u);
+}
+
+JD_CHILD(fill_heap) {
+  GC_INIT();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  std::size_t bytes = 0;
+  void** list = nullptr;
+  while (bytes < (std::size_t{1} << 30)) {
+    auto** node = static_cast<void**>(GC_malloc(1000));
+    if (node == nullptr) break;
+    node[0] = list;
+    list = node;
+    bytes += 1000;
+  }
+  std::printf("%zu %zu\n", bytes, GC_get_heap_size());
+  return 0;
+}
+
+TEST(EnvironmentSizes, MaximumHeapSizeIsKept) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  for (const auto& [value, limit] :
+       {std::pair{"20971520", 20 * kMiB}, std::pair{"20480k", 20 * kMiB},
+        std::pair{"50m", 50 * kMiB}, std::pair{"50M", 50 * kMiB}}) {
+    const ChildResult r = run_child("fill_heap", {{"GC_MAXIMUM_HEAP_SIZE", value}});
+    ASSERT_TRUE(r.ok()) << value << " " << r;
+    std::size_t bytes = 0;
+    std::size_t heap = 0;
+    ASSERT_EQ(std::sscanf(r.out.c_str(), "%zu %zu", &bytes, &heap), 2) << r;
+    EXPECT_LE(heap, limit) << value;
+    EXPECT_GE(bytes, limit * 6 / 10) << value;
+  }
+}
+
+JD_CHILD(is_disabled) {
+  GC_INIT();
+  std::printf("%d\n", GC_is_disabled());
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 200000; ++i) opaque(GC_malloc(64));
+  GC_gcollect();
+  return GC_get_gc_no() == before ? 0 : 1;
+}
+
+TEST(EnvironmentFlags, DontGcDisables) {
+  const ChildResult r = run_child("is_disabled", {{"GC_DONT_GC", "1"}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out, "1\n");
+  EXPECT_EQ(run_child("is_disabled", {{"GC_DONT_GC", kUnset}}).status, 1);
+}
+
+JD_CHILD(collect_some) {
+  GC_INIT();
+  for (int i = 0; i < 3; ++i) {
+    opaque(make_list(1000));
+    GC_gcollect();
+  }
+  std::puts("result");
+  return 0;
+}
+
+TEST(EnvironmentFlags, StatisticsGoToStandardError) {
+  const ChildResult quiet = run_child("collect_some", {{"GC_PRINT_STATS", kUnset}});
+  EXPECT_EQ(quiet.err, "");
+  const ChildResult r = run_child("collect_some", {{"GC_PRINT_STATS", "1"}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out, "result\n");
+  EXPECT_GE(count_lines(r.err), 3u) << r;
+  const ChildResult verbose = run_child("collect_some", {{"GC_PRINT_VERBOSE_STATS", "1"}});
+  EXPECT_TRUE(verbose.ok()) << verbose;
+  EXPECT_GT(count_lines(verbose.err), count_lines(r.err)) << verbose;
+}
+
+TEST(EnvironmentFlags, StatisticsGoToTheLogFile) {
+  const std::string path = testing::TempDir() + "jackdaw-log-" + std::to_string(getpid()) + ".txt";
+  std::remove(path.c_str());
+  const ChildResult r =
+      run_child("collect_some", {{"GC_PRINT_STATS", "1"}, {"GC_LOG_FILE", path.c_str()}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out, "result\n");
+  EXPECT_EQ(r.err, "");
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_GE(count_lines(text.str()), 3u) << text.str();
+  std::remove(path.c_str());
+}
+
+TEST(EnvironmentFlags, AnImpossibleLogFileIsReported) {
+  JD_OURS_ONLY("bdwgc's reaction is its own");
+  const ChildResult r =
+      run_child("collect_some", {{"GC_PRINT_STATS", "1"}, {"GC_LOG_FILE", "/nowhere/at/all"}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(lines_with(r.err, "GC_LOG_FILE"), 1u) << r;
+  EXPECT_GE(count_lines(r.err), 4u) << r;
+}
+
+JD_CHILD(print_divisor) {
+  GC_INIT();
+  std::printf("%lu\n", static_cast<unsigned long>(GC_get_free_space_divisor()));
+  // A live heap, and collections by allocation.
+  void* list = make_list(300000, 32);
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 3000000; ++i) opaque(GC_malloc(32));
+  std::printf("%lu\n", static_cast<unsigned long>(GC_get_gc_no() - before));
+  keep_here(list);
+  return 0;
+}
+
+TEST(EnvironmentNumbers, FreeSpaceDivisorTakesEffect) {
+  unsigned long divisor[2];
+  unsigned long collections[2];
+  const char* values[2] = {"1", "20"};
+  for (int i = 0; i < 2; ++i) {
+    const ChildResult r = run_child("print_divisor", {{"GC_FREE_SPACE_DIVISOR", values[i]}});
+    ASSERT_TRUE(r.ok()) << r;
+    ASSERT_EQ(std::sscanf(r.out.c_str(), "%lu\n%lu", &divisor[i], &collections[i]), 2) << r;
+  }
+  EXPECT_EQ(divisor[0], 1u);
+  EXPECT_EQ(divisor[1], 20u);
+  EXPECT_GT(collections[1], 2 * collections[0]);
+}
+
+TEST(EnvironmentNumbers, GoodValuesOfTheOthersAreAcceptedSilently) {
+  for (const auto& [name, value] :
+       {std::pair{"GC_MARKERS", "1"}, std::pair{"GC_MARKERS", "4"}, std::pair{"GC_NPROCS", "2"},
+        std::pair{"GC_UNMAP_THRESHOLD", "3"}, std::pair{"GC_UNMAP_THRESHOLD", "0"},
+        std::pair{"GC_RETRY_SIGNALS", "1"}, std::pair{"GC_RETRY_SIGNALS", "0"},
+        std::pair{"GC_LARGE_ALLOC_WARN_INTERVAL", "10"}, std::pair{"GC_FREE_SPACE_DIVISOR", "3"}}) {
+    const ChildResult r = run_child("collect_some", {{name, value}});
+    EXPECT_TRUE(r.ok()) << name << "=" << value << " " << r;
+    EXPECT_EQ(r.err, "") << name << "=" << value << " " << r;
+  }
+}
+
+TEST(EnvironmentBad, ValuesAreNamedAndTheDefaultIsUsed) {
+  JD_OURS_ONLY("bdwgc says little about bad values");
+  for (const auto& [name, value] : {std::pair{"GC_INITIAL_HEAP_SIZE", "a lot"},
+                                    std::pair{"GC_INITIAL_HEAP_SIZE", "12x"},
+                                    std::pair{"GC_INITIAL_HEAP_SIZE", "-5"},
+                                    std::pair{"GC_INITIAL_HEAP_SIZE", ""},
+                                    std::pair{"GC_INITIAL_HEAP_SIZE", "99999999999999999999999"},
+                                    std::pair{"GC_INITIAL_HEAP_SIZE", "17179869184G"},
+                                    std::pair{"GC_MAXIMUM_HEAP_SIZE", "many"},
+                                    std::pair{"GC_MAXIMUM_HEAP_SIZE", "5kk"},
+                                    std::pair{"GC_FREE_SPACE_DIVISOR", "0"},
+                                    std::pair{"GC_FREE_SPACE_DIVISOR", "three"},
+                                    std::pair{"GC_FREE_SPACE_DIVISOR", "3.5"},
+                                    std::pair{"GC_MARKERS", "0"},
+                                    std::pair{"GC_MARKERS", "x"},
+                                    std::pair{"GC_MARKERS", "-1"},
+                                    std::pair{"GC_NPROCS", "none"},
+                                    std::pair{"GC_NPROCS", "0"},
+                                    std::pair{"GC_UNMAP_THRESHOLD", "often"},
+                                    std::pair{"GC_UNMAP_THRESHOLD", "1000"},
+                                    std::pair{"JACKDAW_MARK_STRATEGY", "quick"},
+                                    std::pair{"JACKDAW_MARK_STACK", "big"},
+                                    std::pair{"JACKDAW_COLLECT_EVERY", "now"},
+                                    std::pair{"JACKDAW_RESERVE", "all"}}) {
+    const ChildResult r = run_child("print_divisor", {{name, value}});
+    EXPECT_TRUE(r.ok()) << name << "=" << value << " " << r;
+    EXPECT_EQ(count_lines(r.err), 1u) << name << "=" << value << " " << r;
+    EXPECT_EQ(lines_with(r.err, name), 1u) << name << "=" << value << " " << r;
+    EXPECT_EQ(r.out.rfind("3\n", 0), 0u) << name << "=" << value << " " << r;
+  }
+}
+
+TEST(EnvironmentBad, AnInitialHeapBeyondAllMemoryIsSurvived) {
+  JD_OURS_ONLY("bdwgc aborts");
+  const ChildResult r = run_child("print_heap", {{"GC_INITIAL_HEAP_SIZE", "1000000G"}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(count_lines(r.err), 1u) << r;
+}
+
+}  // namespace
+}  // namespace jd::test

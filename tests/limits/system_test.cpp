@@ -1,0 +1,127 @@
+// Systems that lack something: no /proc, no file descriptors, closed standard streams.
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "child.hpp"
+#include "gc_test.hpp"
+#include "threads.hpp"
+
+namespace jd::test {
+namespace {
+
+// An ordinary program: threads, static data, collections.
+void* static_list;
+
+int ordinary_program() {
+  GC_INIT();
+  static_list = make_list(1000);
+  void* volatile on_stack = make_list(1000);
+  static int bad;
+  run_threads(3, [](std::size_t) {
+    for (int i = 0; i < 20; ++i) {
+      void* volatile list = make_list(1000);
+      GC_gcollect();
+      opaque(make_list(5000));
+      if (list_length(list) != 1000) ++bad;
+    }
+  });
+  GC_gcollect();
+  if (list_length(static_list) != 1000 || list_length(on_stack) != 1000) return 1;
+  return bad == 0 ? 0 : 2;
+}
+
+JD_CHILD(without_proc) {
+  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("none", "/proc", "tmpfs", 0, nullptr) != 0) {
+    std::fprintf(stderr, "cannot hide /proc: %s\n", std::strerror(errno));
+    return kCannotTry;
+  }
+  return ordinary_program();
+}
+
+TEST(System, WithoutProc) {
+  JD_OURS_ONLY("bdwgc aborts");
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+  GTEST_SKIP() << "the sanitizer needs /proc itself";
+#endif
+  const ChildResult r = run_child("without_proc");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok() || (r.signal == SIGABRT && count_lines(r.err) == 1)) << r;
+}
+
+JD_CHILD(without_files) {
+  // No descriptor may be opened any more.
+  const rlimit none = {3, 3};
+  if (setrlimit(RLIMIT_NOFILE, &none) != 0) return kCannotTry;
+  return ordinary_program();
+}
+
+TEST(System, WithoutFileDescriptors) {
+  JD_OURS_ONLY("bdwgc aborts");
+  const ChildResult r = run_child("without_files");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok() || (r.signal == SIGABRT && count_lines(r.err) == 1)) << r;
+}
+
+JD_CHILD(closed_streams) {
+  close(0);
+  close(1);
+  close(2);
+  const int status = ordinary_program();
+  // A message with nowhere to go must not go into a file of the program's.
+  GC_free(&static_list);
+  return status;
+}
+
+TEST(System, WithClosedStandardStreams) {
+  JD_OURS_ONLY("undefined with bdwgc");
+  const ChildResult r = run_child("closed_streams");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(one_cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0) return kCannotTry;
+  return ordinary_program();
+}
+
+TEST(System, OnOneCpu) {
+  const ChildResult r = run_child("one_cpu");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(unlimited_stack) {
+  const rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_STACK, &unlimited) != 0) return kCannotTry;
+  return ordinary_program();
+}
+
+TEST(System, WithAnUnlimitedStack) {
+  const ChildResult r = run_child("unlimited_stack");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(empty_environment) { return ordinary_program(); }
+
+TEST(System, WithoutHomePathOrAnything) {
+  const ChildResult r =
+      run_child("empty_environment",
+                {{"PATH", kUnset}, {"HOME", kUnset}, {"LANG", kUnset}, {"TMPDIR", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err, "");
+}
+
+}  // namespace
+}  // namespace jd::test
