@@ -151,11 +151,12 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   const std::size_t alignment_blocks = base::max_of(alignment / kBlockSize, std::size_t{1});
   if (blocks + alignment_blocks > space.reserved) return nullptr;
   const bool clear = heap::kinds[kind].clear;
-  Block* block = nullptr;
+  char* object = nullptr;
   BlockNumber dirty = 0;
   os::clear_stack_below();
   {
     LockGuard guard(heap_lock);
+    Block* block = nullptr;
     for (;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
@@ -163,14 +164,17 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
         return nullptr;
       }
     }
+    object = base::as_pointer(heap::block_address(heap::number_of(block)));
+    // Whoever waits for the lock may collect as soon as it is free. By then the object's own
+    // address must be in this thread's registers: the record's is no root.
+    asm volatile("" : "+r"(object));
     allocated_since_gc += rounded;
     // Where the descriptor is read from the object, it must be clear before anybody looks.
     if (clear && dirty != 0 && block->scan == heap::Scan::Descriptor) {
-      base::clear_bytes(base::as_pointer(heap::block_address(heap::number_of(block))), rounded);
+      base::clear_bytes(object, rounded);
       dirty = 0;
     }
   }
-  char* object = base::as_pointer(heap::block_address(heap::number_of(block)));
   // Outside the lock: a collection that comes now reads old words, which keep dead objects at the
   // worst.
   if (clear && dirty != 0) base::clear_bytes(object, rounded);
