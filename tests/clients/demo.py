@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -43,15 +45,19 @@ def collector_figures(client: Client, run: runner.Runner, library: runner.Librar
     place.run.mkdir(parents=True, exist_ok=True)
     report = place.run / "stats.json"
     report.unlink(missing_ok=True)
+    process = subprocess.Popen(
+        [str(jackdaw), "run", "--library", str(library.file), "--stats-json", str(report), "--",
+         *client.command(place).argv], env=environment(place.run, {}), cwd=place.run,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True)
     try:
-        done = subprocess.run(
-            [str(jackdaw), "run", "--library", str(library.file), "--stats-json", str(report), "--",
-             *client.command(place).argv], env=environment(place.run, {}), cwd=place.run,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        _, stderr = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # Guile with it
+        process.wait()
         return None, "jackdaw run did not end within 60 s"
-    if done.returncode != 0 or not report.exists():
-        return None, f"jackdaw run failed: {runner.last_line(done.stderr)}"
+    if process.returncode != 0 or not report.exists():
+        return None, f"jackdaw run failed: {runner.last_line(stderr)}"
     return json.loads(report.read_text()), None
 
 

@@ -20,6 +20,6 @@ CLIENTS = [
            expected="program.{size}.expected", goal=PLAIN),
     Client(name="nim-threads", title="Nim (--mm:boehm): threads", packages=PACKAGES,
            programs=PROGRAMS, prepare=lambda place: build(place, "threads.nim", "--threads:on"),
-           command=lambda place: Command([str(place.prepared / "threads"), str(place.pick(250, 2))]),
+           command=lambda place: Command([str(place.prepared / "threads"), str(place.pick(250, 60))]),
            expected="threads.{size}.expected", goal=PLAIN),
 ]
