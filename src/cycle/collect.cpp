@@ -72,17 +72,14 @@ void tell_threads(GC_EventType event) {
 
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
 // in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
-bool stop_at_known_libraries() {
+void stop_at_known_libraries() {
   constexpr int kTries = 20;
   for (int attempt = 1;; ++attempt) {
-    if (!world::update_static_roots()) {
-      os::warn("no memory for the table of static roots; not collecting");
-      return false;
-    }
     world::stop_world();
-    if (attempt == kTries || !world::static_roots_are_stale()) return true;
+    if (attempt == kTries || !world::static_roots_are_stale()) return;
     world::resume_world();
     os::sleep_ns(static_cast<std::uint64_t>(attempt) * 50000);
+    if (!world::update_static_roots()) os::fatal("no memory for the table of static roots");
   }
 }
 
@@ -171,6 +168,11 @@ void report() {
 
 void run_cycle(void* data, char* stack_top) {
   auto* cycle = static_cast<Cycle*>(data);
+  // Before any callback: programs take locks in theirs, which only a whole collection lets go of.
+  if (!world::update_static_roots()) {
+    os::warn("no memory for the table of static roots; not collecting");
+    return;
+  }
   tell(GC_EVENT_START);
   if (settings.start_callback != nullptr) settings.start_callback();
   prepare_toggle_references();
@@ -178,7 +180,7 @@ void run_cycle(void* data, char* stack_top) {
 
   tell(GC_EVENT_PRE_STOP_WORLD);
   const std::uint64_t begin = os::now_ns();
-  if (!stop_at_known_libraries()) return;
+  stop_at_known_libraries();
   const std::uint64_t stopped = os::now_ns();
   tell_threads(GC_EVENT_THREAD_SUSPENDED);
   tell(GC_EVENT_POST_STOP_WORLD);

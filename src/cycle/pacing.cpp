@@ -17,8 +17,8 @@ using heap::BlockNumber;
 using heap::kBlockShift;
 using heap::space;
 
-// The least growth and the most that the rule adds to what is needed: 256 KiB, as bdwgc's on
-// 64-bit systems, and 16 MiB, over which a system call is nothing.
+// The least growth and the most beyond what is needed: 256 KiB, as bdwgc's on 64-bit systems, and
+// 16 MiB, over which a system call is nothing.
 constexpr BlockNumber kLeastGrowth = 16;
 constexpr BlockNumber kMostGrowth = 1024;
 
@@ -94,9 +94,13 @@ bool commit_blocks(BlockNumber blocks) {
 }
 
 bool grow_heap(BlockNumber least) {
-  const auto divisor =
-      static_cast<BlockNumber>(base::max_of(GC_word{1}, GC_word{GC_free_space_divisor}));
-  BlockNumber more = base::min_of(space.committed / divisor, kMostGrowth);
+  // As far as the next collection is away, and an eighth for slots that stay empty: with more, the
+  // heap would be filled beyond that point before anybody looks, since a collection happens only
+  // when free blocks run out.
+  const std::size_t charged = charged_bytes();
+  const std::size_t allowance = due_after > charged ? due_after - charged : 0;
+  auto more = static_cast<BlockNumber>(
+      base::min_of((allowance + allowance / 8) >> kBlockShift, std::size_t{kMostGrowth}));
   more = base::max_of(more, kLeastGrowth);
   if (space.committed >= kHugePagesFrom) {
     more = static_cast<BlockNumber>(
