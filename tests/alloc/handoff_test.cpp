@@ -37,9 +37,9 @@ TEST(Handoff, LargeObjectsSurviveACollectionThatWaitsForTheLock) {
   GC_INIT();
   pthread_t threads[kThreads];
   for (std::uintptr_t i = 0; i < kThreads; ++i) {
-    ASSERT_EQ(pthread_create(&threads[i], nullptr, allocate_and_check,
-                             reinterpret_cast<void*>(i + 1)),
-              0);
+    ASSERT_EQ(
+        pthread_create(&threads[i], nullptr, allocate_and_check, reinterpret_cast<void*>(i + 1)),
+        0);
   }
   for (const pthread_t thread : threads) {
     void* damaged = nullptr;
