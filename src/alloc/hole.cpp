@@ -87,6 +87,7 @@ bool enter(world::Thread* thread) {
 void leave(world::Thread* thread, bool left_by_fork) {
   auto* gone = static_cast<ThreadCache*>(thread->cache);
   thread->cache = nullptr;
+  add_taken(gone);
   for (unsigned kind = 0; kind < heap::kMaxKinds; ++kind) {
     HoleRow* row = gone->rows[kind];
     if (row == nullptr) continue;
@@ -100,7 +101,6 @@ void leave(world::Thread* thread, bool left_by_fork) {
       free_rows = row;
     }
   }
-  add_taken(gone);
   for (ThreadCache** c = &caches; *c != nullptr; c = &(*c)->next) {
     if (*c != gone) continue;
     *c = gone->next;
@@ -132,6 +132,7 @@ void retire(Hole* hole) {
   heap::Block& block = heap::space.blocks[hole->block];
   heap::BlockExtra& extra = heap::space.extras[hole->block];
   if (hole->cursor < hole->end) {
+    give_back_taken(static_cast<std::size_t>(hole->end - hole->cursor));
     change_bits(slots_between(*hole, hole->cursor, hole->end),
                 [](heap::Block* b, unsigned w, std::uint64_t bits) {
                   __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
@@ -154,6 +155,16 @@ void hide_holes() {
     if (hole.end - hole.cursor <= static_cast<std::ptrdiff_t>(hole.slot_size)) return;
     change_bits(slots_between(hole, hole.cursor + hole.slot_size, hole.end),
                 [](heap::Block* b, unsigned w, std::uint64_t bits) { b->allocated[w] &= ~bits; });
+  });
+}
+
+void retire_idle_holes() {
+  for_each_hole([](Hole& hole, KindNumber) {
+    if (hole.cursor < hole.end) {
+      const SlotRange slots = slots_between(hole, hole.cursor, hole.end);
+      if (slots.block->marked(slots.from)) return;
+    }
+    retire(&hole);
   });
 }
 

@@ -272,6 +272,15 @@ void add_taken(ThreadCache* from) {
   from->taken = 0;
 }
 
+void give_back_taken(std::size_t bytes) {
+  // Holes that were taken before the last collection count there.
+  if (bytes > allocated_since_gc) {
+    allocated_before_gc -= bytes - allocated_since_gc;
+    bytes = allocated_since_gc;
+  }
+  allocated_since_gc -= bytes;
+}
+
 void start_new_totals() {
   allocated_before_gc += allocated_since_gc + reported_allocated.exchange(0);
   allocated_since_gc = 0;

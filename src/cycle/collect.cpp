@@ -125,6 +125,7 @@ heap::SweepCount run_stopped(char* stack_top) {
   mark_from_disclaimable();
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
+  alloc::retire_idle_holes();
   alloc::detach_disclaiming_holes();
   const heap::SweepCount count = heap::sweep();
   alloc::show_holes();
