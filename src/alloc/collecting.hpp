@@ -35,10 +35,10 @@ extern std::size_t padding;
 void hide_holes();
 void show_holes();
 
-// After marking, before the sweep: holes go back, so that threads don't keep blocks that they hardly
-// use. But for holes whose slot at the cursor is marked: there a thread may have been stopped
-// between loading the cursor and storing it. (If it was, the slot's address is in a register of
-// its, and so the slot is marked.)
+// After marking, before the sweep: holes go back, so that threads don't keep blocks that they
+// hardly use. But for holes whose slot at the cursor is marked: there a thread may have been
+// stopped between loading the cursor and storing it. (If it was, the slot's address is in a
+// register of its, and so the slot is marked.)
 void retire_idle_holes();
 
 // Ends the hole-making in blocks of kinds that disclaim: their sweep comes after the world runs.
