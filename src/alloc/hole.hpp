@@ -36,9 +36,9 @@ struct Hole {
   // The next slot, or null: then the slow path has to find one.
   void* take() {
     char* slot = cursor;
-    // The cursor first: a thread stopped between the two loads keeps its hole only because the slot's
-    // address is in a register. With the limit first, it could go on with the limit of a hole that
-    // was given back, and a null cursor.
+    // The cursor first: a thread stopped between the two loads keeps its hole only because the
+    // slot's address is in a register. With the limit first, it could go on with the limit of a
+    // hole that was given back, and a null cursor.
     std::atomic_signal_fence(std::memory_order_acquire);
     char* next = slot + slot_size;
     if (__builtin_expect(next > limit, 0)) return nullptr;
