@@ -107,7 +107,8 @@ TEST(Lists, TheInlineMacrosAllocate) {
   };
   auto* lists = static_cast<Lists*>(GC_malloc_uncollectable(sizeof(Lists)));
   Root<void> head;
-  for (int i = 0; i < 50000; ++i) {
+  const std::size_t count = rounds(50000);
+  for (std::size_t i = 0; i < count; ++i) {
     void* pair = nullptr;
     GC_MALLOC_WORDS(pair, 2, lists->free_lists);
     ASSERT_NE(pair, nullptr);
@@ -116,7 +117,7 @@ TEST(Lists, TheInlineMacrosAllocate) {
     *static_cast<void**>(pair) = head.get();
     head.set(pair);
   }
-  EXPECT_EQ(list_length(head.get()), 50000u);
+  EXPECT_EQ(list_length(head.get()), count);
   GC_free(lists);
 }
 

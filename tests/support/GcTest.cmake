@@ -32,10 +32,10 @@ if(NOT JD_TEST_PEER)
   endforeach()
 endif()
 
+# The third strategy, ring, is the default.
 set(JD_GC_STRESS_SETTINGS
   "strategy-none=JACKDAW_MARK_STRATEGY=none"
   "strategy-on-grey=JACKDAW_MARK_STRATEGY=on-grey"
-  "strategy-ring=JACKDAW_MARK_STRATEGY=ring"
   "tiny-stack=JACKDAW_MARK_STACK=16"
   "checked=JACKDAW_VERIFY=1,JACKDAW_POISON=1")
 # For STRESS_FILTER's cases only.
