@@ -8,6 +8,7 @@
 #include "cycle/settings.hpp"
 #include "heap/growable.hpp"
 #include "heap/space.hpp"
+#include "os/log.hpp"
 
 namespace jd::cycle {
 namespace {
@@ -55,7 +56,7 @@ void publish_due() { due_count.store(due.count() - due_front, std::memory_order_
 
 Place place_of(Word object) {
   Place place{};
-  heap::find_place(object, &place);
+  JD_CHECK(heap::find_place(object, &place), "an object with a finalizer is not in the heap");
   return place;
 }
 

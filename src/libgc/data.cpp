@@ -62,7 +62,6 @@ JD_EXPORT int GC_gcj_kind = 0;
 JD_EXPORT int GC_gcj_debug_kind = 0;
 JD_EXPORT void* GC_least_plausible_heap_addr = reinterpret_cast<void*>(~jd::base::Word{0});
 JD_EXPORT void* GC_greatest_plausible_heap_addr = nullptr;
-JD_EXPORT extern const size_t GC_debug_header_size;
 const size_t GC_debug_header_size = 32;
 
 JD_EXPORT char GC_arrays[64] = {};
