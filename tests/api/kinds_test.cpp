@@ -74,10 +74,10 @@ TEST(Kinds, AMarkProcedureDecidesWhatIsHeld) {
 }
 
 TEST(Kinds, ChainsThroughMarkProcedures) {
-  constexpr std::size_t kLength = 100000;
+  const std::size_t chain = rounds(100000);
   Root<void> head;
   bad_tags = 0;
-  for (std::size_t i = 0; i < kLength; ++i) {
+  for (std::size_t i = 0; i < chain; ++i) {
     auto* object = static_cast<Disguised*>(GC_generic_malloc(sizeof(Disguised), disguised_kind()));
     object->hidden = GC_HIDE_POINTER(head.get());
     object->end_tag = ~kTag;
@@ -92,7 +92,7 @@ TEST(Kinds, ChainsThroughMarkProcedures) {
     ASSERT_EQ(object->tag, kTag);
     p = GC_REVEAL_POINTER(object->hidden);
   }
-  EXPECT_EQ(length, kLength);
+  EXPECT_EQ(length, chain);
   EXPECT_EQ(bad_tags, 0u);
 }
 
@@ -116,12 +116,12 @@ GC_ms_entry* mark_list_owner(GC_word* addr, GC_ms_entry* msp, GC_ms_entry* limit
 TEST(Kinds, OneCallMayPushAnyNumberOfObjects) {
   const unsigned proc = GC_new_proc(mark_list_owner);
   const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), GC_MAKE_PROC(proc, 42), 0, 1));
-  constexpr std::size_t kLength = 30000;
+  const std::size_t elements = rounds(30000);
   auto* owner = static_cast<ListOwner*>(GC_generic_malloc(sizeof(ListOwner), kind));
   Watch watch;
   // Atomic elements: nothing but the procedure's pushes holds the rest of the list.
   void* head = nullptr;
-  for (std::size_t i = 0; i < kLength; ++i) {
+  for (std::size_t i = 0; i < elements; ++i) {
     void* element = GC_malloc_atomic(16);
     GC_NEXT(element) = head;
     head = element;
@@ -133,8 +133,8 @@ TEST(Kinds, OneCallMayPushAnyNumberOfObjects) {
   collect();
   collect();
   EXPECT_TRUE(all_alive(watch));
-  EXPECT_GE(owner->pushes, kLength);
-  std::size_t expected = kLength;
+  EXPECT_GE(owner->pushes, elements);
+  std::size_t expected = elements;
   for (void* p = GC_REVEAL_POINTER(owner->head_hidden); p != nullptr; p = GC_NEXT(p)) {
     ASSERT_EQ(static_cast<std::size_t*>(p)[1], --expected);
   }

@@ -163,28 +163,28 @@ TEST_P(Links, ALinkInsideTheObjectItWatches) {
 }
 
 TEST_P(Links, ManyGrowTheTable) {
-  constexpr std::size_t kMany = 200000;
-  auto** links = static_cast<void**>(GC_malloc_atomic(kMany * sizeof(void*)));
-  auto** held = static_cast<void**>(GC_malloc(kMany * sizeof(void*)));
-  for (std::size_t i = 0; i < kMany; ++i) {
+  const std::size_t many = rounds(200000);
+  auto** links = static_cast<void**>(GC_malloc_atomic(many * sizeof(void*)));
+  auto** held = static_cast<void**>(GC_malloc(many * sizeof(void*)));
+  for (std::size_t i = 0; i < many; ++i) {
     held[i] = links[i] = GC_malloc(16);
     ASSERT_EQ(f().link(&links[i], held[i]), GC_SUCCESS);
   }
   // Every other one dies.
   far_away([&] {
-    for (std::size_t i = 0; i < kMany; i += 2) held[i] = nullptr;
+    for (std::size_t i = 0; i < many; i += 2) held[i] = nullptr;
   });
   collect_all();
   std::size_t cleared = 0;
-  for (std::size_t i = 0; i < kMany; ++i) {
+  for (std::size_t i = 0; i < many; ++i) {
     if (i % 2 == 0) {
       cleared += links[i] == nullptr;
     } else {
       ASSERT_EQ(links[i], held[i]);
     }
   }
-  EXPECT_GE(cleared, kMany / 2 * 95 / 100);
-  for (std::size_t i = 1; i < kMany; i += 2) ASSERT_EQ(f().unlink(&links[i]), 1);
+  EXPECT_GE(cleared, many / 2 * 95 / 100);
+  for (std::size_t i = 1; i < many; i += 2) ASSERT_EQ(f().unlink(&links[i]), 1);
   keep_here(held);
 }
 
