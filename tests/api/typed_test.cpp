@@ -1,5 +1,6 @@
 // Typed objects: descriptors by bitmap, arrays of typed elements, and objects that name their type
 // in their first word.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -44,7 +45,9 @@ class Typed : public testing::TestWithParam<Layout> {
     const Layout& layout = GetParam();
     const std::vector<GC_word> bitmap = bitmap_of(layout);
     const GC_descr descriptor = GC_make_descriptor(bitmap.data(), layout.words);
-    const std::size_t count = 20000 / layout.words;
+    // One stale word may hold one of them and all its targets, so there have to be many.
+    const std::size_t count = std::max(20000 / layout.words, rounds(40));
+    const bool many = count >= 40;
     auto** roots = static_cast<void**>(GC_malloc_uncollectable(count * sizeof(void*)));
     Watch held;
     Watch not_held;
@@ -62,7 +65,9 @@ class Typed : public testing::TestWithParam<Layout> {
     EXPECT_TRUE(all_alive(held));
     EXPECT_TRUE(most_if_many(not_held));
     far_away([&] { std::memset(roots, 0, count * sizeof(void*)); });
-    EXPECT_TRUE(most_if_many(held));
+    if (many) {
+      EXPECT_TRUE(most_if_many(held));
+    }
     GC_free(roots);
   }
 };
