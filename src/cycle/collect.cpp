@@ -195,6 +195,7 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_POST_START_WORLD);
 
   tell(GC_EVENT_RECLAIM_START);
+  tell_about_finalization();
   heap::disclaim_deferred(&count);
   if (options.unmap_threshold != 0) {
     heap::discard_idle(static_cast<unsigned>(options.unmap_threshold));

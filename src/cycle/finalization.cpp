@@ -40,16 +40,20 @@ struct ToggleReference {
 PointerTable<Entry> finalizers;
 heap::Growable<Due> due;  // a queue: [due_front, count)
 std::size_t due_front = 0;
+// What tell_about_finalization has not told yet: a queue entry's number, and an object that keeps
+// itself from being finalized (0: none).
+std::size_t due_untold = 0;
+Word cycle_found = 0;
 std::atomic<std::size_t> due_count{0};
 heap::Growable<ToggleReference> toggle_references;
 // The collection after which the program's notifier was last called.
 std::uint64_t notified_at = 0;
 
-// Finalizers that finalizers run inside: how deep, and the calls passed over since. A finalizer
+// Finalizers that this thread's finalizers run inside: how deep, and the calls passed over since. A finalizer
 // may leave by longjmp, so a depth that never goes down again must only slow nested runs, not end
 // them: at depth d, one call in 2^d runs.
-unsigned depth = 0;
-unsigned passed_over = 0;
+constinit thread_local unsigned depth = 0;
+constinit thread_local unsigned passed_over = 0;
 constexpr unsigned kDeepest = 12;
 
 void publish_due() { due_count.store(due.count() - due_front, std::memory_order_relaxed); }
@@ -86,7 +90,7 @@ void mark_from(mark::Marker* marker, const Entry& entry) {
       break;
   }
   marker->drain();
-  if (place.marked()) warn("Finalization cycle involving %p\n", entry.key);
+  if (place.marked()) cycle_found = entry.key;
 }
 
 // Puts back what turns out to be reachable from another object that is due.
@@ -120,7 +124,6 @@ void enqueue_unreachable(mark::Marker* marker) {
       return true;
     }
     unreachable_order |= entry->order == FinalizerOrder::Unreachable;
-    if (settings.await_finalize != nullptr) settings.await_finalize(base::as_pointer(entry->key));
     return false;
   });
   marker->drain();
@@ -150,6 +153,7 @@ bool take_due(Due* taken) {
   if (due_front == due.count()) {
     due.clear();
     due_front = 0;
+    due_untold = 0;
   }
   publish_due();
   return true;
@@ -218,6 +222,11 @@ void visit_finalization_roots(world::RootVisitor* visitor) {
 }
 
 void finalize_after_marking(mark::Marker* marker) {
+  // Objects that were freed by hand have no finalizer any more.
+  finalizers.keep_if([](Entry* entry) {
+    Place place;
+    return heap::find_object(entry->key, &place);
+  });
   clear_links(LinkLength::Short);
   clear_toggle_references();
   finalizers.for_each([marker](Entry* entry) {
@@ -227,6 +236,16 @@ void finalize_after_marking(mark::Marker* marker) {
   forget_links_in_dead_objects(LinkLength::Short);
   clear_links(LinkLength::Long);
   forget_links_in_dead_objects(LinkLength::Long);
+}
+
+void tell_about_finalization() {
+  if (cycle_found != 0) {
+    warn("GC Warning: Finalization cycle involving %p\n", cycle_found);
+    cycle_found = 0;
+  }
+  for (; due_untold < due.count(); ++due_untold) {
+    if (settings.await_finalize != nullptr) settings.await_finalize(due[due_untold].object);
+  }
 }
 
 bool finalizers_ready() { return due_count.load(std::memory_order_relaxed) != 0; }

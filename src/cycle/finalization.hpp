@@ -49,6 +49,10 @@ void visit_finalization_roots(world::RootVisitor* visitor);
 // After marking: clears links, finds out which finalizers are due, marks what they will need.
 void finalize_after_marking(mark::Marker* marker);
 
+// After the world runs again, the lock still held: the program's functions hear of what happened.
+// (Not before: they take locks that a stopped thread may hold.)
+void tell_about_finalization();
+
 // Finalizers that are due. Any thread, no lock: a hint.
 bool finalizers_ready();
 // Runs due finalizers one by one, without the lock. Returns how many it ran.

@@ -23,7 +23,8 @@ PointerTable<Link>& table_of(LinkLength length) { return tables[static_cast<int>
 
 bool is_reachable(Word object) {
   heap::Place place;
-  return !heap::find_object(object, &place) || place.marked();
+  if (!heap::in_heap(object)) return true;
+  return heap::find_object(object, &place) && place.marked();
 }
 
 TableResult add_link(void** link, const void* object, LinkLength length) {

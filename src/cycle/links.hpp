@@ -12,7 +12,7 @@ void forget_links_in_dead_objects(LinkLength length);
 std::size_t count_links(LinkLength length);
 void visit_links(LinkLength length, void (*visit)(void* object, void** link));
 
-// What is no object of the heap is never unreachable.
+// What lies outside the heap is never unreachable; what was freed by hand always is.
 bool is_reachable(base::Word object);
 
 }  // namespace jd::cycle

@@ -111,19 +111,17 @@ bool grow_heap(BlockNumber least) {
 }
 
 bool make_room(BlockNumber blocks) {
-  if (!collecting_is_off() && GC_dont_expand == 0 && collection_is_due()) {
-    collect_locked();
-    return true;
-  }
-  if (GC_dont_expand != 0 && !collecting_is_off() && alloc::totals().allocated_since_gc != 0) {
-    collect_locked();
+  const bool may_collect = !collecting_is_off();
+  const auto collect_for_room = [] {
+    // A collection that could not be made freed nothing: asking for it again would never end.
+    return alloc::totals().allocated_since_gc != 0 && collect_locked();
+  };
+  if (may_collect && (GC_dont_expand != 0 || collection_is_due()) && collect_for_room()) {
     return true;
   }
   if (grow_heap(blocks)) return true;
   // The last resort. It helps only if something was allocated since the last one.
-  if (collecting_is_off() || alloc::totals().allocated_since_gc == 0) return false;
-  collect_locked();
-  return true;
+  return may_collect && collect_for_room();
 }
 
 }  // namespace jd::cycle

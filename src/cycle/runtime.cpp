@@ -125,7 +125,7 @@ void* out_of_memory(std::size_t bytes) {
     LockGuard guard(heap_lock);
     function = GC_oom_fn;
   }
-  warn("Out of memory: no room for %lu bytes\n", bytes);
+  warn("GC Warning: Out of memory: no room for %lu bytes\n", bytes);
   return function != nullptr ? function(bytes) : nullptr;
 }
 
@@ -177,7 +177,9 @@ void collect_if_due() {
 }
 
 bool expand(std::size_t bytes) {
-  const std::size_t blocks = base::div_up(bytes, heap::kBlockSize);
+  // A request for nothing gets the least there is.
+  const std::size_t blocks =
+      base::max_of(base::div_up(bytes, heap::kBlockSize), std::size_t{1});
   return blocks < heap::space.reserved && commit_blocks(static_cast<heap::BlockNumber>(blocks));
 }
 

@@ -11,8 +11,12 @@ void warn(const char* format, GC_word argument) {
   if (settings.warn != nullptr) {
     // The type wants a writable string; nobody writes.
     settings.warn(const_cast<char*>(format), argument);
-    return;
+  } else {
+    print_warning(format, argument);
   }
+}
+
+void print_warning(const char* format, GC_word argument) {
   // The conversions that our own formats use are %p and %lu.
   base::Text line;
   line.add("jackdaw: ");

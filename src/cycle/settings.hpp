@@ -44,5 +44,7 @@ extern Settings settings;
 // Reports a problem to the program's warning function. `format` has one %-conversion for a word,
 // as the ABI's warning functions expect.
 void warn(const char* format, GC_word argument);
+// What happens without a warning function: a line on standard error.
+void print_warning(const char* format, GC_word argument);
 
 }  // namespace jd::cycle

@@ -99,7 +99,7 @@ GC_API void GC_generic_malloc_many(size_t bytes, int kind, void** result) {
 
 void GC_free(void* object) {
   size_t bytes = 0;
-  if (object != nullptr && is_uncollectable(object, &bytes)) {
+  if (base_of(object) == object && object != nullptr && is_uncollectable(object, &bytes)) {
     __atomic_fetch_sub(&GC_non_gc_bytes, bytes, __ATOMIC_RELAXED);
   }
   alloc::free_object(object, "GC_free");
@@ -111,7 +111,14 @@ void* GC_realloc(void* object, size_t bytes) {
     GC_free(object);
     return nullptr;
   }
-  return alloc::reallocate(object, bytes, "GC_realloc");
+  size_t before = 0;
+  size_t after = 0;
+  const bool counted = is_uncollectable(object, &before);
+  void* moved = alloc::reallocate(object, bytes, "GC_realloc");
+  if (counted && moved != nullptr && is_uncollectable(moved, &after)) {
+    __atomic_fetch_add(&GC_non_gc_bytes, after - before, __ATOMIC_RELAXED);
+  }
+  return moved;
 }
 
 char* GC_strdup(const char* text) {

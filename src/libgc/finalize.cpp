@@ -47,7 +47,7 @@ void register_finalizer(void* object, GC_finalization_proc function, void* data,
       return cycle::set_finalizer(base, {function, data}, order, &old);
     });
     if (result == TableResult::NoMemory) {
-      cycle::warn("no memory to register a finalizer for %p\n", base::as_word(object));
+      cycle::warn("GC Warning: No memory to register a finalizer for %p\n", base::as_word(object));
     }
   }
   if (old_function != nullptr) *old_function = old.function;

@@ -110,8 +110,8 @@ void GC_init_gcj_malloc(int procedure_number, void* procedure) {
   cycle::start();
   LockGuard guard(heap_lock);
   if (GC_gcj_kind != 0) return;
-  if (procedure_number < 0 || procedure_number >= static_cast<int>(heap::kReservedProcedures)) {
-    abort_with("GC_init_gcj_malloc: the mark procedure's number is not a reserved one");
+  if (procedure_number < 0 || procedure_number >= static_cast<int>(heap::mark_procedure_count)) {
+    abort_with("GC_init_gcj_malloc: no such mark procedure number");
   }
   heap::mark_procedures[procedure_number] =
       procedure != nullptr ? reinterpret_cast<heap::MarkProcedure>(procedure)

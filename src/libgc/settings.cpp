@@ -17,9 +17,7 @@ GC_word allocated_per_finalizer = 10000;
 GC_timeval_s time_limit{GC_TIME_UNLIMITED, 0};
 
 void print_warning(char* message, GC_word argument) {
-  cycle::settings.warn = nullptr;
-  cycle::warn(message, argument);
-  cycle::settings.warn = print_warning;
+  cycle::print_warning(message, argument);
 }
 
 template <class T>

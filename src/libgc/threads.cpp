@@ -148,7 +148,10 @@ void GC_set_thr_restart_signal(int signal) { world::set_resume_signal(signal); }
 // A thread may be stopped in the middle of this: the collector notices (world/roots).
 void* GC_dlopen(const char* path, int mode) { return dlopen(path, mode); }
 
-void GC_set_handle_fork(int mode) { cycle::settings.handle_fork = mode; }
+// As with bdwgc, it counts only before the collector starts: then the handlers are installed.
+void GC_set_handle_fork(int mode) {
+  if (!cycle::started()) cycle::settings.handle_fork = mode;
+}
 void GC_atfork_prepare() {
   cycle::start();
   if (cycle::settings.handle_fork != 1) world::before_fork();

@@ -22,10 +22,10 @@ void Marker::scan_bitmap(Word object, std::size_t size, Word bitmap) {
 
 // A single word takes the way of a range, so that it passes through the ring.
 void Marker::queue_word(const Word* word) {
-  if (top_ != limit_) {
-    *top_++ = {word, word + 1};
-  } else {
+  if (top_ == limit_ && !extend_stack()) {
     mark_word(*word);
+  } else {
+    *top_++ = {word, word + 1};
   }
 }
 

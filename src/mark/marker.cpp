@@ -22,6 +22,9 @@ inline Block& record_of(Word word) { return space.blocks[(word - space.base) >> 
 
 // A stack must hold at least the ranges of one step.
 constexpr std::size_t kLeastEntries = 16;
+// What is committed at first: 64 KiB, which few programs ever fill. The rest is committed when it
+// is needed, because systems count committed memory (RLIMIT_DATA, strict overcommit).
+constexpr std::size_t kFirstEntries = 64 * base::kKiB / sizeof(Range);
 
 // Words ahead of the scan at which large objects are prefetched on grey: four lines.
 constexpr std::size_t kLinearPrefetch = 32;
@@ -76,7 +79,7 @@ bool Marker::contents_of(const Block& block, Word address, Range* contents) {
 }
 
 inline void Marker::push(Range range) {
-  if (__builtin_expect(top_ == limit_, 0)) {
+  if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {
     overflowed_ = true;
     return;
   }
@@ -176,28 +179,35 @@ void Marker::rescan_marked_objects() {
 
 bool Marker::initialise(MarkStrategy strategy, std::size_t entries) {
   strategy_ = strategy;
-  if (entries != 0) return reserve_stack(base::max_of(entries, kLeastEntries));
-  // The ring strategy pushes at most one range for an object, so that a range for every smallest
-  // object would do; a sixteenth of that is far beyond what any program has needed and costs only
-  // address space. If it is not enough, or not to be had, the overflow path is there.
-  entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
-  for (; entries >= kLeastEntries; entries /= 2) {
-    if (reserve_stack(entries)) return true;
+  if (entries != 0) {
+    entries = base::max_of(entries, kLeastEntries);
+  } else {
+    // The ring strategy pushes at most one range for an object, so that a range for every smallest
+    // object would do; a sixteenth of that is far beyond what any program has needed and costs only
+    // address space. If it is not enough, or not to be had, the overflow path is there.
+    entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
   }
-  return false;
+  for (; entries >= kLeastEntries; entries /= 2) {
+    const std::size_t bytes = base::align_up(entries * sizeof(Range), os::page_size());
+    stack_ = static_cast<Range*>(os::reserve(bytes, os::page_size()));
+    if (stack_ != nullptr) break;
+  }
+  if (stack_ == nullptr) return false;
+  top_ = stack_;
+  limit_ = stack_;
+  reserved_limit_ = stack_ + entries;
+  return extend_stack();
 }
 
-bool Marker::reserve_stack(std::size_t entries) {
-  const std::size_t bytes = base::align_up(entries * sizeof(Range), os::page_size());
-  void* p = os::reserve(bytes, os::page_size());
-  if (p == nullptr) return false;
-  if (!os::commit(p, bytes)) {
-    os::release(p, bytes);
-    return false;
-  }
-  stack_ = static_cast<Range*>(p);
-  top_ = stack_;
-  limit_ = stack_ + entries;
+bool Marker::extend_stack() {
+  const auto room = static_cast<std::size_t>(reserved_limit_ - limit_);
+  const auto now = static_cast<std::size_t>(limit_ - stack_);
+  // Doubling, in whole pages: limit_ stays a page's end until the last step.
+  const std::size_t more = base::min_of(base::max_of(now, kFirstEntries), room);
+  if (more == 0) return false;
+  const std::size_t bytes = base::align_up(more * sizeof(Range), os::page_size());
+  if (!os::commit(limit_, bytes)) return false;
+  limit_ += more;
   return true;
 }
 
@@ -231,7 +241,7 @@ void Marker::mark_object_ending_at(Word word) {
     if (word - base >= span) continue;
     mark_word(word);
     if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);
-    // Half: draining needs the other half.
+    // Draining now keeps the stack small; half, because it needs some room itself.
     if (top_ - stack_ > (limit_ - stack_) / 2) drain();
   }
 }
@@ -239,8 +249,16 @@ void Marker::mark_object_ending_at(Word word) {
 void Marker::push_range(const void* low, const void* high) {
   const Word begin = base::align_up(base::as_word(low), sizeof(Word));
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  if (begin < end) {
-    push({reinterpret_cast<const Word*>(begin), reinterpret_cast<const Word*>(end)});
+  if (top_ != limit_ || extend_stack()) {
+    if (begin < end) {
+      *top_++ = {reinterpret_cast<const Word*>(begin), reinterpret_cast<const Word*>(end)};
+    }
+    return;
+  }
+  // One object may have more ranges than the stack has entries: the rest is marked at once, or no
+  // pass over the heap would ever scan it.
+  for (Word at = begin; at < end; at += sizeof(Word)) {
+    mark_word(*reinterpret_cast<const Word*>(at));
   }
 }
 

@@ -70,7 +70,8 @@ class Marker {
 
  private:
   void run();
-  bool reserve_stack(std::size_t entries);
+  // Commits more of the stack. False when all of its reservation is in use, or the system refuses.
+  bool extend_stack();
   template <MarkStrategy kStrategy>
   void run_loop();
   bool visit(Word word, Range* contents);
@@ -87,7 +88,8 @@ class Marker {
 
   Range* stack_ = nullptr;
   Range* top_ = nullptr;    // one past the newest entry
-  Range* limit_ = nullptr;  // one past the last possible entry
+  Range* limit_ = nullptr;  // one past the last entry that is committed
+  Range* reserved_limit_ = nullptr;
   MarkStrategy strategy_ = MarkStrategy::Ring;
   // An entry did not fit: some marked object's contents were not scanned.
   bool overflowed_ = false;
