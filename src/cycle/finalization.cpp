@@ -49,9 +49,9 @@ heap::Growable<ToggleReference> toggle_references;
 // The collection after which the program's notifier was last called.
 std::uint64_t notified_at = 0;
 
-// Finalizers that this thread's finalizers run inside: how deep, and the calls passed over since. A finalizer
-// may leave by longjmp, so a depth that never goes down again must only slow nested runs, not end
-// them: at depth d, one call in 2^d runs.
+// Finalizers that this thread's finalizers run inside: how deep, and the calls passed over since. A
+// finalizer may leave by longjmp, so a depth that never goes down again must only slow nested runs,
+// not end them: at depth d, one call in 2^d runs.
 constinit thread_local unsigned depth = 0;
 constinit thread_local unsigned passed_over = 0;
 constexpr unsigned kDeepest = 12;

@@ -50,7 +50,9 @@ void advise_new_pages(BlockNumber first, BlockNumber end) {
 bool within_limits(BlockNumber blocks) {
   const std::size_t after = bytes_of(space.committed - 1 + blocks);
   if (settings.max_heap_size != 0 && after > settings.max_heap_size) return false;
-  if (physical_limit == 0) physical_limit = os::memory_limit();
+  // An eighth is left to the program's other memory and to our own tables: whoever fills a control
+  // group is killed, not told.
+  if (physical_limit == 0) physical_limit = os::memory_limit() / 8 * 7;
   return after <= physical_limit;
 }
 

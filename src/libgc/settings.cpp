@@ -16,9 +16,7 @@ int pages_executable = 0;
 GC_word allocated_per_finalizer = 10000;
 GC_timeval_s time_limit{GC_TIME_UNLIMITED, 0};
 
-void print_warning(char* message, GC_word argument) {
-  cycle::print_warning(message, argument);
-}
+void print_warning(char* message, GC_word argument) { cycle::print_warning(message, argument); }
 
 template <class T>
 void set_locked(T* variable, T value) {

@@ -13,6 +13,7 @@
 
 #include "base/bits.hpp"
 #include "base/options.hpp"
+#include "base/text.hpp"
 #include "os/files.hpp"
 
 namespace jd::os {
@@ -38,6 +39,30 @@ std::size_t number_in_file(const char* path) {
   }
   std::uint64_t value = 0;
   return base::parse_size(text, &value) ? static_cast<std::size_t>(value) : SIZE_MAX;
+}
+
+// The limit of this process's own memory control group, from the line of /proc/self/cgroup that
+// names it ("0::/path" in the unified hierarchy, "n:memory:/path" in the old one).
+std::size_t own_group_limit() {
+  std::size_t limit = SIZE_MAX;
+  for_each_line("/proc/self/cgroup", [&](const char* line) {
+    const char* colon = line;
+    while (*colon != '\0' && *colon != ':') ++colon;
+    if (*colon == '\0') return true;
+    const bool unified = colon[1] == ':';
+    const char* const name = "memory:";
+    const char* path = colon + 1;
+    for (const char* c = name; !unified && *c != '\0'; ++c, ++path) {
+      if (*path != *c) return true;
+    }
+    if (unified) path = colon + 2;
+    base::Text file;
+    file.add(unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", path,
+             unified ? "/memory.max" : "/memory.limit_in_bytes");
+    limit = base::min_of(limit, number_in_file(file.c_str()));
+    return true;
+  });
+  return limit;
 }
 
 bool find_mapping(const void* p, base::Word* start, base::Word* end) {
@@ -108,6 +133,7 @@ std::size_t memory_limit() {
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     limit = base::min_of(limit, number_in_file(path));
   }
+  limit = base::min_of(limit, own_group_limit());
   return base::max_of(limit, page_size());
 }
 
