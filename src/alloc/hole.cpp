@@ -151,9 +151,10 @@ void retire(Hole* hole) {
 void hide_holes() {
   for_each_hole([](Hole& hole, KindNumber) {
     // The slot at the cursor may be in the hands of a thread that was stopped before it moved the
-    // cursor.
-    if (hole.end - hole.cursor <= static_cast<std::ptrdiff_t>(hole.slot_size)) return;
-    change_bits(slots_between(hole, hole.cursor + hole.slot_size, hole.end),
+    // cursor, unless it is not ready to be handed out yet: then it still holds words of its past.
+    char* first = hole.cursor < hole.limit ? hole.cursor + hole.slot_size : hole.cursor;
+    if (first >= hole.end) return;
+    change_bits(slots_between(hole, first, hole.end),
                 [](heap::Block* b, unsigned w, std::uint64_t bits) { b->allocated[w] &= ~bits; });
   });
 }

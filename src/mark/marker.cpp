@@ -100,6 +100,7 @@ void Marker::run_loop() {
       if (!visit(ring.take(), &range)) continue;
     } else if (top_ != stack_) {
       range = *--top_;
+      if (__builtin_expect(range.end == nullptr, 0) && !expand(&range)) continue;
       distance = Ring::kDistance;
     } else if (kRing && ring.count() != 0) {
       // Nothing else to do: let the last words go without waiting.
@@ -262,7 +263,20 @@ void Marker::push_range(const void* low, const void* high) {
   }
 }
 
+// An entry that stands for a whole object with a descriptor, which is read when the entry is taken
+// from the stack. So a mark procedure that pushes an object of its own kind, which pushes another,
+// does not recurse.
+bool Marker::expand(Range* range) {
+  heap::Place place;
+  if (!heap::find_place(base::as_word(range->next), &place)) return false;
+  return contents_of(*place.block, place.address(), range);
+}
+
 void Marker::push_contents(const heap::Place& place) {
+  if (place.block->scan == Scan::Descriptor) {
+    push({reinterpret_cast<const Word*>(place.address()), nullptr});
+    return;
+  }
   Range range;
   if (contents_of(*place.block, place.address(), &range)) push(range);
 }

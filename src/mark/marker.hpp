@@ -20,7 +20,7 @@ namespace jd::mark {
 using base::MarkStrategy;
 using base::Word;
 
-// Words that are still to be scanned.
+// Words that are still to be scanned. end null: the object at `next`, by its descriptor.
 struct Range {
   const Word* next;
   const Word* end;
@@ -84,6 +84,7 @@ class Marker {
   void queue_word(const Word* word);
   void mark_object_ending_at(Word word);
   void push(Range range);
+  bool expand(Range* range);
   void rescan_marked_objects();
 
   Range* stack_ = nullptr;
