@@ -81,6 +81,9 @@ TEST(RunStats, StopsAndContinuesWithTheProgram) {
   ASSERT_EQ(pipe(out.data()), 0);
   const pid_t child = fork();
   if (child == 0) {
+    // A group of its own, with a parent outside: in an orphaned group, as that of a test run
+    // without a terminal may be, the system drops SIGTSTP.
+    setpgid(0, 0);
     dup2(out[1], 1);
     execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY, "--stats", "--",
           JD_TEST_CLIENT, "wait", nullptr);
