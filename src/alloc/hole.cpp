@@ -163,7 +163,7 @@ void retire_idle_holes() {
   for_each_hole([](Hole& hole, KindNumber) {
     if (hole.cursor < hole.end) {
       const SlotRange slots = slots_between(hole, hole.cursor, hole.end);
-      if (slots.block->marked(slots.from)) return;
+      if (slots.block->is_allocated(slots.from) && slots.block->marked(slots.from)) return;
     }
     retire(&hole);
   });

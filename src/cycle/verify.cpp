@@ -177,12 +177,13 @@ void MarkVerifier::finish() {
     if (block.state != BlockState::Small && block.state != BlockState::LargeHead) continue;
     const bool small = block.state == BlockState::Small;
     for (unsigned slot = 0; slot < block.slots; ++slot) {
-      if (((block.marks[slot / 64] >> (slot % 64)) & 1) == 0) continue;
+      const bool marked = ((block.marks[slot / 64] >> (slot % 64)) & 1) != 0;
       if (((block.allocated[slot / 64] >> (slot % 64)) & 1) == 0) {
-        broken("a free slot is marked", b, slot);
+        if (!marked) broken("a free slot could be marked", b, slot);
+        continue;
       }
       // Only where every word counts; descriptors are the marker's own business.
-      if (block.scan != heap::Scan::Words) continue;
+      if (!marked || block.scan != heap::Scan::Words) continue;
       const Word begin = heap::block_address(b) + Word{slot} * block.slot_size;
       require_words_marked(begin, small ? block.slot_size : space.extras[b].bytes);
     }

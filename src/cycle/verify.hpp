@@ -10,7 +10,7 @@ namespace jd::cycle {
 // Blocks, runs, lists, bits, holes.
 void verify_structures();
 // After marking: every root's object is marked, every marked object's words lead to marked
-// objects, and nothing is marked that is not allocated.
+// objects, and no free slot can be marked.
 class MarkVerifier final : public world::RootVisitor {
  public:
   void range(const void* low, const void* high) override;

@@ -62,17 +62,19 @@ void become_free(BlockNumber number, BlockNumber blocks) {
 bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   BlockExtra& extra = space.extras[number];
   const unsigned allocated = count_bits(block.allocated, block.slots);
-  const unsigned live = count_bits(block.marks, block.slots);
+  if (poison_freed) poison_dead_slots(number, block);
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    block.marks[w] = block.allocated[w] &= block.marks[w];
+  }
+  const unsigned live = count_bits(block.allocated, block.slots);
   extra.listed = false;
   count_live(block, live, std::size_t{live} * block.slot_size, count);
-  if (allocated > live) count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
+  count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
   if (live == 0 && extra.owner == nullptr) {
     become_free(number, 1);
     ++count->blocks_released;
     return true;
   }
-  if (poison_freed) poison_dead_slots(number, block);
-  base::copy_bytes(block.allocated, block.marks, block.bit_words() * sizeof block.marks[0]);
   extra.free_slots = static_cast<std::uint16_t>(block.slots - live);
   return false;
 }
@@ -100,7 +102,7 @@ bool has_dead_objects(const Block& block) {
 
 void clear_marks() {
   for_each_block([](BlockNumber, Block& block) {
-    base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
+    for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] = ~block.allocated[w];
   });
 }
 

@@ -19,7 +19,9 @@ struct SweepCount {
   BlockNumber blocks_released = 0;
 };
 
-// Clears all mark bits. Pre: the world is stopped.
+// Clears the mark bits of allocated slots, and sets those of free ones: the marker, which never
+// marks a free slot (its stale words would keep other dead objects), has one bit to look at.
+// Pre: the world is stopped.
 void clear_marks();
 
 // Sweeps. Blocks of kinds with a disclaim function are put aside for disclaim_deferred.

@@ -28,6 +28,16 @@ void for_each_bit(const std::uint64_t* words, unsigned slots, Visit visit) {
   }
 }
 
+// Calls visit(slot) for each marked object of a block.
+template <class Visit>
+void for_each_marked(const Block& block, Visit visit) {
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    // While marking, the marks of free slots are set too (clear_marks).
+    const std::uint64_t marked = block.marks[w] & block.allocated[w];
+    for_each_bit(&marked, 64, [&](unsigned bit) { visit(w * 64 + bit); });
+  }
+}
+
 // The bits [from, to) of word w, for a range of slots.
 constexpr std::uint64_t bits_between(unsigned word, unsigned from, unsigned to) {
   const unsigned low = word * 64;

@@ -72,9 +72,9 @@ bool report_smashed(const char* caller, void* object, Header* header) {
 void check_survivors() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
-    heap::for_each_bit(block.marks, block.slots, [&](unsigned slot) {
+    heap::for_each_marked(block, [&](unsigned slot) {
       const heap::Place place{&block, slot};
-      if (!place.allocated() || place.size() < sizeof(Header) + sizeof(Word)) return;
+      if (place.size() < sizeof(Header) + sizeof(Word)) return;
       auto* header = reinterpret_cast<Header*>(place.address());
       if (header->front != front_guard(header)) return;
       report_smashed("a collection", header + 1, header);

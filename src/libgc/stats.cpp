@@ -85,9 +85,8 @@ size_t GC_get_memory_use() {
 void GC_enumerate_reachable_objects_inner(GC_reachable_object_proc function, void* data) {
   heap::for_each_block([&](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
-    heap::for_each_bit(block.marks, block.slots, [&](unsigned slot) {
+    heap::for_each_marked(block, [&](unsigned slot) {
       const heap::Place place{&block, slot};
-      if (!place.allocated()) return;
       function(base::as_pointer(place.address()), place.size(), data);
     });
   });

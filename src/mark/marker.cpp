@@ -26,6 +26,19 @@ constexpr std::size_t kLeastEntries = 16;
 // is needed, because systems count committed memory (RLIMIT_DATA, strict overcommit).
 constexpr std::size_t kFirstEntries = 64 * base::kKiB / sizeof(Range);
 
+// The rings' sizes, and how many entries wait behind one before it leaves: the time that its line
+// has to arrive (docs/design/mark.md, "Rings").
+constexpr unsigned kWordRing = 64;
+constexpr unsigned kWordDistance = 16;
+constexpr unsigned kObjectRing = 64;
+constexpr unsigned kObjectDistance = 16;
+// With fewer words than this in the ring, the object is fetched before anybody knows whether it is
+// marked already.
+constexpr unsigned kIdleBelow = 4;
+
+// What is left of an object of a line or so when the ring is full.
+constexpr std::ptrdiff_t kFewWords = 8;
+
 // Words ahead of the scan at which large objects are prefetched on grey: four lines.
 constexpr std::size_t kLinearPrefetch = 32;
 
@@ -43,8 +56,6 @@ inline bool Marker::visit(Word word, Range* contents) {
   const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
   std::uint64_t& marks = block.marks[slot >> 6];
   if ((marks & bit) != 0) return false;
-  // A free slot is never marked: its stale words would keep other dead objects.
-  if ((block.allocated[slot >> 6] & bit) == 0) return false;
   marks |= bit;
   if (block.scan == Scan::None) return false;
   if (block.scan == Scan::Words && block.slot_size != 0) {
@@ -86,26 +97,50 @@ inline void Marker::push(Range range) {
   *top_++ = range;
 }
 
+// One loop for the three strategies.
+//
+// Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
+// contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
+// a list, memory is idle and the object is fetched together with the record.
 template <MarkStrategy kStrategy>
 void Marker::run_loop() {
   constexpr bool kRing = kStrategy == MarkStrategy::Ring;
   constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
   const Word base = space.base;
   const Word span = space.span;
-  Ring ring;
-  unsigned distance = Ring::kDistance;
+  Ring<Word, kWordRing> words;
+  Ring<Range, kObjectRing> objects;
+  const auto await_record = [&](Word word) {
+    prefetch(base::as_word(&record_of(word)));
+    if (words.count() < kIdleBelow) prefetch(word);
+    words.put(word);
+  };
   for (;;) {
     Range range;
-    if (kRing && ring.count() > distance) {
-      if (!visit(ring.take(), &range)) continue;
+    if (kRing && objects.count() > kObjectDistance) {
+      range = objects.take();
+    } else if (kRing && words.count() > kWordDistance) {
+      if (visit(words.take(), &range)) {
+        prefetch(base::as_word(range.next));
+        objects.put(range);
+      }
+      continue;
     } else if (top_ != stack_) {
       range = *--top_;
-      if (__builtin_expect(range.end == nullptr, 0) && !expand(&range)) continue;
-      distance = Ring::kDistance;
-    } else if (kRing && ring.count() != 0) {
-      // Nothing else to do: let the last words go without waiting.
-      distance = 0;
+      if (kRing && range.is_word()) {
+        await_record(base::as_word(range.next));
+        continue;
+      }
+      if (__builtin_expect(range.is_object(), 0) && !expand(&range)) continue;
+    } else if (kRing && words.count() != 0) {
+      // Nothing else to do: let the last ones go without waiting.
+      if (visit(words.take(), &range)) {
+        prefetch(base::as_word(range.next));
+        objects.put(range);
+      }
       continue;
+    } else if (kRing && objects.count() != 0) {
+      range = objects.take();
     } else {
       break;
     }
@@ -127,10 +162,8 @@ void Marker::run_loop() {
       }
       if (word - base >= span) continue;
       if (kRing) {
-        if (ring.full()) break;
-        prefetch(base::as_word(&record_of(word)));
-        prefetch(word);
-        ring.put(word);
+        if (words.full()) break;
+        await_record(word);
       } else {
         Range child;
         if (!visit(word, &child)) continue;
@@ -138,10 +171,20 @@ void Marker::run_loop() {
         push(child);
       }
     }
-    if (kRing && range.next < range.end) {
-      push(range);
-      distance = Ring::kDistance;
-    }
+    if (kRing && range.next < range.end) push_rest(range);
+  }
+}
+
+// The part of a range for which the ring had no room. A few words are pushed one by one: as a range
+// they would be read again from memory that has left the caches by then.
+inline void Marker::push_rest(Range range) {
+  if (range.end - range.next > kFewWords) {
+    push(range);
+    return;
+  }
+  for (; range.next < range.end; ++range.next) {
+    const Word word = *range.next;
+    if (word - space.base < space.span) push(Range::word(word));
   }
 }
 
@@ -171,7 +214,7 @@ void Marker::drain() {
 void Marker::rescan_marked_objects() {
   heap::for_each_block([this](heap::BlockNumber, Block& block) {
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
-    heap::for_each_bit(block.marks, block.slots, [&](unsigned slot) {
+    heap::for_each_marked(block, [&](unsigned slot) {
       push_contents({&block, slot});
       if (top_ == limit_) run();
     });
@@ -183,8 +226,8 @@ bool Marker::initialise(MarkStrategy strategy, std::size_t entries) {
   if (entries != 0) {
     entries = base::max_of(entries, kLeastEntries);
   } else {
-    // The ring strategy pushes at most one range for an object, so that a range for every smallest
-    // object would do; a sixteenth of that is far beyond what any program has needed and costs only
+    // An entry for every smallest object, or for every word in the heap, is what the worst graph
+    // could need; a sixteenth of the first is far beyond what any program has needed and costs only
     // address space. If it is not enough, or not to be had, the overflow path is there.
     entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
   }
@@ -274,7 +317,7 @@ bool Marker::expand(Range* range) {
 
 void Marker::push_contents(const heap::Place& place) {
   if (place.block->scan == Scan::Descriptor) {
-    push({reinterpret_cast<const Word*>(place.address()), nullptr});
+    push(Range::object(place.address()));
     return;
   }
   Range range;
@@ -284,9 +327,9 @@ void Marker::push_contents(const heap::Place& place) {
 void Marker::mark_uncollectable() {
   heap::for_each_block([this](heap::BlockNumber, Block& block) {
     if (block.state == BlockState::Free || !heap::kinds[block.kind].uncollectable) return;
-    for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] = block.allocated[w];
+    for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] |= block.allocated[w];
     if (block.scan == Scan::None) return;
-    heap::for_each_bit(block.marks, block.slots, [&](unsigned slot) {
+    heap::for_each_bit(block.allocated, block.slots, [&](unsigned slot) {
       push_contents({&block, slot});
       if (top_ - stack_ > (limit_ - stack_) / 2) drain();
     });

@@ -1,9 +1,11 @@
-// The marker: a small FIFO ring of candidate words in front of a LIFO stack of ranges.
+// The marker: small FIFO rings, of candidate words and of newly marked objects, in front of a LIFO
+// stack of ranges.
 //
 // Sources: Boehm, "Reducing Garbage Collector Cache Misses" (2000), for prefetch-on-grey; Cher,
 // Hosking & Vitek, "Software Prefetching for Mark-Sweep Garbage Collection" (2004), for the FIFO.
-// Differs in: the ring holds unresolved words, so that the record of a word's block and the object
-// itself are fetched at the same time (design, section 5).
+// Differs in: there are two rings. The first holds unresolved words until the record of their block
+// has arrived; the second holds objects that were found unmarked until their contents have
+// (docs/design/mark.md, "Rings").
 //
 // A marker works in a stopped world and is used by one thread at a time. Requirements are in
 // docs/design/mark.md.
@@ -20,10 +22,23 @@ namespace jd::mark {
 using base::MarkStrategy;
 using base::Word;
 
-// Words that are still to be scanned. end null: the object at `next`, by its descriptor.
+// An entry of the mark stack: words that are still to be scanned, and, marked by an `end` that no
+// range has, one word that was scanned but not looked at, or an object with a descriptor.
 struct Range {
   const Word* next;
   const Word* end;
+
+  static Range word(Word word) { return tagged(word, kWordTag); }
+  static Range object(Word address) { return tagged(address, kObjectTag); }
+  [[nodiscard]] bool is_word() const { return base::as_word(end) == kWordTag; }
+  [[nodiscard]] bool is_object() const { return base::as_word(end) == kObjectTag; }
+
+ private:
+  static constexpr Word kObjectTag = 0;
+  static constexpr Word kWordTag = sizeof(Word);
+  static Range tagged(Word value, Word tag) {
+    return {reinterpret_cast<const Word*>(value), reinterpret_cast<const Word*>(tag)};
+  }
 };
 
 class Marker {
@@ -84,6 +99,7 @@ class Marker {
   void queue_word(const Word* word);
   void mark_object_ending_at(Word word);
   void push(Range range);
+  void push_rest(Range range);
   bool expand(Range* range);
   void rescan_marked_objects();
 
