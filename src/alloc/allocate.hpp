@@ -22,8 +22,9 @@ void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind);
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind);
 
 // Several objects of one size, linked through their first words, otherwise as the kind has them.
-// Returns the list's first and, in *taken, its bytes; null when memory has run out.
-void* allocate_list(std::size_t bytes, KindNumber kind, std::size_t* taken);
+// The list's first goes into *result, null when memory has run out. No collection sees a part of
+// the list: nothing but *result may hold the objects of a kind without pointers.
+void allocate_list(std::size_t bytes, KindNumber kind, void** result);
 
 // Frees an object at once. `name` is the caller's for messages: an address that is not the
 // beginning of an allocated object is reported in one line on standard error and left alone.

@@ -102,6 +102,9 @@ void free_object(void* object, const char* name) {
   } else {
     free_small(place, static_cast<char*>(object));
   }
+  // Other threads collect until the bits say that it is free. A collection that found no pointer to
+  // the object would free its place, and another thread could have that by the time we do it.
+  asm volatile("" : : "r"(object) : "memory");
 }
 
 void* reallocate(void* object, std::size_t bytes, const char* name) {

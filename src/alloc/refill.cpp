@@ -236,30 +236,30 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind
   return object != nullptr ? object : pacer.out_of_memory(bytes);
 }
 
-void* allocate_list(std::size_t bytes, KindNumber kind, std::size_t* taken) {
-  *taken = 0;
-  void* first = allocate(bytes, kind);
-  if (first == nullptr) return nullptr;
-  void** link = static_cast<void**>(first);
-  if (bytes > heap::kMaxSmall) {
-    *link = nullptr;
-    *taken = usable_size_for(bytes);
-    return first;
-  }
-  // The rest of the hole that the first came from, up to what bdwgc's lists are: a page.
+void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
+  // What bdwgc's lists are at most: a page.
   constexpr std::size_t kListBytes = 4 * base::kKiB;
+  void* first = allocate(bytes, kind);
+  world::Thread* thread = world::self();
+  // Without a record, or a row for the kind, the out-of-memory function's memory is all there is.
+  if (first == nullptr || bytes > heap::kMaxSmall || thread == nullptr ||
+      cache->rows[kind] == nullptr) {
+    if (first != nullptr) *static_cast<void**>(first) = nullptr;
+    *result = first;
+    return;
+  }
+  world::NoStop guard(thread);
+  // The rest of the hole that the first came from.
   Hole* hole = &cache->rows[kind]->hole_for(bytes);
-  std::size_t size = hole->slot_size;
-  while (size < kListBytes) {
+  void** link = static_cast<void**>(first);
+  for (std::size_t size = 2 * hole->slot_size; size <= kListBytes; size += hole->slot_size) {
     void* next = hole->take();
     if (next == nullptr) break;
     *link = next;
     link = static_cast<void**>(next);
-    size += hole->slot_size;
   }
   *link = nullptr;
-  *taken = size;
-  return first;
+  *result = first;
 }
 
 std::size_t usable_size_for(std::size_t bytes) {

@@ -87,14 +87,14 @@ GC_API void* GC_generic_malloc_uncollectable(size_t bytes, int kind) {
 }
 
 void* GC_malloc_many(size_t bytes) {
-  size_t taken = 0;
-  return alloc::allocate_list(bytes, heap::kNormal, &taken);
+  void* list = nullptr;
+  alloc::allocate_list(bytes, heap::kNormal, &list);
+  return list;
 }
 
 GC_API void GC_generic_malloc_many(size_t bytes, int kind, void** result) {
   if (!valid_kind(kind)) abort_with("GC_generic_malloc_many: no such kind");
-  size_t taken = 0;
-  *result = alloc::allocate_list(bytes, static_cast<heap::KindNumber>(kind), &taken);
+  alloc::allocate_list(bytes, static_cast<heap::KindNumber>(kind), result);
 }
 
 void GC_free(void* object) {
