@@ -114,13 +114,24 @@ char* stack_high(const Thread& thread) {
   return thread.stack.high;
 }
 
-// The lowest mapped address of the stack that ends at `high`; looked up once for each stack.
+// The lowest mapped address of the stack that ends at `high`, as of now: a main thread's stack
+// grows. Null if it can't be told.
 char* lowest_mapped(Thread* thread, char* high) {
-  if (thread->checked.high != high) {
-    thread->checked.high = high;
-    thread->checked.low = static_cast<char*>(os::start_of_mapping(high - 1));
-  }
+  if (high == nullptr) return nullptr;
+  thread->checked.high = high;
+  thread->checked.low = static_cast<char*>(os::start_of_mapping(high - 1));
   return thread->checked.low;
+}
+
+// Does sp lie on the stack that ends at `high`? What was looked up for that stack before will do
+// if it says so.
+bool on_stack(Thread* thread, const char* sp, char* high) {
+  if (sp >= high) return false;
+  if (thread->checked.high == high && thread->checked.low != nullptr && sp >= thread->checked.low) {
+    return true;
+  }
+  const char* low = lowest_mapped(thread, high);
+  return low != nullptr && sp >= low;
 }
 
 void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
@@ -132,23 +143,20 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
     visitor->stack(sp, high);
     return;
   }
-  // On an alternate signal stack: that, and all of the stack that the signal interrupted.
   if (thread->alternate.low != nullptr && sp >= thread->alternate.low &&
       sp < thread->alternate.high) {
+    // On an alternate signal stack: that, and all of the stack that the signal interrupted.
     visitor->stack(sp, thread->alternate.high);
-    char* bottom = lowest_mapped(thread, high);
-    if (bottom != nullptr) visitor->stack(bottom, high);
-    return;
-  }
-  // On a stack of the client's own.
-  char* bottom = lowest_mapped(thread, high);
-  if (bottom != nullptr && sp >= bottom && sp < high) {
+  } else if (on_stack(thread, sp, high)) {
+    // On a stack of the client's own.
     visitor->stack(sp, high);
     return;
+  } else {
+    // Nobody told us where this one ends. Its mapping's end is the furthest it can reach.
+    auto* end = static_cast<char*>(os::end_of_mapping(sp));
+    if (end != nullptr) visitor->stack(sp, end);
   }
-  // Nobody told us where this one ends. Its mapping's end is the furthest it can reach.
-  auto* end = static_cast<char*>(os::end_of_mapping(sp));
-  if (end != nullptr) visitor->stack(sp, end);
+  char* bottom = lowest_mapped(thread, high);
   if (bottom != nullptr) visitor->stack(bottom, high);
 }
 
@@ -266,6 +274,8 @@ void visit_static_roots(RootVisitor* visitor) {
 
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
   for_each_thread([&](Thread* thread) {
+    // Its stack may not be there any more.
+    if (thread->gone) return;
     if (thread == self() && !thread->blocked) {
       thread->alternate = {};
       if (thread->stack.low == nullptr || own_stack_top < thread->stack.low ||
