@@ -3,10 +3,12 @@
 // ends the program or never ends.
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 
@@ -26,6 +28,7 @@ void expect_ok(const char* child, const Environment& environment = {}) {
 
 pthread_key_t key;
 std::atomic<int> calls;
+std::atomic<bool> inside;
 
 // Threads that end, the last with their stacks unmapped, because glibc keeps 40 MiB of stacks only.
 template <int kThreads = 40>
@@ -163,10 +166,71 @@ TEST(Endings, TheMainThreadMayAllocateLast) {
   expect_ok("main_thread_registers_last");
 }
 
+// --- Cancelled in a collection
+// -----------------------------------------------------------------------
+
+int collect_with_cancellation_pending(int (*how)()) {
+  GC_INIT();
+  static int (*collect_somehow)();
+  collect_somehow = how;
+  pthread_t thread;
+  GC_pthread_create(
+      &thread, nullptr,
+      [](void*) -> void* {
+        pthread_cancel(pthread_self());
+        const int status = collect_somehow();
+        pthread_testcancel();
+        return reinterpret_cast<void*>(static_cast<std::intptr_t>(status + 1));
+      },
+      nullptr);
+  void* result = nullptr;
+  GC_pthread_join(thread, &result);
+  GC_gcollect();
+  return result == PTHREAD_CANCELED ? 0 : 1;
+}
+
+JD_CHILD(cancelled_while_logging) {
+  return collect_with_cancellation_pending([] {
+    for (int i = 0; i < 3; ++i) GC_gcollect();
+    return 0;
+  });
+}
+
+TEST(Endings, NoCancellationWhileACollectionLogs) {
+  // The log is written while the lock is held.
+  const ChildResult r = run_child("cancelled_while_logging", {{"GC_PRINT_STATS", "1"}}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(cancelled_while_stopping) {
+  return collect_with_cancellation_pending([] {
+    // A stop that takes long: the thread reads /proc and sleeps.
+    pthread_t thread;
+    pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+          sigset_t all;
+          sigfillset(&all);
+          sigset_t before;
+          opaque(make_list(10));
+          pthread_sigmask(SIG_SETMASK, &all, &before);
+          inside = true;
+          usleep(50000);
+          pthread_sigmask(SIG_SETMASK, &before, nullptr);
+          return nullptr;
+        },
+        nullptr);
+    while (!inside.load()) sched_yield();
+    GC_gcollect();
+    return 0;
+  });
+}
+
+TEST(Endings, NoCancellationWhileTheWorldIsBeingStopped) { expect_ok("cancelled_while_stopping"); }
+
 // --- Out of a blocking section
 // -----------------------------------------------------------------------
 
-std::atomic<bool> inside;
 std::atomic<bool> done;
 
 // Allocates and checks, while the main thread collects.
