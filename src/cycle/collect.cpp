@@ -114,6 +114,8 @@ void verify_marks(char* stack_top) {
 
 heap::SweepCount run_stopped(char* stack_top) {
   const bool verify = options.verify != 0;
+  // Here, so that what holes give back was counted before.
+  alloc::settle_totals();
   alloc::hide_holes();
   if (verify) verify_structures();
   const std::uint64_t begin = os::now_ns();
@@ -177,7 +179,6 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_START);
   if (settings.start_callback != nullptr) settings.start_callback();
   prepare_toggle_references();
-  alloc::settle_totals();
 
   tell(GC_EVENT_PRE_STOP_WORLD);
   const std::uint64_t begin = os::now_ns();
