@@ -26,6 +26,8 @@ heap::Growable<Extent> static_roots;  // library_data less exclusions: what is s
 std::uint64_t known_generation = 0;
 std::uint64_t known_fingerprint = 0;
 bool static_roots_known = false;
+// What is known is not what is loaded: parts of it may be unmapped.
+bool static_roots_doubtful = false;
 bool libraries_ignored = false;
 StaticRootsFilter filter = nullptr;
 
@@ -86,24 +88,27 @@ class Collect final : public os::ModuleVisitor {
   bool ok = true;
 };
 
-void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
+bool both_ends_readable(const char* low, const char* high) {
+  char probe;
+  return low < high && os::read_safely(&probe, low, 1) && os::read_safely(&probe, high - 1, 1);
+}
+
+// Looks before it reads.
+void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
   for (const os::ThreadLocalModule& module : tls_modules) {
-    auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
-    if (block != nullptr) visitor->range(block, block + module.size);
+    auto* block =
+        static_cast<char*>(os::thread_local_block_safely(thread.control_block, module.module));
+    if (block == nullptr || !both_ends_readable(block, block + module.size)) continue;
+    visitor->range(block, block + module.size);
   }
 }
 
-// A blocked thread runs on, and its loader may be changing its vector of thread-local blocks: look
-// before reading.
-void visit_thread_locals_of_running(RootVisitor* visitor, const Thread& thread) {
+void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
+  // A blocked thread runs on, and its loader may be changing its vector of thread-local blocks.
+  if (thread.blocked || static_roots_doubtful) return visit_thread_locals_safely(visitor, thread);
   for (const os::ThreadLocalModule& module : tls_modules) {
-    char probe;
-    auto* block =
-        static_cast<char*>(os::thread_local_block_safely(thread.control_block, module.module));
-    if (block == nullptr || module.size == 0) continue;
-    if (!os::read_safely(&probe, block, 1)) continue;
-    if (!os::read_safely(&probe, block + module.size - 1, 1)) continue;
-    visitor->range(block, block + module.size);
+    auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
+    if (block != nullptr) visitor->range(block, block + module.size);
   }
 }
 
@@ -242,19 +247,19 @@ bool update_static_roots() {
   ignored_then = ignoring_libraries();
   library_data.clear();
   tls_modules.clear();
-  bool changing = false;
-  known_fingerprint = os::module_fingerprint(&changing);
   Collect collect;
-  os::visit_modules(&collect);
+  os::visit_modules(&collect, &known_fingerprint);
   known_generation = generation;
   static_roots_known = collect.ok && rebuild_static_roots();
+  static_roots_doubtful = !static_roots_known;
   return static_roots_known;
 }
 
 bool static_roots_are_stale() {
   bool changing = false;
   const std::uint64_t fingerprint = os::module_fingerprint(&changing);
-  return changing || fingerprint != known_fingerprint;
+  static_roots_doubtful = changing || fingerprint != known_fingerprint;
+  return static_roots_doubtful;
 }
 
 std::size_t static_root_bytes() {
@@ -268,7 +273,10 @@ std::size_t static_root_bytes() {
 }
 
 void visit_static_roots(RootVisitor* visitor) {
-  for (const Extent& extent : static_roots) visitor->range(extent.low, extent.high);
+  for (const Extent& extent : static_roots) {
+    if (static_roots_doubtful && !both_ends_readable(extent.low, extent.high)) continue;
+    visitor->range(extent.low, extent.high);
+  }
   for (const Extent& extent : explicit_roots) visitor->range(extent.low, extent.high);
 }
 
@@ -286,7 +294,7 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
       visit_thread_locals(visitor, *thread);
     } else if (thread->blocked) {
       visit_stack(visitor, thread, thread->blocked_at);
-      visit_thread_locals_of_running(visitor, *thread);
+      visit_thread_locals(visitor, *thread);
     } else {
       visit_stack(visitor, thread, thread->stopped_at);
       visit_thread_locals(visitor, *thread);
