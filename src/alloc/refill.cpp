@@ -182,11 +182,12 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   return object;
 }
 
-// Registers the calling thread, and starts the runtime, if that has not happened yet.
+// Registers the calling thread, and starts the runtime, if that has not happened yet. False if
+// there is no memory for the thread's record.
 bool ready() {
   if (__builtin_expect(world::self() != nullptr, 1)) return true;
   pacer.start();
-  return world::self() != nullptr || world::register_self({});
+  return world::register_self({});
 }
 
 }  // namespace
