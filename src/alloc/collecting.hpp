@@ -10,7 +10,7 @@ namespace jd::alloc {
 
 // Defined by cycle. Pre of make_room: the heap's lock is held.
 struct Pacer {
-  // Starts the runtime. Any number of calls.
+  // Starts the runtime; the thread is not registered. Any number of calls.
   void (*start)();
   // No free run is long enough for `blocks` blocks (one, for a small block): collects or grows the
   // heap. False if there is nothing more to be had. The lock may have been released meanwhile.

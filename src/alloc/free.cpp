@@ -30,8 +30,9 @@ bool is_object(const void* object, const char* name, Place* place) {
   bool free_slot = !place->allocated();
   if (!free_slot && !place->is_large()) {
     // Slots of a hole count as allocated, but nobody has them.
-    const auto* hole = static_cast<const Hole*>(heap::extra_of(place->block).owner);
-    free_slot = hole != nullptr && object >= hole->cursor && object < hole->end;
+    const auto* hole = static_cast<const Hole*>(
+        __atomic_load_n(&heap::extra_of(place->block).owner, __ATOMIC_ACQUIRE));
+    free_slot = hole != nullptr && hole->contains_slot(object);
   }
   if (free_slot) {
     os::warn(name, "(", object, "): already free; ignored");
@@ -51,13 +52,15 @@ void free_large(const Place& place) {
 
 // The slot just before the cursor of the calling thread's own hole: take it back.
 bool undo_take(const Place& place, char* object) {
-  auto* hole = static_cast<Hole*>(heap::extra_of(place.block).owner);
-  if (hole == nullptr || object + hole->slot_size != hole->cursor) return false;
   HoleRow* row = cache->rows[place.block->kind];
-  if (row == nullptr || hole != &row->holes[place.block->size_class]) return false;
-  if (every_allocation_is_slow) return false;
+  if (row == nullptr || every_allocation_is_slow) return false;
+  Hole* hole = &row->holes[place.block->size_class];
+  if (heap::extra_of(place.block).owner != hole) return false;
+  if (object + hole->slot_size != hole->cursor) return false;
   if (heap::kinds[place.block->kind].clear) base::clear_bytes(object, hole->slot_size);
   hole->cursor = object;
+  // The hole was counted when it was taken; the slot counts again, as it does in what was freed.
+  __atomic_fetch_add(&cache->taken, hole->slot_size, __ATOMIC_RELAXED);
   return true;
 }
 
@@ -67,7 +70,8 @@ void free_small(const Place& place, char* object) {
   if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
   if (undo_take(place, object)) return;
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
-  __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELAXED);
+  // Release: whatever was done to the object comes before it is cleared for another.
+  __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
   BlockExtra& extra = heap::extra_of(block);
   if (extra.owner != nullptr || extra.listed) {
     // Its owner or the next taker looks at the bits.
@@ -112,8 +116,11 @@ void* reallocate(void* object, std::size_t bytes, const char* name) {
   if (!is_object(object, name, &place)) return nullptr;
   const std::size_t size = place.size();
   const KindNumber kind = place.block->kind;
-  // In place while it fits and does not waste more than half.
-  if (bytes <= size && bytes >= size / 2) {
+  // In place while it fits and does not waste more than half. A slot's last word stays unused where
+  // its class says so: the marker takes an address past its end for that of the next object alone.
+  const bool loose = !place.is_large() && !heap::is_full_class(place.block->size_class);
+  const std::size_t most = loose ? size - sizeof(Word) : size;
+  if (bytes <= most && bytes >= size / 2) {
     if (heap::kinds[kind].clear) {
       base::clear_bytes(static_cast<char*>(object) + bytes, size - bytes);
     }

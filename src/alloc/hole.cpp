@@ -82,8 +82,8 @@ bool enter(world::Thread* thread) {
   return true;
 }
 
-// `left_by_fork`: the thread does not exist in this process, and its holes may be half changed.
-// Their slots stay allocated until the next collection finds them unmarked.
+// `left_by_fork`: the thread does not exist in this process, and may have been in the middle of an
+// allocation. Slots that were ready stay allocated until the next collection finds them unmarked.
 void leave(world::Thread* thread, bool left_by_fork) {
   auto* gone = static_cast<ThreadCache*>(thread->cache);
   thread->cache = nullptr;
@@ -93,7 +93,8 @@ void leave(world::Thread* thread, bool left_by_fork) {
     if (row == nullptr) continue;
     for (Hole& hole : row->holes) {
       if (hole.block == heap::kNoBlock) continue;
-      if (left_by_fork) hole.cursor = hole.end;
+      // Slots that were ready may have been handed out; those behind were not.
+      if (left_by_fork && hole.cursor < hole.limit) hole.cursor = hole.limit;
       retire(&hole);
     }
     if (row != &gone->normal && row != &gone->atomic) {
@@ -139,12 +140,12 @@ void retire(Hole* hole) {
                 });
   }
   if (extra.owner == hole) {
-    extra.owner = nullptr;
+    __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
     extra.free_slots =
         static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));
     heap::list_block(hole->block);
   }
-  hole->cursor = hole->limit = hole->end = nullptr;
+  hole->move_to(nullptr, nullptr);
   hole->block = heap::kNoBlock;
 }
 

@@ -24,13 +24,16 @@ using heap::KindNumber;
 using heap::Word;
 
 // Written by its thread: the cursor at any time, the rest only within a NoStop section or under the
-// heap's lock. Read by the collector in a stopped world. Slots in [cursor, end) have their
-// allocated bits set, so that nobody else takes them.
+// heap's lock. Read by the collector in a stopped world, and by threads that free objects of its
+// block (contains_slot). Slots in [cursor, end) have their allocated bits set, so that nobody else
+// takes them.
 struct Hole {
   char* cursor;  // the next slot
   char* limit;   // slots below it are ready to be handed out
   char* end;     // one past the hole's last slot
-  std::uint32_t slot_size;
+  std::uint16_t slot_size;
+  // Counts the changes of place, odd in the middle of one (move_to).
+  std::uint16_t changes;
   BlockNumber block;  // where the hole is; kNoBlock: there is none, and cursor = end
 
   // The next slot, or null: then the slow path has to find one.
@@ -46,6 +49,31 @@ struct Hole {
     // The limit is above it, so it is an address; callers need not look again.
     if (slot == nullptr) __builtin_unreachable();
     return slot;
+  }
+
+  // Changes the place: [from, to), of which nothing is ready to be handed out. Within a NoStop
+  // section of the hole's thread, or under the lock while that can't run.
+  void move_to(char* from, char* to) {
+    const std::uint16_t before = changes;
+    __atomic_store_n(&changes, static_cast<std::uint16_t>(before + 1), __ATOMIC_RELAXED);
+    // Pairs with the fence in contains_slot: who sees one of these stores sees the odd count.
+    std::atomic_thread_fence(std::memory_order_release);
+    __atomic_store_n(&cursor, from, __ATOMIC_RELAXED);
+    __atomic_store_n(&limit, from, __ATOMIC_RELAXED);
+    __atomic_store_n(&end, to, __ATOMIC_RELAXED);
+    __atomic_store_n(&changes, static_cast<std::uint16_t>(before + 2), __ATOMIC_RELEASE);
+  }
+
+  // For any thread: is the address a slot that was not handed out yet? False also when the hole is
+  // just changing its place; never true for an object that the caller was given.
+  bool contains_slot(const void* slot) const {
+    const std::uint16_t before = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
+    // The cursor's moves within the hole are not counted: they only take slots away.
+    const char* first = __atomic_load_n(&cursor, __ATOMIC_RELAXED);
+    const char* last = __atomic_load_n(&end, __ATOMIC_RELAXED);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return before % 2 == 0 && __atomic_load_n(&changes, __ATOMIC_RELAXED) == before &&
+           slot >= first && slot < last;
   }
 };
 static_assert(sizeof(Hole) == 32);
@@ -82,7 +110,8 @@ struct ThreadCache {
   HoleRow normal;
   HoleRow atomic;
   HoleRow* rows[heap::kMaxKinds];  // the two above, and what other kinds this thread uses
-  // Bytes of the holes taken since they were last added to the totals.
+  // Bytes of the holes taken since they were last added to the totals. Added to by the thread, and
+  // moved by whoever holds the lock (relaxed: only the number matters).
   std::size_t taken;
   ThreadCache* next;  // list of caches, and of free ones; under the lock
 };

@@ -53,7 +53,8 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   const unsigned slots = block.slots;
   auto from = static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / hole->slot_size);
   const auto free_bits = [&](unsigned w) {
-    return ~__atomic_load_n(&block.allocated[w], __ATOMIC_RELAXED);
+    // What was done to an object before another thread freed it happened before it is cleared.
+    return ~__atomic_load_n(&block.allocated[w], __ATOMIC_ACQUIRE);
   };
   // The first free slot at or behind `from`.
   while (from < slots) {
@@ -80,10 +81,10 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
     // Others may be freeing slots of this block at the same time.
     __atomic_fetch_or(&block.allocated[w], heap::bits_between(w, from, to), __ATOMIC_RELAXED);
   }
-  hole->cursor = start + std::size_t{from} * hole->slot_size;
-  hole->end = start + std::size_t{to} * hole->slot_size;
-  hole->limit = hole->cursor;
-  owner->taken += static_cast<std::size_t>(hole->end - hole->cursor);
+  hole->move_to(start + std::size_t{from} * hole->slot_size,
+                start + std::size_t{to} * hole->slot_size);
+  const auto bytes = static_cast<std::size_t>(hole->end - hole->cursor);
+  __atomic_fetch_add(&owner->taken, bytes, __ATOMIC_RELAXED);
   return true;
 }
 
@@ -102,10 +103,10 @@ bool next_block(ThreadCache* owner, Hole* hole, KindNumber kind, unsigned size_c
       if (!pacer.make_room(1)) return false;
       continue;
     }
-    space.extras[number].owner = hole;
-    hole->block = number;
     char* const start = base::as_pointer(heap::block_address(number));
-    hole->cursor = hole->limit = hole->end = start;
+    hole->block = number;
+    hole->move_to(start, start);
+    __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
     if (clean && !every_allocation_is_slow) {
       // A block of fresh pages is one hole and needs no clearing.
       static_cast<void>(next_hole(owner, hole));
@@ -181,11 +182,12 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   return object;
 }
 
-// Registers the calling thread, and starts the runtime, if that has not happened yet.
+// Registers the calling thread, and starts the runtime, if that has not happened yet. False if
+// there is no memory for the thread's record.
 bool ready() {
   if (__builtin_expect(world::self() != nullptr, 1)) return true;
   pacer.start();
-  return world::self() != nullptr || world::register_self({});
+  return world::register_self({});
 }
 
 }  // namespace
@@ -268,8 +270,7 @@ std::size_t usable_size_for(std::size_t bytes) {
 }
 
 void add_taken(ThreadCache* from) {
-  allocated_since_gc += from->taken;
-  from->taken = 0;
+  allocated_since_gc += __atomic_exchange_n(&from->taken, std::size_t{0}, __ATOMIC_RELAXED);
 }
 
 void give_back_taken(std::size_t bytes) {
@@ -295,7 +296,8 @@ Totals totals() {
 Totals totals_unsynchronised() {
   const std::size_t freed = freed_now.load(std::memory_order_relaxed);
   return {allocated_before_gc,
-          allocated_since_gc + cache->taken + reported_allocated.load(std::memory_order_relaxed),
+          allocated_since_gc + __atomic_load_n(&cache->taken, __ATOMIC_RELAXED) +
+              reported_allocated.load(std::memory_order_relaxed),
           freed, freed_before_gc + freed};
 }
 

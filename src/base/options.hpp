@@ -26,7 +26,7 @@ struct Options {
   std::uint64_t print_verbose_stats = 0;
   std::uint64_t retry_signals = 1;
   std::uint64_t unmap_threshold = 7;
-  std::uint64_t all_interior_pointers = 1;
+  std::uint64_t all_interior_pointers = 2;  // 2: as the program has it
   const char* log_file = nullptr;
 
   std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Ring);
@@ -92,8 +92,8 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_UNMAP_THRESHOLD", OptionType::Count, "0 to 255; 0: never", "7",
      "Free memory goes back to the system after it lay idle for so many collections.", 0, 255,
      &Options::unmap_threshold, nullptr},
-    {"GC_ALL_INTERIOR_POINTERS", OptionType::Flag, "", "on",
-     "Accepted for bdwgc's users; interior pointers always count here.", 0, 1,
+    {"GC_ALL_INTERIOR_POINTERS", OptionType::Flag, "", "as the program sets it (on)",
+     "Do pointers past an object's end count on stacks? Interior ones always do.", 0, 1,
      &Options::all_interior_pointers, nullptr},
     {"JACKDAW_MARK_STRATEGY", OptionType::Choice, "none, on-grey, ring", "ring",
      "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring.", 0, 2,

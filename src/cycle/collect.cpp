@@ -72,15 +72,17 @@ void tell_threads(GC_EventType event) {
 }
 
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
-// in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
-void stop_at_known_libraries() {
+// in the middle of dlopen is let go again; if that goes on and on, what is known has to do. False
+// if there was no memory to know them.
+bool stop_at_known_libraries() {
   constexpr int kTries = 20;
+  bool known = true;
   for (int attempt = 1;; ++attempt) {
     world::stop_world();
-    if (attempt == kTries || !world::static_roots_are_stale()) return;
+    if (!known || !world::static_roots_are_stale() || attempt == kTries) return known;
     world::resume_world();
     os::sleep_ns(static_cast<std::uint64_t>(attempt) * 50000);
-    if (!world::update_static_roots()) os::fatal("no memory for the table of static roots");
+    known = world::update_static_roots();
   }
 }
 
@@ -113,8 +115,12 @@ void verify_marks(char* stack_top) {
   verifier.finish();
 }
 
-heap::SweepCount run_stopped(char* stack_top) {
+// Where not all roots are known, everything is done that the program takes part in, and nothing is
+// reclaimed.
+heap::SweepCount run_stopped(char* stack_top, bool roots_known) {
   const bool verify = options.verify != 0;
+  // Here, so that what holes give back was counted before.
+  alloc::settle_totals();
   alloc::hide_holes();
   if (verify) verify_structures();
   const std::uint64_t begin = os::now_ns();
@@ -122,6 +128,11 @@ heap::SweepCount run_stopped(char* stack_top) {
   heap::clear_marks();
   mark_everything(stack_top);
   if (verify) verify_marks(stack_top);
+  if (!roots_known) {
+    tell(GC_EVENT_MARK_END);
+    alloc::show_holes();
+    return {};
+  }
   finalize_after_marking(&marker);
   mark_from_disclaimable();
   tell(GC_EVENT_MARK_END);
@@ -181,22 +192,26 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_START);
   if (settings.start_callback != nullptr) settings.start_callback();
   prepare_toggle_references();
-  alloc::settle_totals();
 
   tell(GC_EVENT_PRE_STOP_WORLD);
   const std::uint64_t begin = os::now_ns();
-  stop_at_known_libraries();
+  const bool roots_known = stop_at_known_libraries();
   const std::uint64_t stopped = os::now_ns();
   tell_threads(GC_EVENT_THREAD_SUSPENDED);
   tell(GC_EVENT_POST_STOP_WORLD);
 
-  heap::SweepCount count = run_stopped(stack_top);
+  heap::SweepCount count = run_stopped(stack_top, roots_known);
 
   tell(GC_EVENT_PRE_START_WORLD);
   tell_threads(GC_EVENT_THREAD_UNSUSPENDED);
   world::resume_world();
   note_pause(begin, stopped, os::now_ns());
   tell(GC_EVENT_POST_START_WORLD);
+  if (!roots_known) {
+    os::warn("no memory for the table of static roots; nothing was reclaimed");
+    tell(GC_EVENT_END);
+    return;
+  }
 
   tell(GC_EVENT_RECLAIM_START);
   tell_about_finalization();

@@ -228,12 +228,14 @@ void finalize_after_marking(mark::Marker* marker) {
     return heap::find_object(entry->key, &place);
   });
   clear_links(LinkLength::Short);
-  clear_toggle_references();
   finalizers.for_each([marker](Entry* entry) {
     if (!place_of(entry->key).marked()) mark_from(marker, *entry);
   });
   enqueue_unreachable(marker);
   forget_links_in_dead_objects(LinkLength::Short);
+  // As bdwgc: an object whose finalizer is due keeps its toggle reference, which may become strong
+  // again, until the finalizer has run.
+  clear_toggle_references();
   clear_links(LinkLength::Long);
   forget_links_in_dead_objects(LinkLength::Long);
 }

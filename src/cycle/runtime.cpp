@@ -75,6 +75,9 @@ void apply_options() {
     GC_free_space_divisor = options.free_space_divisor;
   }
   if (options.dont_gc != 0) GC_dont_gc = 1;
+  if (options.all_interior_pointers != base::Options{}.all_interior_pointers) {
+    GC_all_interior_pointers = static_cast<int>(options.all_interior_pointers);
+  }
   if (options.maximum_heap_size != 0) settings.max_heap_size = options.maximum_heap_size;
   heap::poison_freed = options.poison != 0;
   alloc::padding = options.pad_objects != 0 ? 1 : 0;
@@ -147,12 +150,15 @@ Measurements measured;
 
 bool started() { return is_started.load(std::memory_order_acquire); }
 
+void start_without_registering() {
+  if (started()) return;
+  LockGuard guard(heap_lock);
+  if (!started()) start_once();
+  is_started.store(true, std::memory_order_release);
+}
+
 void start() {
-  if (!started()) {
-    LockGuard guard(heap_lock);
-    if (!started()) start_once();
-    is_started.store(true, std::memory_order_release);
-  }
+  start_without_registering();
   if (world::self() == nullptr && !world::register_self({})) {
     os::fatal("no memory for the record of thread ", os::thread_id());
   }
@@ -209,5 +215,6 @@ std::size_t returned_bytes() { return heap::returned_bytes(); }
 
 }  // namespace jd::cycle
 
-const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start, jd::cycle::make_room,
-                                           jd::cycle::on_slow_path, jd::cycle::out_of_memory};
+const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start_without_registering,
+                                           jd::cycle::make_room, jd::cycle::on_slow_path,
+                                           jd::cycle::out_of_memory};

@@ -8,8 +8,9 @@
 
 namespace jd::cycle {
 
-// Reads the environment, makes the heap, registers the calling thread. Any number of calls, from
-// any thread; no lock held.
+// Reads the environment, makes the heap. Any number of calls, from any thread; no lock held.
+void start_without_registering();
+// The same, and registers the calling thread. Without memory for that, the program ends.
 void start();
 bool started();
 

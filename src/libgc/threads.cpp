@@ -95,11 +95,16 @@ void GC_set_markers_count(unsigned count) { cycle::options.markers = count; }
 int GC_get_parallel() { return GC_parallel; }
 
 GC_API void GC_suspend_thread(pthread_t handle) {
-  LockGuard guard(heap_lock);
-  world::Thread* thread = world::find_thread(handle);
-  if (thread != nullptr && thread->suspensions.load(std::memory_order_relaxed) == 0) {
+  {
+    LockGuard guard(heap_lock);
+    world::Thread* thread = world::find_thread(handle);
+    if (thread == nullptr) return;
     world::suspend_thread(thread);
+    if (thread != world::self()) return;
   }
+  // A thread that suspends itself is held where it leaves a blocking section: here, or at the end
+  // of the one that it is in.
+  world::call_blocking([](void*) -> void* { return nullptr; }, nullptr);
 }
 GC_API void GC_resume_thread(pthread_t handle) {
   LockGuard guard(heap_lock);
@@ -108,7 +113,7 @@ GC_API void GC_resume_thread(pthread_t handle) {
 GC_API int GC_is_thread_suspended(pthread_t handle) {
   LockGuard guard(heap_lock);
   const world::Thread* thread = world::find_thread(handle);
-  return thread != nullptr && thread->suspensions.load(std::memory_order_relaxed) != 0;
+  return thread != nullptr && world::is_suspended(*thread);
 }
 
 int GC_pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(void*),

@@ -60,6 +60,14 @@ GC_descr long_descriptor(const GC_word* bitmap, size_t bits) {
   return mark::procedure_descriptor(mark::kLongBitmapProcedure, number);
 }
 
+// Bytes of an object of this kind. 0 for memory of the program's out-of-memory function, which is
+// not ours to write to.
+size_t room_in(const void* object, heap::KindNumber kind) {
+  heap::Place place;
+  const bool ours = heap::find_object(base::as_word(object), &place) && place.block->kind == kind;
+  return ours ? place.size() : 0;
+}
+
 }  // namespace
 
 extern "C" {
@@ -84,9 +92,9 @@ void* GC_malloc_explicitly_typed(size_t bytes, GC_descr descriptor) {
     with_word = SIZE_MAX;
   }
   auto* object = static_cast<char*>(alloc::allocate(with_word, known.object));
-  if (object == nullptr) return nullptr;
   // The marker finds it in the last word of what the object occupies.
-  const size_t size = GC_size(object);
+  const size_t size = room_in(object, known.object);
+  if (size == 0) return object;
   *reinterpret_cast<Word*>(object + size - sizeof(Word)) = descriptor;
   return object;
 }
@@ -100,9 +108,10 @@ void* GC_calloc_explicitly_typed(size_t n, size_t size, GC_descr descriptor) {
   if (n <= 1) return GC_malloc_explicitly_typed(bytes, n == 0 ? 0 : descriptor);
   if (!base::checked_add(bytes, sizeof(mark::TypedArrayTail), &bytes)) bytes = SIZE_MAX;
   auto* object = static_cast<char*>(alloc::allocate(bytes, known.array));
-  if (object == nullptr) return nullptr;
-  auto* tail = reinterpret_cast<mark::TypedArrayTail*>(object + GC_size(object) -
-                                                       sizeof(mark::TypedArrayTail));
+  const size_t room = room_in(object, known.array);
+  if (room == 0) return object;
+  auto* tail =
+      reinterpret_cast<mark::TypedArrayTail*>(object + room - sizeof(mark::TypedArrayTail));
   tail->element_size = size;
   tail->element_descriptor = descriptor;
   // Last: until then the marker sees an array without elements.

@@ -62,8 +62,11 @@ void Marker::scan_long_bitmap(Word object, std::size_t size, Word number) {
 void Marker::scan_typed_array(Word object, std::size_t size) {
   const auto* tail =
       reinterpret_cast<const TypedArrayTail*>(object + size - sizeof(TypedArrayTail));
-  // An array whose tail is not written yet has no elements.
-  for (std::size_t i = 0; i < tail->elements; ++i) {
+  // An array whose tail is not written yet has no elements. And programs write beyond their arrays.
+  const std::size_t room = size - sizeof(TypedArrayTail);
+  if (tail->element_size == 0) return;
+  const std::size_t elements = base::min_of(tail->elements, room / tail->element_size);
+  for (std::size_t i = 0; i < elements; ++i) {
     scan_descriptor(object + i * tail->element_size, tail->element_size, tail->element_descriptor,
                     0);
   }

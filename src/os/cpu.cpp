@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 namespace jd::os {
 namespace {
@@ -39,14 +41,17 @@ void sleep_ns(std::uint64_t nanoseconds) {
   timespec t{};
   t.tv_sec = static_cast<time_t>(nanoseconds / 1000000000u);
   t.tv_nsec = static_cast<long>(nanoseconds % 1000000000u);
-  nanosleep(&t, nullptr);
+  // The bare calls are no cancellation points (files.cpp).
+  syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, nullptr);
   errno = saved;
 }
 
 std::uint64_t random_bits() {
   std::uint64_t bits = 0;
-  if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits) bits = now_ns();
-  return bits;
+  const int saved = errno;
+  const long size = syscall(SYS_getrandom, &bits, sizeof bits, GRND_NONBLOCK);
+  errno = saved;
+  return size == sizeof bits ? bits : now_ns();
 }
 
 }  // namespace jd::os

@@ -2,14 +2,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace jd::os {
 namespace {
 
+// All this happens under the heap's lock and in a stopped world, where a thread must not be
+// cancelled: so by the bare calls, which are no cancellation points.
+int open_file(const char* path, int flags, int mode) {
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+}
+
+void close_file(int file) { syscall(SYS_close, file); }
+
 std::size_t read_some(int file, char* buffer, std::size_t capacity) {
   for (;;) {
-    const ssize_t n = read(file, buffer, capacity);
+    const long n = syscall(SYS_read, file, buffer, capacity);
     if (n >= 0) return static_cast<std::size_t>(n);
     if (errno != EINTR) return 0;
   }
@@ -19,7 +28,7 @@ std::size_t read_some(int file, char* buffer, std::size_t capacity) {
 
 std::size_t read_file(const char* path, char* buffer, std::size_t capacity) {
   const int saved = errno;
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const int file = open_file(path, O_RDONLY, 0);
   std::size_t size = 0;
   if (file >= 0) {
     while (size < capacity) {
@@ -27,7 +36,7 @@ std::size_t read_file(const char* path, char* buffer, std::size_t capacity) {
       if (n == 0) break;
       size += n;
     }
-    close(file);
+    close_file(file);
   }
   errno = saved;
   return size;
@@ -47,10 +56,10 @@ const char* parse_hex(const char* text, base::Word* value) {
   }
 }
 
-LineReader::LineReader(const char* path) : file_(open(path, O_RDONLY | O_CLOEXEC)) {}
+LineReader::LineReader(const char* path) : file_(open_file(path, O_RDONLY, 0)) {}
 
 LineReader::~LineReader() {
-  if (file_ >= 0) close(file_);
+  if (file_ >= 0) close_file(file_);
 }
 
 bool LineReader::fill() {
@@ -74,14 +83,12 @@ const char* LineReader::next() {
   return line_;
 }
 
-int open_log(const char* path) {
-  return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-}
+int open_log(const char* path) { return open_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644); }
 
 void write_all(int file, const char* data, std::size_t size) {
   const int saved = errno;
   while (size != 0) {
-    const ssize_t n = write(file, data, size);
+    const long n = syscall(SYS_write, file, data, size);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     data += n;

@@ -35,8 +35,19 @@ void visit_without_relro(ModuleVisitor* visitor, DataSegment segment, Word relro
   }
 }
 
+struct Visit {
+  ModuleVisitor* visitor;
+  std::uint64_t* fingerprint;  // null once it was taken
+};
+
 int visit_one(dl_phdr_info* info, std::size_t, void* data) {
-  auto* visitor = static_cast<ModuleVisitor*>(data);
+  auto* visit = static_cast<Visit*>(data);
+  ModuleVisitor* visitor = visit->visitor;
+  if (visit->fingerprint != nullptr) {
+    bool changing = false;
+    *visit->fingerprint = module_fingerprint(&changing);
+    visit->fingerprint = nullptr;
+  }
   const bool in_program = info->dlpi_name == nullptr || info->dlpi_name[0] == '\0';
   Word relro_low = 0;
   Word relro_high = 0;
@@ -71,7 +82,10 @@ int read_generation(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-void visit_modules(ModuleVisitor* visitor) { dl_iterate_phdr(visit_one, visitor); }
+void visit_modules(ModuleVisitor* visitor, std::uint64_t* fingerprint) {
+  Visit visit{visitor, fingerprint};
+  dl_iterate_phdr(visit_one, &visit);
+}
 
 std::uint64_t module_generation() {
   std::uint64_t generation = 0;

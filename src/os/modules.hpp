@@ -31,13 +31,14 @@ class ModuleVisitor {
 };
 
 // Visits every loaded object, under the loader's lock: never call it while threads are stopped.
-void visit_modules(ModuleVisitor* visitor);
+// *fingerprint receives what module_fingerprint says of the same list.
+void visit_modules(ModuleVisitor* visitor, std::uint64_t* fingerprint);
 
 // A number that changes whenever an object is loaded or unloaded; under the loader's lock, as
 // above.
 std::uint64_t module_generation();
 
-// A digest of the list of loaded objects that needs no lock, for use in a stopped world. *changing
+// A digest of the list of loaded objects that takes no lock, for use in a stopped world. *changing
 // tells that a thread was stopped in the middle of loading or unloading.
 std::uint64_t module_fingerprint(bool* changing);
 

@@ -7,6 +7,7 @@
 
 #include "base/bits.hpp"
 #include "base/text.hpp"
+#include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/memory.hpp"
 
@@ -135,11 +136,45 @@ bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_si
   return started;
 }
 
-bool signal_thread(int thread, int signal) {
+namespace {
+
+// Calls visit(text behind the label) for a thread's line of that label in /proc.
+template <class Visit>
+void read_status(int thread, const char* label, Visit visit) {
+  base::Text path;
+  path.add("/proc/self/task/", thread).add("/status");
+  for_each_line(path.c_str(), [&](const char* line) {
+    const char* l = label;
+    for (; *l != '\0'; ++l, ++line) {
+      if (*line != *l) return true;
+    }
+    visit(line);
+    return false;
+  });
+}
+
+}  // namespace
+
+Signalled signal_thread(int thread, int signal) {
+  constexpr std::uint64_t kPause = 100000;  // 0.1 ms
   const int saved = errno;
-  const bool sent = syscall(SYS_tgkill, getpid(), thread, signal) == 0;
-  errno = saved;
-  return sent;
+  for (;;) {
+    const bool sent = syscall(SYS_tgkill, getpid(), thread, signal) == 0;
+    const int error = errno;
+    errno = saved;
+    if (sent) return Signalled::Sent;
+    if (error == ESRCH) return Signalled::ThreadGone;
+    if (error != EAGAIN) return Signalled::Refused;
+    sleep_ns(kPause);
+  }
+}
+
+bool thread_has_ended(int thread) {
+  if (signal_thread(thread, 0) == Signalled::ThreadGone) return true;
+  bool ended = false;
+  read_status(thread, "State:\t",
+              [&](const char* state) { ended = *state == 'Z' || *state == 'X'; });
+  return ended;
 }
 
 bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*)) {
@@ -152,20 +187,9 @@ bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*)) {
 }
 
 bool thread_blocks_signal(int thread, int signal) {
-  base::Text path;
-  path.add("/proc/self/task/", thread).add("/status");
-  bool blocked = false;
-  for_each_line(path.c_str(), [&](const char* line) {
-    constexpr char kLabel[] = "SigBlk:\t";
-    for (std::size_t i = 0; i < sizeof kLabel - 1; ++i) {
-      if (line[i] != kLabel[i]) return true;
-    }
-    base::Word mask = 0;
-    parse_hex(line + sizeof kLabel - 1, &mask);
-    blocked = ((mask >> (signal - 1)) & 1) != 0;
-    return false;
-  });
-  return blocked;
+  base::Word mask = 0;
+  read_status(thread, "SigBlk:\t", [&](const char* digits) { parse_hex(digits, &mask); });
+  return ((mask >> (signal - 1)) & 1) != 0;
 }
 
 SignalsBlocked::SignalsBlocked() {

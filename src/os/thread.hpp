@@ -44,8 +44,13 @@ void* thread_local_block_safely(const void* control_block, std::size_t module);
 // False if the system refuses. Allocates, with the C library's allocator.
 bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size);
 
-// Sends a signal to one thread of this process. False if the thread is gone.
-bool signal_thread(int thread, int signal);
+enum class Signalled : unsigned char { Sent, ThreadGone, Refused };
+// Sends a signal to one thread of this process; signal 0 only asks whether it is there. Waits while
+// the system has no room for another signal.
+Signalled signal_thread(int thread, int signal);
+// True if the thread (of this process) runs no more. Slower than signal 0, which can't tell when
+// the main thread has ended before others.
+bool thread_has_ended(int thread);
 // Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is, and no
 // alternate stack is asked for. False if the system refuses.
 bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*));

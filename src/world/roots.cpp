@@ -26,6 +26,8 @@ heap::Growable<Extent> static_roots;  // library_data less exclusions: what is s
 std::uint64_t known_generation = 0;
 std::uint64_t known_fingerprint = 0;
 bool static_roots_known = false;
+// What is known is not what is loaded: parts of it may be unmapped.
+bool static_roots_doubtful = false;
 bool libraries_ignored = false;
 StaticRootsFilter filter = nullptr;
 
@@ -86,24 +88,27 @@ class Collect final : public os::ModuleVisitor {
   bool ok = true;
 };
 
-void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
+bool both_ends_readable(const char* low, const char* high) {
+  char probe;
+  return low < high && os::read_safely(&probe, low, 1) && os::read_safely(&probe, high - 1, 1);
+}
+
+// Looks before it reads.
+void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
   for (const os::ThreadLocalModule& module : tls_modules) {
-    auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
-    if (block != nullptr) visitor->range(block, block + module.size);
+    auto* block =
+        static_cast<char*>(os::thread_local_block_safely(thread.control_block, module.module));
+    if (block == nullptr || !both_ends_readable(block, block + module.size)) continue;
+    visitor->range(block, block + module.size);
   }
 }
 
-// A blocked thread runs on, and its loader may be changing its vector of thread-local blocks: look
-// before reading.
-void visit_thread_locals_of_running(RootVisitor* visitor, const Thread& thread) {
+void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
+  // A blocked thread runs on, and its loader may be changing its vector of thread-local blocks.
+  if (thread.blocked || static_roots_doubtful) return visit_thread_locals_safely(visitor, thread);
   for (const os::ThreadLocalModule& module : tls_modules) {
-    char probe;
-    auto* block =
-        static_cast<char*>(os::thread_local_block_safely(thread.control_block, module.module));
-    if (block == nullptr || module.size == 0) continue;
-    if (!os::read_safely(&probe, block, 1)) continue;
-    if (!os::read_safely(&probe, block + module.size - 1, 1)) continue;
-    visitor->range(block, block + module.size);
+    auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
+    if (block != nullptr) visitor->range(block, block + module.size);
   }
 }
 
@@ -114,13 +119,24 @@ char* stack_high(const Thread& thread) {
   return thread.stack.high;
 }
 
-// The lowest mapped address of the stack that ends at `high`; looked up once for each stack.
+// The lowest mapped address of the stack that ends at `high`, as of now: a main thread's stack
+// grows. Null if it can't be told.
 char* lowest_mapped(Thread* thread, char* high) {
-  if (thread->checked.high != high) {
-    thread->checked.high = high;
-    thread->checked.low = static_cast<char*>(os::start_of_mapping(high - 1));
-  }
+  if (high == nullptr) return nullptr;
+  thread->checked.high = high;
+  thread->checked.low = static_cast<char*>(os::start_of_mapping(high - 1));
   return thread->checked.low;
+}
+
+// Does sp lie on the stack that ends at `high`? What was looked up for that stack before will do
+// if it says so.
+bool on_stack(Thread* thread, const char* sp, char* high) {
+  if (sp >= high) return false;
+  if (thread->checked.high == high && thread->checked.low != nullptr && sp >= thread->checked.low) {
+    return true;
+  }
+  const char* low = lowest_mapped(thread, high);
+  return low != nullptr && sp >= low;
 }
 
 void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
@@ -132,23 +148,20 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
     visitor->stack(sp, high);
     return;
   }
-  // On an alternate signal stack: that, and all of the stack that the signal interrupted.
   if (thread->alternate.low != nullptr && sp >= thread->alternate.low &&
       sp < thread->alternate.high) {
+    // On an alternate signal stack: that, and all of the stack that the signal interrupted.
     visitor->stack(sp, thread->alternate.high);
-    char* bottom = lowest_mapped(thread, high);
-    if (bottom != nullptr) visitor->stack(bottom, high);
-    return;
-  }
-  // On a stack of the client's own.
-  char* bottom = lowest_mapped(thread, high);
-  if (bottom != nullptr && sp >= bottom && sp < high) {
+  } else if (on_stack(thread, sp, high)) {
+    // On a stack of the client's own.
     visitor->stack(sp, high);
     return;
+  } else {
+    // Nobody told us where this one ends. Its mapping's end is the furthest it can reach.
+    auto* end = static_cast<char*>(os::end_of_mapping(sp));
+    if (end != nullptr) visitor->stack(sp, end);
   }
-  // Nobody told us where this one ends. Its mapping's end is the furthest it can reach.
-  auto* end = static_cast<char*>(os::end_of_mapping(sp));
-  if (end != nullptr) visitor->stack(sp, end);
+  char* bottom = lowest_mapped(thread, high);
   if (bottom != nullptr) visitor->stack(bottom, high);
 }
 
@@ -234,19 +247,19 @@ bool update_static_roots() {
   ignored_then = ignoring_libraries();
   library_data.clear();
   tls_modules.clear();
-  bool changing = false;
-  known_fingerprint = os::module_fingerprint(&changing);
   Collect collect;
-  os::visit_modules(&collect);
+  os::visit_modules(&collect, &known_fingerprint);
   known_generation = generation;
   static_roots_known = collect.ok && rebuild_static_roots();
+  static_roots_doubtful = !static_roots_known;
   return static_roots_known;
 }
 
 bool static_roots_are_stale() {
   bool changing = false;
   const std::uint64_t fingerprint = os::module_fingerprint(&changing);
-  return changing || fingerprint != known_fingerprint;
+  static_roots_doubtful = changing || fingerprint != known_fingerprint;
+  return static_roots_doubtful;
 }
 
 std::size_t static_root_bytes() {
@@ -260,12 +273,17 @@ std::size_t static_root_bytes() {
 }
 
 void visit_static_roots(RootVisitor* visitor) {
-  for (const Extent& extent : static_roots) visitor->range(extent.low, extent.high);
+  for (const Extent& extent : static_roots) {
+    if (static_roots_doubtful && !both_ends_readable(extent.low, extent.high)) continue;
+    visitor->range(extent.low, extent.high);
+  }
   for (const Extent& extent : explicit_roots) visitor->range(extent.low, extent.high);
 }
 
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
   for_each_thread([&](Thread* thread) {
+    // Its stack may not be there any more.
+    if (thread->gone) return;
     if (thread == self() && !thread->blocked) {
       thread->alternate = {};
       if (thread->stack.low == nullptr || own_stack_top < thread->stack.low ||
@@ -276,7 +294,7 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
       visit_thread_locals(visitor, *thread);
     } else if (thread->blocked) {
       visit_stack(visitor, thread, thread->blocked_at);
-      visit_thread_locals_of_running(visitor, *thread);
+      visit_thread_locals(visitor, *thread);
     } else {
       visit_stack(visitor, thread, thread->stopped_at);
       visit_thread_locals(visitor, *thread);

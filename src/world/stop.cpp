@@ -15,9 +15,12 @@ namespace {
 // collector (release: what it did is visible to those it lets go); read by stopped threads
 // (acquire), which also wait on it.
 std::atomic<std::uint32_t> epoch{0};
-// Answers to the present stop. Each thread adds one (release), the collector waits on it
-// (acquire).
+// Answers to the present stop or suspension. Each thread adds one (release), the collector waits on
+// it (acquire).
 std::atomic<std::uint32_t> answers{0};
+// The last thread, by the kernel's id, that got a stop signal and has no record: a record with its
+// id belongs to a thread that is gone, whose id the kernel has given away again.
+std::atomic<int> stranger{0};
 
 int the_stop_signal = kDefaultStopSignal;
 int the_resume_signal = kDefaultResumeSignal;
@@ -27,6 +30,8 @@ std::uint64_t stress_delay = 0;
 
 // A thread that has not answered after this is named on standard error; then again and again.
 constexpr std::uint64_t kPatience = 2000000000;  // 2 s
+// Before that, how often the collector looks whether it waits for a thread that is gone.
+constexpr std::uint64_t kGlance = 5000000;  // 5 ms
 
 void delay_for_stress() {
   if (stress_delay != 0) os::sleep_ns(os::random_bits() % stress_delay);
@@ -43,29 +48,33 @@ void note_alternate_stack(Thread* thread, const char* sp) {
 // The body of a stop: runs in the handler, or at the end of a NoStop section. Async-signal-safe.
 void answer_and_wait(void* argument, char* stack_top) {
   auto* thread = static_cast<Thread*>(argument);
-  const std::uint32_t stop = epoch.load(std::memory_order_acquire);
-  const bool world_stops = stop % 2 == 1 && thread->answered != stop;
-  if (!world_stops && thread->suspensions.load(std::memory_order_acquire) == 0) return;
+  // Nobody waits for the second answer where a signal was sent twice, or by the program.
+  if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
   delay_for_stress();
   thread->stopped_at = stack_top;
   note_alternate_stack(thread, stack_top);
-  thread->answered = stop;
+  // Neither changes before we have answered.
+  const std::uint32_t stop = epoch.load(std::memory_order_relaxed);
+  const std::uint32_t suspension = thread->suspensions.load(std::memory_order_relaxed);
   answers.fetch_add(1, std::memory_order_release);
   os::futex_wake(&answers, 1);
-  while (epoch.load(std::memory_order_acquire) == stop && stop % 2 == 1) {
-    os::futex_wait(&epoch, stop);
-  }
-  for (;;) {
-    const std::uint32_t count = thread->suspensions.load(std::memory_order_acquire);
-    if (count == 0) break;
-    os::futex_wait(&thread->suspensions, count);
+  if (stop % 2 == 1) {
+    while (epoch.load(std::memory_order_acquire) == stop) os::futex_wait(&epoch, stop);
+    // A suspension that follows at once sends its own signal, and waits for its own answer.
+  } else {
+    while (thread->suspensions.load(std::memory_order_acquire) == suspension) {
+      os::futex_wait(&thread->suspensions, suspension);
+    }
   }
   delay_for_stress();
 }
 
 void on_stop_signal(int, siginfo_t*, void*) {
   Thread* thread = self();
-  if (thread == nullptr) return;  // it unregistered after the signal was sent
+  if (thread == nullptr) {
+    stranger.store(os::thread_id(), std::memory_order_relaxed);
+    return;
+  }
   if (thread->no_stop != 0) {
     thread->stop_pending = true;
     return;
@@ -74,9 +83,42 @@ void on_stop_signal(int, siginfo_t*, void*) {
   answer_and_wait(thread, os::frame_address());
 }
 
+// Asks for the thread's answer; false if it is gone.
+bool signal_to_stop(Thread* thread) {
+  thread->awaited.store(true, std::memory_order_release);
+  switch (os::signal_thread(thread->id, the_stop_signal)) {
+    case os::Signalled::Sent:
+      return true;
+    case os::Signalled::ThreadGone:
+      thread->awaited.store(false, std::memory_order_relaxed);
+      thread->gone = true;
+      return false;
+    case os::Signalled::Refused:
+      break;
+  }
+  os::fatal("the system refuses to send signal ", the_stop_signal, " to thread ", thread->id);
+}
+
+// A thread that registered in the last of its destructors ends without unregistering, and perhaps
+// with our signal blocked. Returns how many of those awaited are gone.
+std::uint32_t find_gone_threads() {
+  std::uint32_t found = 0;
+  for_each_thread([&](Thread* thread) {
+    if (!thread->awaited.load(std::memory_order_relaxed)) return;
+    if (thread->id != stranger.load(std::memory_order_relaxed) &&
+        !os::thread_has_ended(thread->id)) {
+      return;
+    }
+    if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
+    thread->gone = true;
+    ++found;
+  });
+  return found;
+}
+
 void complain_about_silence() {
   for_each_thread([](Thread* thread) {
-    if (!thread->expected || thread->answered == epoch.load(std::memory_order_relaxed)) return;
+    if (!thread->awaited.load(std::memory_order_relaxed)) return;
     if (os::thread_blocks_signal(thread->id, the_stop_signal)) {
       os::warn("thread ", thread->id, " blocks signal ", the_stop_signal,
                ", by which the collector stops threads; waiting for it. Use GC_pthread_sigmask, "
@@ -88,16 +130,28 @@ void complain_about_silence() {
   });
 }
 
+// Waits for so many answers, less those of threads that are found to be gone.
 void wait_for_answers(std::uint32_t expected) {
   const std::uint64_t spin_end = os::cpu_count() > 1 ? 200 : 0;
   for (std::uint64_t spin = 0; spin < spin_end; ++spin) {
     if (answers.load(std::memory_order_acquire) >= expected) return;
     os::cpu_relax();
   }
+  const std::uint64_t begin = os::now_ns();
+  std::uint64_t next_glance = begin + kGlance;
+  std::uint64_t next_complaint = begin + kPatience;
   for (;;) {
     const std::uint32_t seen = answers.load(std::memory_order_acquire);
     if (seen >= expected) return;
-    if (!os::futex_wait(&answers, seen, kPatience)) complain_about_silence();
+    os::futex_wait(&answers, seen, kGlance);
+    // By the clock, since the program's signals may interrupt every wait.
+    const std::uint64_t now = os::now_ns();
+    if (now < next_glance) continue;
+    next_glance = now + kGlance;
+    expected -= find_gone_threads();
+    if (now < next_complaint) continue;
+    next_complaint = now + kPatience;
+    complain_about_silence();
   }
 }
 
@@ -139,44 +193,58 @@ bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1;
 void stop_world() {
   JD_DCHECK(!world_is_stopped());
   answers.store(0, std::memory_order_relaxed);
+  stranger.store(0, std::memory_order_relaxed);
   epoch.fetch_add(1, std::memory_order_release);
   std::uint32_t expected = 0;
   for_each_thread([&](Thread* thread) {
-    thread->expected = false;
-    if (thread == self() || thread->blocked || thread->parked) return;
-    // A thread that is gone without a word (a raw exit) has no roots any more.
-    if (!os::signal_thread(thread->id, the_stop_signal)) {
-      thread->stopped_at = nullptr;
+    if (thread == self() || thread->parked) return;
+    if (thread->blocked) {
+      thread->gone = os::signal_thread(thread->id, 0) == os::Signalled::ThreadGone;
       return;
     }
-    thread->expected = true;
-    ++expected;
+    thread->expected = signal_to_stop(thread);
+    if (thread->expected) ++expected;
   });
   wait_for_answers(expected);
 }
 
 void resume_world() {
   JD_DCHECK(world_is_stopped());
+  bool any_gone = false;
+  for_each_thread([&](Thread* thread) {
+    thread->expected = false;
+    any_gone |= thread->gone;
+  });
   epoch.fetch_add(1, std::memory_order_release);
   os::futex_wake(&epoch, os::kAllWaiters);
+  if (any_gone) drop_gone_threads();
 }
 
 void suspend_thread(Thread* thread) {
-  if (thread->suspensions.fetch_add(1, std::memory_order_release) != 0) return;
-  if (thread == self() || thread->blocked || thread->parked) return;
+  if (is_suspended(*thread)) return;
+  thread->suspensions.fetch_add(1, std::memory_order_release);
+  if (thread == self() || thread->blocked) return;
   answers.store(0, std::memory_order_relaxed);
-  thread->expected = true;
-  if (!os::signal_thread(thread->id, the_stop_signal)) return;
-  wait_for_answers(1);
-  thread->expected = false;
+  stranger.store(0, std::memory_order_relaxed);
+  if (signal_to_stop(thread)) wait_for_answers(1);
+  if (thread->gone) return drop_gone_threads();
   thread->parked = true;
+  heap::heap_lock.mark_contended();
 }
 
 void resume_thread(Thread* thread) {
-  if (thread->suspensions.load(std::memory_order_relaxed) == 0) return;
-  if (thread->suspensions.fetch_sub(1, std::memory_order_release) != 1) return;
+  if (!is_suspended(*thread)) return;
   thread->parked = false;
+  thread->suspensions.fetch_add(1, std::memory_order_release);
   os::futex_wake(&thread->suspensions, os::kAllWaiters);
+}
+
+void wait_while_suspended(Thread* thread) {
+  for (;;) {
+    const std::uint32_t count = thread->suspensions.load(std::memory_order_acquire);
+    if (count % 2 == 0) return;
+    os::futex_wait(&thread->suspensions, count);
+  }
 }
 
 void NoStop::answer_pending_stop() {

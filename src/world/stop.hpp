@@ -24,9 +24,17 @@ void stop_world();
 void resume_world();
 bool world_is_stopped();
 
-// Stops or lets go one thread, for GC_suspend_thread; a suspended thread stays a root.
+// Stops or lets go one thread, for GC_suspend_thread; its stack stays a root. A thread in a
+// blocking section is held when it leaves that; so the caller itself, once it enters one. Neither
+// nests.
 void suspend_thread(Thread* thread);
 void resume_thread(Thread* thread);
+inline bool is_suspended(const Thread& thread) {
+  return thread.suspensions.load(std::memory_order_acquire) % 2 != 0;
+}
+// Returns once the calling thread is not suspended. Pre: the lock is not held; the thread is in a
+// blocking section.
+void wait_while_suspended(Thread* thread);
 
 // Calls visit(thread) for every registered thread.
 template <class Visit>

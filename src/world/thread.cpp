@@ -24,9 +24,13 @@ unsigned registered = 0;
 // that the client's own thread-local destructors may still allocate.
 pthread_key_t exit_key;
 constexpr std::uintptr_t kRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+// The last round in which it was called in this thread. A thread that leaves and registers again
+// among its destructors goes on counting there: no round may come after the one it would wait for.
+constinit thread_local std::uintptr_t exit_round = 0;
 
 void on_thread_exit(void* value) {
   const auto round = reinterpret_cast<std::uintptr_t>(value);
+  exit_round = round;
   if (round < kRounds) {
     pthread_setspecific(exit_key, reinterpret_cast<void*>(round + 1));
     return;
@@ -66,6 +70,13 @@ Thread* add_self(os::StackBounds stack) {
   Thread* thread = take_record();
   if (thread == nullptr) return nullptr;
   thread->id = os::thread_id();
+  // A record with this id is that of a thread which ended without a word.
+  bool any_gone = false;
+  for (Thread* t = threads; t != nullptr; t = t->next) {
+    t->gone = t->id == thread->id;
+    any_gone |= t->gone;
+  }
+  if (any_gone) drop_gone_threads();
   thread->is_main = thread->id == os::process_id();
   thread->handle = pthread_self();
   thread->control_block = os::own_thread_control_block();
@@ -95,11 +106,16 @@ void initialise_threads() {
 }
 
 bool register_self(os::StackBounds stack) {
-  if (stack.high == nullptr) stack = os::own_stack();
-  // Setting the key may allocate through a client's malloc: not under the lock.
-  pthread_setspecific(exit_key, reinterpret_cast<void*>(std::uintptr_t{1}));
-  LockGuard guard(heap_lock);
-  return add_self(stack) != nullptr;
+  {
+    LockGuard guard(heap_lock);
+    if (add_self(stack) == nullptr) return false;
+  }
+  // These two may allocate, by a malloc that the client has built on this library. So they come
+  // last: until its bounds are known, the stack is scanned up to the end of its mapping.
+  if (stack.high == nullptr) self()->stack = os::own_stack();
+  const std::uintptr_t round = base::min_of(exit_round + 1, kRounds);
+  pthread_setspecific(exit_key, reinterpret_cast<void*>(round));
+  return true;
 }
 
 void unregister_self() {
@@ -114,6 +130,20 @@ void unregister_self() {
     thread->next = finished_threads;
     finished_threads = thread;
   } else {
+    give_record(thread);
+  }
+}
+
+void drop_gone_threads() {
+  for (Thread** t = &threads; *t != nullptr;) {
+    Thread* thread = *t;
+    if (!thread->gone) {
+      t = &thread->next;
+      continue;
+    }
+    *t = thread->next;
+    --registered;
+    thread_hooks.leaves(thread, true);
     give_record(thread);
   }
 }
@@ -141,18 +171,50 @@ struct BlockingCall {
   void* result;
 };
 
-void run_blocking(void* data, char* stack_top) {
+// Makes the thread an ordinary one again. Waits for a suspension to end, and, at the lock, for a
+// collection.
+void leave_blocked(Thread* thread) {
+  for (;;) {
+    wait_while_suspended(thread);
+    LockGuard guard(heap_lock);
+    // Not suspended anew between the two.
+    if (is_suspended(*thread)) continue;
+    thread->blocked = false;
+    return;
+  }
+}
+
+}  // namespace
+
+// The personality routine of run_blocking alone: called by whoever unwinds the stack through it,
+// for pthread_exit, a cancellation, or an exception. The frames beyond belong to a thread that
+// touches the heap. (A destructor would be the same, but needs the C++ library to run.)
+extern "C" [[gnu::visibility("hidden"), gnu::used]] int jackdaw_unwind_blocking(int, int actions,
+                                                                                std::uint64_t,
+                                                                                void*, void*) {
+  // By the Itanium C++ ABI.
+  constexpr int kCleanupPhase = 2;
+  constexpr int kContinueUnwinding = 8;
+  Thread* thread = self();
+  if ((actions & kCleanupPhase) != 0 && thread != nullptr && thread->blocked) {
+    leave_blocked(thread);
+  }
+  return kContinueUnwinding;
+}
+
+namespace {
+
+[[gnu::noinline]] void run_blocking(void* data, char* stack_top) {
+  asm volatile(".cfi_personality 0x1b, jackdaw_unwind_blocking");  // 0x1b: relative, 4 bytes
   auto* call = static_cast<BlockingCall*>(data);
   Thread* thread = self();
   {
     LockGuard guard(heap_lock);
-    thread->blocked = true;
     thread->blocked_at = stack_top;
+    thread->blocked = true;
   }
   call->result = call->function(call->argument);
-  // Waits here while a collection is under way.
-  LockGuard guard(heap_lock);
-  thread->blocked = false;
+  leave_blocked(thread);
 }
 
 }  // namespace
@@ -169,10 +231,7 @@ void* call_active(void* (*function)(void*), void* argument) {
   Thread* thread = self();
   if (thread == nullptr || !thread->blocked) return function(argument);
   char* const outer = thread->blocked_at;
-  {
-    LockGuard guard(heap_lock);
-    thread->blocked = false;
-  }
+  leave_blocked(thread);
   // The scan covers the whole stack, the frames of the blocking function included: more than the
   // ABI promises, never less.
   void* result = function(argument);
@@ -257,6 +316,7 @@ void keep_only_self_in_child() {
   mine->next = nullptr;
   mine->id = os::thread_id();
   mine->suspensions.store(0, std::memory_order_relaxed);
+  mine->parked = false;
   threads = mine;
   registered = 1;
 }

@@ -36,8 +36,9 @@ struct Thread {
   volatile int no_stop = 0;
   // The handler found no_stop set. Both by this thread.
   volatile bool stop_pending = false;
-  // The stop that this thread has last answered; written by its handler.
-  std::uint32_t answered = 0;
+  // Its answer to a stop or a suspension is awaited. Set by the collector (release) before the
+  // signal; taken back by the thread that answers (acquire), or by the collector once it is gone.
+  std::atomic<bool> awaited{false};
   // Stack pointer while stopped. Written by the handler before the answer is counted (release);
   // read by the collector after it has counted all answers (acquire).
   char* stopped_at = nullptr;
@@ -47,11 +48,14 @@ struct Thread {
   // In GC_do_blocking: it promises not to touch the heap and is not stopped. Under the lock.
   bool blocked = false;
   char* blocked_at = nullptr;
-  // GC_suspend_thread: stays stopped until GC_resume_thread. Set under the lock; the target's
-  // handler waits on it.
+  // GC_suspend_thread and GC_resume_thread, counted: odd while it is suspended. Written under the
+  // lock (release); the thread itself waits on it (acquire).
   std::atomic<std::uint32_t> suspensions{0};
-  bool parked = false;    // it has answered a suspension and waits; under the lock
-  bool expected = false;  // its answer to the present stop is awaited; the collector's
+  bool parked = false;  // it has answered a suspension and waits; under the lock
+  // It was signalled for the present stop; under the lock.
+  bool expected = false;
+  // It ended without a word; its record goes when the world runs again. Under the lock.
+  bool gone = false;
 
   // Started by create_thread: the value that join will return is a root until then.
   bool joinable = false;
@@ -83,6 +87,9 @@ void unregister_self();
 // The signal handlers and the exit hook. Once.
 void initialise_threads();
 
+// Takes records marked `gone` off. Pre: the lock is held, the world runs.
+void drop_gone_threads();
+
 unsigned thread_count();
 Thread* find_thread(pthread_t handle);  // pre: the lock is held
 
@@ -92,6 +99,8 @@ void set_stack_high(Thread* thread, char* high);
 extern char** main_stack_bottom;
 
 // Runs function with the calling thread not to be stopped; its frames above the call stay roots.
+// However the thread leaves the function (by return, pthread_exit, cancellation, an exception), it
+// waits for the end of a collection or a suspension that is under way.
 void* call_blocking(void* (*function)(void*), void* argument);
 // Inside call_blocking: runs function as an ordinary thread again.
 void* call_active(void* (*function)(void*), void* argument);

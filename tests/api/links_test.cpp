@@ -345,5 +345,45 @@ TEST(ToggleRefs, StrongHoldsWeakDoesNot) {
   GC_set_toggleref_func(nullptr);
 }
 
+int asked_about;
+GC_ToggleRefStatus count_and_tell_status(void* object) {
+  ++asked_about;
+  return status_of(object);
+}
+
+TEST(ToggleRefs, LastUntilFinalizersHaveRun) {
+  collect_all();
+  GC_set_toggleref_func(count_and_tell_status);
+  GC_set_finalize_on_demand(1);
+  static int finalized;
+  finalized = 0;
+  constexpr int kObjects = 300;
+  far_away([&] {
+    for (int i = 0; i < kObjects; ++i) {
+      auto* t = static_cast<Toggled*>(GC_malloc(sizeof(Toggled)));
+      t->status = GC_TOGGLE_REF_WEAK;
+      ASSERT_EQ(GC_toggleref_add(t, 0), GC_SUCCESS);
+      GC_register_finalizer_no_order(
+          t, [](void*, void*) { ++finalized; }, nullptr, nullptr, nullptr);
+    }
+  });
+  for (int i = 0; i < 3; ++i) {
+    asked_about = 0;
+    collect();
+    EXPECT_EQ(asked_about, kObjects) << i;
+  }
+  GC_invoke_finalizers();
+  EXPECT_GE(finalized, kObjects * 9 / 10);
+  // The objects go, and the references with them.
+  for (int i = 0; i < 3; ++i) {
+    asked_about = 0;
+    collect();
+    GC_invoke_finalizers();
+  }
+  EXPECT_LE(asked_about, kObjects / 10);
+  GC_set_finalize_on_demand(0);
+  GC_set_toggleref_func(nullptr);
+}
+
 }  // namespace
 }  // namespace jd::test

@@ -36,6 +36,27 @@ TEST(Realloc, KeepsContentsBetweenAllSizes) {
   }
 }
 
+TEST(Realloc, AGrownObjectIsHeldByItsEnd) {
+  // The collector may go by how an object was asked for when it looks at an address one past an
+  // object's end.
+  for (const std::size_t size : {32, 48, 256, 512, 2048, 8192}) {
+    Watch watch;
+    void* volatile ends[100];
+    for (auto& end : ends) {
+      far_away([&] {
+        auto* p = static_cast<char*>(GC_realloc(GC_malloc(size - 9), size));
+        fill_pattern(p, size, 3);
+        watch.add(p);
+        end = p + size;
+      });
+    }
+    collect();
+    collect();
+    EXPECT_TRUE(all_alive(watch)) << size;
+    asm volatile("" : : "r"(ends) : "memory");
+  }
+}
+
 TEST(Realloc, KeepsTheKind) {
   for (const std::size_t to : kSizes) {
     EXPECT_EQ(GC_get_kind_and_size(GC_realloc(GC_malloc_atomic(50), to), nullptr), 0);

@@ -105,6 +105,26 @@ TEST(EnvironmentFlags, DontGcDisables) {
   EXPECT_EQ(run_child("is_disabled", {{"GC_DONT_GC", kUnset}}).status, 1);
 }
 
+JD_CHILD(interior_pointers) {
+  GC_INIT();
+  std::printf("%d\n", GC_get_all_interior_pointers());
+  return 0;
+}
+JD_CHILD(interior_pointers_off) {
+  GC_set_all_interior_pointers(0);
+  GC_INIT();
+  std::printf("%d\n", GC_get_all_interior_pointers());
+  return 0;
+}
+
+TEST(EnvironmentFlags, AllInteriorPointersOverridesTheProgram) {
+  EXPECT_EQ(run_child("interior_pointers", {{"GC_ALL_INTERIOR_POINTERS", kUnset}}).out, "1\n");
+  EXPECT_EQ(run_child("interior_pointers_off", {{"GC_ALL_INTERIOR_POINTERS", kUnset}}).out, "0\n");
+  EXPECT_EQ(run_child("interior_pointers_off", {{"GC_ALL_INTERIOR_POINTERS", "1"}}).out, "1\n");
+  if (kPeer) return;  // there, "0" is as good as "1"
+  EXPECT_EQ(run_child("interior_pointers", {{"GC_ALL_INTERIOR_POINTERS", "0"}}).out, "0\n");
+}
+
 JD_CHILD(collect_some) {
   GC_INIT();
   for (int i = 0; i < 3; ++i) {

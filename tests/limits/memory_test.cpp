@@ -1,5 +1,6 @@
 // Memory that is not to be had: limits of the heap, of the address space, of the control group.
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -146,6 +147,40 @@ TEST(Memory, EveryFunctionReportsTheShortage) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// Between two guards, where a wrong idea of its size would write.
+struct {
+  std::size_t before;
+  alignas(16) char memory[64];
+  std::size_t behind;
+} last_resort = {1, {}, 2};
+void* give_last_resort(std::size_t) { return last_resort.memory; }
+// The compiler believes that what an allocator returns is no variable; the volatile makes it look.
+bool is_last_resort(void* p) {
+  void* volatile seen = p;
+  return seen == last_resort.memory;
+}
+
+JD_CHILD(typed_from_the_oom_function) {
+  GC_INIT();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  const GC_word bitmap = 1;
+  const GC_descr descriptor = GC_make_descriptor(&bitmap, 1);
+  GC_set_oom_fn(give_last_resort);
+  constexpr std::size_t kTooMuch = std::size_t{1} << 60;
+  if (!is_last_resort(GC_malloc_explicitly_typed(kTooMuch, descriptor))) return 1;
+  if (!is_last_resort(GC_calloc_explicitly_typed(kTooMuch / 16, 16, descriptor))) return 2;
+  for (const char c : last_resort.memory) {
+    if (c != 0) return 3;
+  }
+  return last_resort.before == 1 && last_resort.behind == 2 ? 0 : 4;
+}
+
+TEST(Memory, TypedAllocationLeavesTheOutOfMemoryFunctionsMemoryAlone) {
+  JD_OURS_ONLY("bdwgc writes into it");
+  const ChildResult r = run_child("typed_from_the_oom_function");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 JD_CHILD(dont_expand) {
   GC_INIT();
   if (GC_expand_hp(8 * kMiB) == 0) return 9;
@@ -239,6 +274,53 @@ TEST(Memory, ALimitThatComesLaterIsSurvived) {
   GTEST_SKIP() << "the sanitizer needs terabytes of address space for itself";
 #endif
   const ChildResult r = run_child("limit_lowered_later");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+constexpr int kNewThreads = 40;
+pthread_barrier_t together;
+
+void* allocate_first(void*) {
+  pthread_barrier_wait(&together);  // all are there
+  pthread_barrier_wait(&together);  // no more memory
+  void* p = GC_malloc(48);
+  pthread_barrier_wait(&together);  // nobody gives a record back before
+  if (is_last_resort(p)) return &last_resort;
+  return p != nullptr && GC_base(p) == p ? p : nullptr;
+}
+
+JD_CHILD(first_allocations_without_memory) {
+  GC_INIT();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  GC_set_oom_fn(give_last_resort);
+  pthread_barrier_init(&together, nullptr, kNewThreads + 1);
+  pthread_t threads[kNewThreads];
+  for (pthread_t& thread : threads) {
+    if (pthread_create(&thread, nullptr, allocate_first, nullptr) != 0) return kCannotTry;
+  }
+  pthread_barrier_wait(&together);
+  const rlimit limit = {16 * kMiB, 16 * kMiB};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) return kCannotTry;
+  pthread_barrier_wait(&together);
+  pthread_barrier_wait(&together);
+  int refused = 0;
+  for (const pthread_t thread : threads) {
+    void* result = nullptr;
+    pthread_join(thread, &result);
+    if (result == nullptr) return 1;
+    if (result == &last_resort) ++refused;
+  }
+  // So many records don't fit into what the collector had in stock.
+  return refused > 0 ? 0 : 2;
+}
+
+TEST(Memory, AThreadWithoutRoomForItsRecordGetsTheOutOfMemoryFunctionsAnswer) {
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+  GTEST_SKIP() << "the sanitizer needs terabytes of address space for itself";
+#endif
+  JD_OURS_ONLY("bdwgc wants threads to be registered");
+  const ChildResult r = run_child("first_allocations_without_memory");
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
 }

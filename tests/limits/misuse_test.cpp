@@ -57,6 +57,32 @@ int report(bool whole) {
 
 char in_static[256];
 
+// A typed array whose last words, where the collector keeps what it knows of it, were overwritten.
+int collect_overwritten_array(std::size_t elements, std::size_t element_size) {
+  GC_INIT();
+  const GC_word bitmap = 1;
+  const GC_descr descriptor = GC_make_descriptor(&bitmap, 1);
+  auto* array = static_cast<std::size_t*>(GC_calloc_explicitly_typed(4, 16, descriptor));
+  const std::size_t words = GC_size(array) / sizeof(std::size_t);
+  array[words - 3] = elements;
+  array[words - 2] = element_size;
+  GC_gcollect();
+  GC_gcollect();
+  return GC_base(array) == array ? 0 : 1;
+}
+JD_CHILD(overwritten_array_long) { return collect_overwritten_array(SIZE_MAX, 16); }
+JD_CHILD(overwritten_array_wide) { return collect_overwritten_array(3, SIZE_MAX / 2); }
+JD_CHILD(overwritten_array_of_nothing) { return collect_overwritten_array(SIZE_MAX, 0); }
+
+TEST(Misuse, AnOverwrittenTypedArrayIsSurvived) {
+  JD_OURS_ONLY("bdwgc keeps it elsewhere");
+  for (const char* child :
+       {"overwritten_array_long", "overwritten_array_wide", "overwritten_array_of_nothing"}) {
+    const ChildResult r = run_child(child, {}, 10);
+    EXPECT_TRUE(r.ok()) << child << ": " << r;
+  }
+}
+
 JD_CHILD(free_static) {
   GC_INIT();
   HeapCheck check;

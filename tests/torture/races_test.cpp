@@ -64,6 +64,46 @@ TEST(Races, AnObjectIsFreedOnceOnly) {
   EXPECT_EQ(r.err, "") << r;
 }
 
+// --- Questions about objects in another thread's block
+// -----------------------------------------------
+
+std::array<std::atomic<void*>, 4096> mailbox;
+
+void* produce(void*) {
+  for (std::size_t i = 0;; i += 7) {
+    void* none = nullptr;
+    mailbox[i % mailbox.size()].compare_exchange_strong(none, GC_malloc(24));
+  }
+}
+
+void* resize_and_free(void*) {
+  for (std::size_t i = 0;; ++i) {
+    void* object = mailbox[(i * 2654435761u >> 7) % mailbox.size()].exchange(nullptr);
+    if (object == nullptr) continue;
+    // Refused with a message, if it is taken for free.
+    if (GC_realloc(object, 24) != object) {
+      std::fprintf(stderr, "a live object was not resized in place\n");
+      _exit(1);
+    }
+    if (i % 2 != 0) GC_free(object);
+  }
+}
+
+JD_CHILD(resize_in_anothers_block) {
+  GC_INIT();
+  for (std::size_t i = 0; i < 2; ++i) start(produce, i);
+  for (std::size_t i = 0; i < 2; ++i) start(resize_and_free, i);
+  const auto end = Clock::now() + kLong;
+  while (Clock::now() < end) usleep(1000);
+  _exit(0);
+}
+
+TEST(Races, AnObjectInAnothersBlockIsNotFree) {
+  const ChildResult r = run_child("resize_in_anothers_block", {}, 60);
+  EXPECT_EQ(r.status, 0) << r;
+  EXPECT_EQ(r.err, "") << r;
+}
+
 // --- Lists of objects without pointers
 // ---------------------------------------------------------------
 

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -193,6 +194,50 @@ TEST(Signals, AHandlerOnAnAlternateStackMayCollect) {
   EXPECT_EQ(bad.load(), 0);
   sigaltstack(&before, nullptr);
   sigaction(SIGUSR1, &old, nullptr);
+}
+
+// As many frames of some size, with objects in the last that nothing else holds.
+[[gnu::noinline]] int lost_at_depth(int frames) {
+  volatile char frame[4096];
+  frame[0] = 1;
+  if (frames > 0) return lost_at_depth(frames - 1) + frame[0] - 1;
+  constexpr int kObjects = 64;
+  void* volatile objects[kObjects];
+  std::uintptr_t hidden[kObjects];
+  for (int i = 0; i < kObjects; ++i) {
+    objects[i] = GC_malloc(64);
+    hidden[i] = ~reinterpret_cast<std::uintptr_t>(objects[i]);
+  }
+  raise(SIGUSR1);
+  int lost = 0;
+  for (int i = 0; i < kObjects; ++i) {
+    if (GC_base(reinterpret_cast<void*>(~hidden[i])) != objects[i]) ++lost;
+  }
+  return lost;
+}
+
+JD_CHILD(alternate_stack_over_a_grown_stack) {
+  GC_INIT();
+  static char memory[64 * 1024];
+  stack_t stack = {};
+  stack.ss_sp = memory;
+  stack.ss_size = sizeof memory;
+  sigaltstack(&stack, nullptr);
+  struct sigaction action = {};
+  action.sa_handler = [](int) { GC_gcollect(); };
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, nullptr);
+  // While the main thread's stack is short, then when it has grown.
+  raise(SIGUSR1);
+  const int lost = lost_at_depth(200);
+  if (lost != 0) std::fprintf(stderr, "%d objects are lost\n", lost);
+  return lost == 0 ? 0 : 1;
+}
+
+TEST(Signals, TheMainStackMayGrowBetweenAlternateStacks) {
+  JD_OURS_ONLY("bdwgc scans from the alternate stack to the thread's bottom");
+  const ChildResult r = run_child("alternate_stack_over_a_grown_stack", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 // --- Blocked signals
