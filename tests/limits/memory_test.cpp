@@ -154,11 +154,9 @@ struct {
   std::size_t behind;
 } last_resort = {1, {}, 2};
 void* give_last_resort(std::size_t) { return last_resort.memory; }
-// The compiler believes that what an allocator returns is no variable; the volatile makes it look.
-bool is_last_resort(void* p) {
-  void* volatile seen = p;
-  return seen == last_resort.memory;
-}
+// The compiler believes that what an allocator returns is no variable of the program's.
+char* volatile last_resort_address = last_resort.memory;
+bool is_last_resort(const void* p) { return p == last_resort_address; }
 
 JD_CHILD(typed_from_the_oom_function) {
   GC_INIT();
