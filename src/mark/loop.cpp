@@ -1,4 +1,4 @@
-// The hot part of marking: from a word to its object's mark bit, and through the rings.
+// The hot part of marking: from a word to its object's mark bit, through the rings, from the roots.
 #include "heap/space.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
@@ -150,7 +150,7 @@ bool Marker::run_loop() {
       continue;
     } else if (top_ != bottom_) {
       if (kAlone && --patience_ == 0) {
-        put_back(&rings);
+        put_back(rings);
         return false;
       }
       range = *--top_;
@@ -169,7 +169,15 @@ bool Marker::run_loop() {
       return true;
     }
 
-    if (!kAlone && __builtin_expect(team.hungry(), 0)) share(&rings, &range);
+    if (!kAlone && __builtin_expect(team.hungry(), 0) && !share(&range) &&
+        words.count() > kWordDistance) {
+      Range given[kWordRing / 2];
+      unsigned count = 0;
+      for (const unsigned half = words.count() / 2; count < half; ++count) {
+        given[count] = Range::word(words.take());
+      }
+      give_words(given, count);
+    }
     if (kOnGrey) {
       // The word scanned last is pushed last and popped first: fetch it before the others.
       for (const Word* last = range.end; last > range.next && last > range.end - 4;) {
@@ -199,7 +207,7 @@ bool Marker::run_loop() {
     if (kRing && range.next < range.end) {
       push_rest(range);
       if (kAlone && --patience_ == 0) {
-        put_back(&rings);
+        put_back(rings);
         return false;
       }
     }
@@ -219,36 +227,34 @@ inline void Marker::push_rest(Range range) {
   }
 }
 
-void Marker::put_back(Rings* rings) {
-  while (rings->objects.count() != 0) push(rings->objects.take());
-  while (rings->words.count() != 0) push_word(rings->words.take());
+// The rings by value: if their address were known outside the loop, their counters could not stay
+// in registers.
+void Marker::put_back(Rings rings) {
+  while (rings.objects.count() != 0) push(rings.objects.take());
+  while (rings.words.count() != 0) push_word(rings.words.take());
 }
 
-// `current` is the range that this marker is about to scan, so it is not without work itself.
-void Marker::share(Rings* rings, Range* current) {
-  bool shared_range = false;
+// Gives away entries of the stack, or half of `current`, the range that this marker is about to
+// scan: so it is not without work itself. False if there was nothing worth giving.
+bool Marker::share(Range* current) {
+  bool split = false;
   if (current->end - current->next > 2 * kSplitWords) {
     const Word* middle = current->next + (current->end - current->next) / 2;
     push({middle, current->end});
     current->end = middle;
-    shared_range = true;
+    split = true;
   }
   const std::ptrdiff_t entries = top_ - bottom_;
-  if (entries >= kLeastShared || shared_range) {
-    const auto count = static_cast<unsigned>(base::min_of(
-        base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{Team::kPacketEntries}));
-    if (team.give(bottom_, count)) bottom_ += count;
-    return;
-  }
-  auto& words = rings->words;
-  if (words.count() <= kWordDistance) return;
-  Range given[kWordRing / 2];
-  unsigned count = 0;
-  for (unsigned half = words.count() / 2; count < half; ++count) {
-    given[count] = Range::word(words.take());
-  }
-  if (team.give(given, count)) return;
-  for (unsigned i = 0; i < count; ++i) push(given[i]);
+  if (entries < kLeastShared && !split) return false;
+  const auto count = static_cast<unsigned>(base::min_of(
+      base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{Team::kPacketEntries}));
+  if (team.give(bottom_, count)) bottom_ += count;
+  return true;
+}
+
+void Marker::give_words(const Range* words, unsigned count) {
+  if (team.give(words, count)) return;
+  for (unsigned i = 0; i < count; ++i) push(words[i]);
 }
 
 template <Marker::Company kCompany>
@@ -262,6 +268,23 @@ bool Marker::run_strategy() {
       return run_loop<MarkStrategy::Ring, kCompany>();
   }
   __builtin_unreachable();
+}
+
+// Reads whole stacks, red zones and all. Helpers are asleep while roots are scanned.
+[[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high,
+                                                     bool past_end) {
+  const Word base = space.base;
+  const Word span = space.span;
+  const Word end = base::align_down(base::as_word(high), sizeof(Word));
+  for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
+    const Word word = *reinterpret_cast<const Word*>(at);
+    if (word - base >= span) continue;
+    Range contents;
+    if (visit<Company::Alone>(word, &contents)) push(contents);
+    if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);
+    // Draining now keeps the stack small; half, because it needs some room itself.
+    if (top_ - stack_ > (limit_ - stack_) / 2) drain();
+  }
 }
 
 void Marker::run() {

@@ -108,22 +108,6 @@ void Marker::mark_object_ending_at(Word word) {
   push_contents(before);
 }
 
-// Reads whole stacks, red zones and all.
-[[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high,
-                                                     bool past_end) {
-  const Word base = space.base;
-  const Word span = space.span;
-  const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
-    const Word word = *reinterpret_cast<const Word*>(at);
-    if (word - base >= span) continue;
-    mark_word(word);
-    if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);
-    // Draining now keeps the stack small; half, because it needs some room itself.
-    if (top_ - stack_ > (limit_ - stack_) / 2) drain();
-  }
-}
-
 void Marker::push_range(const void* low, const void* high) {
   const Word begin = base::align_up(base::as_word(low), sizeof(Word));
   const Word end = base::align_down(base::as_word(high), sizeof(Word));

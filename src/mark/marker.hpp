@@ -89,8 +89,9 @@ class Marker {
   bool run_loop();
   template <Company kCompany>
   bool visit(Word word, Range* contents);
-  void share(Rings* rings, Range* current);
-  void put_back(Rings* rings);
+  bool share(Range* current);
+  void give_words(const Range* words, unsigned count);
+  void put_back(Rings rings);
   bool visit_unusual(Word word, Range* contents);
   bool contents_of(const heap::Block& block, Word address, Range* contents);
   void scan_descriptor(Word object, std::size_t size, Word descriptor, unsigned depth);
