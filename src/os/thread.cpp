@@ -171,6 +171,8 @@ Signalled signal_thread(int thread, int signal) {
 
 bool thread_has_ended(int thread) {
   if (signal_thread(thread, 0) == Signalled::ThreadGone) return true;
+  // Others than the main thread leave nothing behind that could be signalled.
+  if (thread != process_id()) return false;
   bool ended = false;
   read_status(thread, "State:\t",
               [&](const char* state) { ended = *state == 'Z' || *state == 'X'; });

@@ -48,8 +48,8 @@ enum class Signalled : unsigned char { Sent, ThreadGone, Refused };
 // Sends a signal to one thread of this process; signal 0 only asks whether it is there. Waits while
 // the system has no room for another signal.
 Signalled signal_thread(int thread, int signal);
-// True if the thread (of this process) runs no more. Slower than signal 0, which can't tell when
-// the main thread has ended before others.
+// True if the thread (of this process) runs no more. Signal 0 alone can't tell that of a main
+// thread which has ended before others.
 bool thread_has_ended(int thread);
 // Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is, and no
 // alternate stack is asked for. False if the system refuses.

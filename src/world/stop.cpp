@@ -30,8 +30,10 @@ std::uint64_t stress_delay = 0;
 
 // A thread that has not answered after this is named on standard error; then again and again.
 constexpr std::uint64_t kPatience = 2000000000;  // 2 s
-// Before that, how often the collector looks whether it waits for a thread that is gone.
-constexpr std::uint64_t kGlance = 5000000;  // 5 ms
+// Before that, when the collector looks whether it waits for a thread that is gone: after so long,
+// and twice as long, and so on, up to the second figure.
+constexpr std::uint64_t kFirstGlance = 5000000;   // 5 ms
+constexpr std::uint64_t kLastGlance = 100000000;  // 0.1 s
 
 void delay_for_stress() {
   if (stress_delay != 0) os::sleep_ns(os::random_bits() % stress_delay);
@@ -111,6 +113,7 @@ std::uint32_t find_gone_threads() {
     }
     if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
     thread->gone = true;
+    thread->expected = false;
     ++found;
   });
   return found;
@@ -138,16 +141,18 @@ void wait_for_answers(std::uint32_t expected) {
     os::cpu_relax();
   }
   const std::uint64_t begin = os::now_ns();
-  std::uint64_t next_glance = begin + kGlance;
+  std::uint64_t glance = kFirstGlance;
+  std::uint64_t next_glance = begin + glance;
   std::uint64_t next_complaint = begin + kPatience;
   for (;;) {
     const std::uint32_t seen = answers.load(std::memory_order_acquire);
     if (seen >= expected) return;
-    os::futex_wait(&answers, seen, kGlance);
+    os::futex_wait(&answers, seen, glance);
     // By the clock, since the program's signals may interrupt every wait.
     const std::uint64_t now = os::now_ns();
     if (now < next_glance) continue;
-    next_glance = now + kGlance;
+    glance = base::min_of(2 * glance, kLastGlance);
+    next_glance = now + glance;
     expected -= find_gone_threads();
     if (now < next_complaint) continue;
     next_complaint = now + kPatience;

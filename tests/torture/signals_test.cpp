@@ -218,10 +218,11 @@ TEST(Signals, AHandlerOnAnAlternateStackMayCollect) {
 
 JD_CHILD(alternate_stack_over_a_grown_stack) {
   GC_INIT();
-  static char memory[64 * 1024];
+  // Not in static data, which the collector scans while its own frames change there.
+  std::vector<char> memory(static_cast<std::size_t>(256) * 1024);
   stack_t stack = {};
-  stack.ss_sp = memory;
-  stack.ss_size = sizeof memory;
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
   sigaltstack(&stack, nullptr);
   struct sigaction action = {};
   action.sa_handler = [](int) { GC_gcollect(); };
