@@ -59,6 +59,30 @@ struct Marker::Rings {
   Ring<Range, kObjectRing> objects;  // marked, not scanned yet
 };
 
+// Marks beside other markers without an atomic instruction, of which each would cost as much as
+// scanning a small object. The shared bit may get lost: another marker that sets a bit of the same
+// word at the same time writes back what it read before. Then somebody finds it clear and scans the
+// object again, at most once each. What counts in the end are the markers' own bits (Team::mark).
+inline bool Marker::mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit) {
+  const std::uint64_t seen = __atomic_load_n(shared, __ATOMIC_RELAXED);
+  if ((seen & bit) != 0) return false;
+  __atomic_store_n(shared, seen | bit, __ATOMIC_RELAXED);
+  if ((*own & bit) != 0) return false;
+  *own |= bit;
+  return true;
+}
+
+bool Marker::mark(const heap::Place& place) {
+  if (in_team_) {
+    const unsigned w = place.slot / 64;
+    return mark_in_team(&place.block->marks[w], &own_marks_[heap::number_of(place.block)].words[w],
+                        std::uint64_t{1} << (place.slot % 64));
+  }
+  if (place.marked()) return false;
+  place.set_mark();
+  return true;
+}
+
 // Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
 // if the object is newly marked and has words to scan.
 template <Marker::Company kCompany>
@@ -70,12 +94,13 @@ inline bool Marker::visit(Word word, Range* contents) {
   const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
   std::uint64_t& marks = block.marks[slot >> 6];
   // The mark of a free slot is set, too.
-  if ((__atomic_load_n(&marks, __ATOMIC_RELAXED) & bit) != 0) return false;
   if constexpr (kCompany == Company::Team) {
-    // Relaxed: the bit only decides who scans; the object's words were written before the world
-    // was stopped.
-    if ((__atomic_fetch_or(&marks, bit, __ATOMIC_RELAXED) & bit) != 0) return false;
+    if (!mark_in_team(&marks, &own_marks_[(word - space.base) >> kBlockShift].words[slot >> 6],
+                      bit)) {
+      return false;
+    }
   } else {
+    if ((marks & bit) != 0) return false;
     marks |= bit;
   }
   if (block.scan == Scan::None) return false;
@@ -91,8 +116,7 @@ inline bool Marker::visit(Word word, Range* contents) {
 // Words that lead into the body of a large object, or nowhere.
 bool Marker::visit_unusual(Word word, Range* contents) {
   heap::Place place;
-  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !place.try_mark())
-    return false;
+  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return false;
   return contents_of(*place.block, place.address(), contents);
 }
 
@@ -131,6 +155,7 @@ bool Marker::run_loop() {
       prefetch(base::as_word(&record_of(word)));
     } else {
       prefetch_to_write(&record_of(word));
+      prefetch_to_write(&own_marks_[(word - base) >> kBlockShift]);
     }
     if (words.count() < kIdleBelow) prefetch(word);
     words.put(word);
@@ -297,7 +322,9 @@ void Marker::run() {
 }
 
 void Marker::run_in_team() {
+  in_team_ = true;
   run_strategy<Company::Team>();
+  in_team_ = false;
   bottom_ = top_ = stack_;
 }
 

@@ -92,8 +92,7 @@ bool Marker::extend_stack() {
 bool Marker::mark_word(Word word) {
   if (!heap::in_heap(word)) return false;
   heap::Place place;
-  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !place.try_mark())
-    return false;
+  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return false;
   push_contents(place);
   return true;
 }
@@ -139,6 +138,29 @@ bool Marker::expand(Range* range) {
   heap::Place place;
   if (!heap::find_place(base::as_word(range->next), &place)) return false;
   return contents_of(*place.block, place.address(), range);
+}
+
+bool Marker::prepare_own_marks() {
+  if (own_marks_ == nullptr) {
+    // Like the table of records, for as many blocks as there can ever be.
+    const std::size_t bytes = base::align_up(space.reserved * sizeof(OwnMarks), os::page_size());
+    own_marks_ = static_cast<OwnMarks*>(os::reserve(bytes, os::page_size()));
+    if (own_marks_ == nullptr) return false;
+  }
+  const std::size_t wanted = base::align_up(space.committed * sizeof(OwnMarks), os::page_size());
+  const std::size_t have = base::align_up(own_marked_blocks_ * sizeof(OwnMarks), os::page_size());
+  char* const table = reinterpret_cast<char*>(own_marks_);
+  if (wanted > have && !os::commit(table + have, wanted - have)) return false;
+  own_marked_blocks_ = base::max_of(own_marked_blocks_, std::size_t{space.committed});
+  return true;
+}
+
+void Marker::merge_own_marks(heap::BlockNumber number, Block* block) {
+  std::uint64_t* own = own_marks_[number].words;
+  for (unsigned w = 0; w < block->bit_words(); ++w) {
+    block->marks[w] |= own[w];
+    own[w] = 0;
+  }
 }
 
 void Marker::receive(const Range* entries, unsigned count) {

@@ -74,11 +74,20 @@ class Marker {
   void run_in_team();
   void receive(const Range* entries, unsigned count);
   void adopt_overflow(Marker* other);
+  // Room for this marker's own bits of all blocks; false if the system refuses.
+  [[nodiscard]] bool prepare_own_marks();
+  // Adds this marker's bits of a block to the record's, and clears them.
+  void merge_own_marks(heap::BlockNumber number, heap::Block* block);
 
  private:
   // Whether other markers may set the same mark bits.
   enum class Company { Alone, Team };
   struct Rings;
+  // A block's bits as one marker set them; the first 8 words, of slots of 32 bytes and more, are a
+  // line.
+  struct alignas(128) OwnMarks {
+    std::uint64_t words[heap::kBitWords];
+  };
 
   void run();
   // Commits more of the stack. False when all of its reservation is in use, or the system refuses.
@@ -89,6 +98,8 @@ class Marker {
   bool run_loop();
   template <Company kCompany>
   bool visit(Word word, Range* contents);
+  bool mark(const heap::Place& place);
+  static bool mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit);
   bool share(Range* current);
   void give_words(const Range* words, unsigned count);
   void put_back(Rings rings);
@@ -122,6 +133,10 @@ class Marker {
   MarkStrategy strategy_ = MarkStrategy::Ring;
   // How often a lone marker still goes to its stack before it asks for company; 0: for ever.
   std::uint64_t patience_ = 0;
+  // By block number; all clear outside of a phase of the team's. Committed for so many blocks.
+  OwnMarks* own_marks_ = nullptr;
+  std::size_t own_marked_blocks_ = 0;
+  bool in_team_ = false;
   // An entry did not fit: some marked object's contents were not scanned.
   bool overflowed_ = false;
   std::size_t overflows_ = 0;

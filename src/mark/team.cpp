@@ -1,6 +1,7 @@
 #include "mark/team.hpp"
 
 #include "base/bits.hpp"
+#include "heap/walk.hpp"
 #include "mark/marker.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
@@ -25,19 +26,23 @@ Marker helper_markers[Team::kMostMarkers];
 Team team;
 
 void Team::update_hungry() {
-  const unsigned absent = helpers_.load(std::memory_order_relaxed) + 1 - members_;
+  const unsigned absent = invited_ + 1 - members_;
   hungry_.store(static_cast<int>(absent + idle_) -
                     static_cast<int>(packet_count_.load(std::memory_order_relaxed)),
                 std::memory_order_relaxed);
 }
 
 bool Team::mark(Marker* first) {
+  const unsigned helpers = helpers_.load(std::memory_order_relaxed);
+  if (helpers == 0 || !first->prepare_own_marks()) return false;
+  for (unsigned i = 0; i < helpers; ++i) {
+    if (!helper_markers[i].prepare_own_marks()) return false;
+    helper_markers[i].set_strategy(first->strategy());
+  }
   std::uint32_t phase = 0;
   {
     LockGuard guard(lock_);
-    const unsigned helpers = helpers_.load(std::memory_order_relaxed);
-    if (helpers == 0) return false;
-    for (unsigned i = 0; i < helpers; ++i) helper_markers[i].set_strategy(first->strategy());
+    invited_ = helpers;
     members_ = 1;
     idle_ = 0;
     packet_count_.store(0, std::memory_order_relaxed);
@@ -51,15 +56,22 @@ bool Team::mark(Marker* first) {
     first->run_in_team();
   } while (find_work(first, phase));
   // Nobody works any more, and the lock was taken since: what the helpers wrote can be read.
-  for (unsigned i = 0; i < helpers(); ++i) first->adopt_overflow(&helper_markers[i]);
+  for (unsigned i = 0; i < helpers; ++i) first->adopt_overflow(&helper_markers[i]);
+  heap::for_each_block([=](heap::BlockNumber number, heap::Block& block) {
+    if (block.state == heap::BlockState::Free) return;
+    first->merge_own_marks(number, &block);
+    for (unsigned i = 0; i < helpers; ++i) helper_markers[i].merge_own_marks(number, &block);
+  });
   return true;
 }
 
-bool Team::join(std::uint32_t phase) {
+bool Team::join(const Marker* marker, std::uint32_t phase) {
   LockGuard guard(lock_);
   if (!open_.load(std::memory_order_relaxed) || phase_.load(std::memory_order_relaxed) != phase) {
     return false;
   }
+  // A helper that was made meanwhile is not prepared for this phase.
+  if (marker >= helper_markers + invited_) return false;
   ++members_;
   update_hungry();
   return true;
@@ -139,7 +151,7 @@ void* Team::run_helper(void* self) {
   auto* marker = static_cast<Marker*>(self);
   for (;;) {
     const std::uint32_t phase = team.phase_.load(std::memory_order_acquire);
-    if (team.join(phase)) {
+    if (team.join(marker, phase)) {
       while (team.find_work(marker, phase)) marker->run_in_team();
     }
     while (team.phase_.load(std::memory_order_acquire) == phase) {

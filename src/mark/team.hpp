@@ -83,7 +83,7 @@ class Team {
   };
 
   static void* run_helper(void* self);
-  bool join(std::uint32_t phase);
+  bool join(const Marker* marker, std::uint32_t phase);
   bool find_work(Marker* marker, std::uint32_t phase);
   bool take_packet(Marker* marker);
   void update_hungry();
@@ -99,7 +99,8 @@ class Team {
   std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<bool> open_{false};  // a phase is under way
   std::atomic<unsigned> packet_count_{0};
-  unsigned members_ = 0;  // markers that have joined this phase, and of these
+  unsigned invited_ = 0;  // helpers that may join this phase
+  unsigned members_ = 0;  // markers that have joined it, and of these
   unsigned idle_ = 0;     // the ones without work
   std::atomic<unsigned> helpers_{0};
   Counts counts_{};
