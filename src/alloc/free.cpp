@@ -59,6 +59,8 @@ bool undo_take(const Place& place, char* object) {
   if (object + hole->slot_size != hole->cursor) return false;
   if (heap::kinds[place.block->kind].clear) base::clear_bytes(object, hole->slot_size);
   __atomic_store_n(&hole->cursor, object, __ATOMIC_RELAXED);
+  // The hole was counted when it was taken; the slot counts again, as it does in what was freed.
+  __atomic_fetch_add(&cache->taken, hole->slot_size, __ATOMIC_RELAXED);
   return true;
 }
 

@@ -31,6 +31,7 @@ struct Options {
 
   std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Ring);
   std::uint64_t mark_stack = 0;
+  std::uint64_t mark_patience = 512;
   std::uint64_t huge_pages = 1;
   std::uint64_t pad_objects = 0;
   std::uint64_t reserve = 0;
@@ -73,9 +74,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_FREE_SPACE_DIVISOR", OptionType::Count, "1 to 1000", "3",
      "A collection follows when about live bytes times 2 / divisor were allocated.", 1, 1000,
      &Options::free_space_divisor, nullptr},
-    {"GC_MARKERS", OptionType::Count, "1 to 64", "1",
-     "Number of marker threads. This version marks with one, whatever is asked.", 1, 64,
-     &Options::markers, nullptr},
+    {"GC_MARKERS", OptionType::Count, "1 to 64", "the CPUs available",
+     "Number of threads that mark, the collecting one included.", 1, 64, &Options::markers,
+     nullptr},
     {"GC_NPROCS", OptionType::Count, "1 to 4096", "the CPUs available", "Number of CPUs to assume.",
      1, 4096, &Options::nprocs, nullptr},
     {"GC_DONT_GC", OptionType::Flag, "", "off", "Never collect.", 0, 1, &Options::dont_gc, nullptr},
@@ -100,6 +101,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_MARK_STACK", OptionType::Count, "16 or more; 0: by the heap", "0",
      "Entries of the mark stack; a small one forces the overflow path.", 0, kNoLimit,
      &Options::mark_stack, nullptr},
+    {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "512",
+     "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work.", 1,
+     kNoLimit, &Options::mark_patience, nullptr},
     {"JACKDAW_HUGE_PAGES", OptionType::Flag, "", "on",
      "Ask the system for huge pages once the heap is large.", 0, 1, &Options::huge_pages, nullptr},
     {"JACKDAW_PAD_OBJECTS", OptionType::Flag, "", "off",

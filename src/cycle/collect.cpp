@@ -16,6 +16,7 @@
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
 #include "mark/marker.hpp"
+#include "mark/team.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
@@ -176,6 +177,9 @@ void report() {
           ", free blocks ", heap::free_blocks(), ", finalizers ", finalization.finalizers,
           ", links ", finalization.short_links + finalization.long_links, ", due ",
           finalization.ready, ", mark stack overflows ", measured.mark_stack_overflows);
+  const mark::Team::Counts team = mark::team.counts();
+  os::log("  markers ", mark::team.helpers() + 1, ", packets ", team.packets, ", waits ",
+          team.waits);
 }
 
 void run_cycle(void* data, char* stack_top) {

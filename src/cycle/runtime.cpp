@@ -11,6 +11,7 @@
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "mark/marker.hpp"
+#include "mark/team.hpp"
 #include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/log.hpp"
@@ -65,6 +66,11 @@ void apply_options() {
   }
   os::fail_from_call(options.fail_os);
   if (options.nprocs != 0) os::set_cpu_count(static_cast<unsigned>(options.nprocs));
+  const std::uint64_t markers = options.markers != 0 ? options.markers : os::cpu_count();
+  mark::team.configure({.markers = static_cast<unsigned>(
+                            base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
+                        .patience = options.mark_patience,
+                        .stack_entries = options.mark_stack});
   if (options.free_space_divisor != base::Options{}.free_space_divisor) {
     GC_free_space_divisor = options.free_space_divisor;
   }
@@ -112,6 +118,11 @@ void start_once() {
   }
 }
 
+// Here, because no lock may be held.
+void start_wanted_helpers() {
+  if (mark::team.in_demand()) GC_parallel = static_cast<int>(mark::team.start_helpers());
+}
+
 void on_slow_path() {
   if (options.collect_every != 0 &&
       slow_paths.fetch_add(1, std::memory_order_relaxed) % options.collect_every == 0 &&
@@ -120,6 +131,7 @@ void on_slow_path() {
     collect_locked();
   }
   if (finalizers_ready()) notify_or_invoke();
+  start_wanted_helpers();
 }
 
 void* out_of_memory(std::size_t bytes) {
@@ -159,6 +171,7 @@ bool collect_now(int (*stop_function)()) {
     LockGuard guard(heap_lock);
     done = collect_locked(stop_function);
   }
+  start_wanted_helpers();
   if (done) notify_or_invoke();
   return done;
 }
@@ -170,6 +183,7 @@ void collect_and_return_memory() {
     if (GC_dont_gc == 0) collect_locked();
     return_free_memory();
   }
+  start_wanted_helpers();
   notify_or_invoke();
 }
 

@@ -74,6 +74,13 @@ struct Place {
   }
   [[nodiscard]] bool allocated() const { return block->is_allocated(slot); }
   [[nodiscard]] bool marked() const { return block->marked(slot); }
+  // Marks the object; false if it was marked already. Safe beside other markers.
+  [[nodiscard]] bool try_mark() const {
+    const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
+    std::uint64_t* word = &block->marks[slot / 64];
+    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0) return false;
+    return (__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit) == 0;
+  }
   void set_mark() const { block->marks[slot / 64] |= std::uint64_t{1} << (slot % 64); }
   void clear_mark() const { block->marks[slot / 64] &= ~(std::uint64_t{1} << (slot % 64)); }
 };

@@ -7,8 +7,8 @@
 // has arrived; the second holds objects that were found unmarked until their contents have
 // (docs/design/mark.md, "Rings").
 //
-// A marker works in a stopped world and is used by one thread at a time. Requirements are in
-// docs/design/mark.md.
+// A marker works in a stopped world and is used by one thread at a time; several may work at once
+// (team.hpp). Requirements are in docs/design/mark.md.
 #pragma once
 
 #include <cstddef>
@@ -16,30 +16,12 @@
 
 #include "base/options.hpp"
 #include "heap/space.hpp"
+#include "mark/range.hpp"
+#include "mark/ring.hpp"
 
 namespace jd::mark {
 
 using base::MarkStrategy;
-using base::Word;
-
-// An entry of the mark stack: words that are still to be scanned, and, marked by an `end` that no
-// range has, one word that was scanned but not looked at, or an object with a descriptor.
-struct Range {
-  const Word* next;
-  const Word* end;
-
-  static Range word(Word word) { return tagged(word, kWordTag); }
-  static Range object(Word address) { return tagged(address, kObjectTag); }
-  [[nodiscard]] bool is_word() const { return base::as_word(end) == kWordTag; }
-  [[nodiscard]] bool is_object() const { return base::as_word(end) == kObjectTag; }
-
- private:
-  static constexpr Word kObjectTag = 0;
-  static constexpr Word kWordTag = sizeof(Word);
-  static Range tagged(Word value, Word tag) {
-    return {reinterpret_cast<const Word*>(value), reinterpret_cast<const Word*>(tag)};
-  }
-};
 
 class Marker {
  public:
@@ -47,7 +29,11 @@ class Marker {
   // False if the system refuses.
   [[nodiscard]] bool initialise(MarkStrategy strategy, std::size_t entries);
 
+  // The same for a helper, which may have been one before the process forked.
+  [[nodiscard]] bool initialise_as_helper(std::size_t entries);
+
   void set_strategy(MarkStrategy strategy) { strategy_ = strategy; }
+  [[nodiscard]] MarkStrategy strategy() const { return strategy_; }
 
   // Scans [low, high) as roots: every aligned word is ambiguous, and pointers to anywhere in an
   // object hold it. past_end: a pointer to a slot's first byte also holds the object that ends
@@ -83,13 +69,29 @@ class Marker {
     return overflows;
   }
 
+  // For the team. Marks what the stack's entries lead to, giving some away when others are hungry;
+  // takes entries; takes over what another marker's overflow asks for.
+  void run_in_team();
+  void receive(const Range* entries, unsigned count);
+  void adopt_overflow(Marker* other);
+
  private:
+  // Whether other markers may set the same mark bits.
+  enum class Company { Alone, Team };
+  struct Rings;
+
   void run();
   // Commits more of the stack. False when all of its reservation is in use, or the system refuses.
   bool extend_stack();
-  template <MarkStrategy kStrategy>
-  void run_loop();
+  template <Company kCompany>
+  bool run_strategy();
+  template <MarkStrategy kStrategy, Company kCompany>
+  bool run_loop();
+  template <Company kCompany>
   bool visit(Word word, Range* contents);
+  bool share(Range* current);
+  void give_words(const Range* words, unsigned count);
+  void put_back(Rings rings);
   bool visit_unusual(Word word, Range* contents);
   bool contents_of(const heap::Block& block, Word address, Range* contents);
   void scan_descriptor(Word object, std::size_t size, Word descriptor, unsigned depth);
@@ -98,22 +100,34 @@ class Marker {
   void scan_typed_array(Word object, std::size_t size);
   void queue_word(const Word* word);
   void mark_object_ending_at(Word word);
-  void push(Range range);
+  // For the contents of marked objects: what does not fit is found again (drain).
+  void push(Range range) {
+    if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {
+      overflowed_ = true;
+    } else {
+      *top_++ = range;
+    }
+  }
+  // For words of any origin: one that does not fit is marked at once.
+  void push_word(Word word);
   void push_rest(Range range);
   bool expand(Range* range);
   void rescan_marked_objects();
 
   Range* stack_ = nullptr;
-  Range* top_ = nullptr;    // one past the newest entry
-  Range* limit_ = nullptr;  // one past the last entry that is committed
+  Range* bottom_ = nullptr;  // the oldest entry; those below it were given away
+  Range* top_ = nullptr;     // one past the newest entry
+  Range* limit_ = nullptr;   // one past the last entry that is committed
   Range* reserved_limit_ = nullptr;
   MarkStrategy strategy_ = MarkStrategy::Ring;
+  // How often a lone marker still goes to its stack before it asks for company; 0: for ever.
+  std::uint64_t patience_ = 0;
   // An entry did not fit: some marked object's contents were not scanned.
   bool overflowed_ = false;
   std::size_t overflows_ = 0;
 };
 
-// The one marker. (Parallel marking will have one a worker.)
+// The collecting thread's.
 extern Marker marker;
 
 }  // namespace jd::mark

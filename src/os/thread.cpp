@@ -124,6 +124,18 @@ void* thread_local_block_safely(const void* control_block, std::size_t module) {
   return entry.block == kUnallocated ? nullptr : base::as_pointer(entry.block);
 }
 
+bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, stack_size);
+  const SignalsBlocked blocked;
+  pthread_t thread;
+  const bool started = pthread_create(&thread, &attributes, function, argument) == 0;
+  pthread_attr_destroy(&attributes);
+  return started;
+}
+
 namespace {
 
 // Calls visit(text behind the label) for a thread's line of that label in /proc.

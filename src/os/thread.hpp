@@ -40,6 +40,10 @@ void* thread_local_block(void* control_block, std::size_t module);
 // result must be tried before it is used.
 void* thread_local_block_safely(const void* control_block, std::size_t module);
 
+// Makes a detached thread, in which all signals are blocked, with a stack of its own of that size.
+// False if the system refuses. Allocates, with the C library's allocator.
+bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size);
+
 enum class Signalled : unsigned char { Sent, ThreadGone, Refused };
 // Sends a signal to one thread of this process; signal 0 only asks whether it is there. Waits while
 // the system has no room for another signal.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "heap/space.hpp"
+#include "mark/team.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
 
@@ -20,6 +21,7 @@ void after_fork_in_parent() { heap::heap_lock.release(); }
 
 void after_fork_in_child() {
   keep_only_self_in_child();
+  mark::team.forget_helpers_in_child();
   heap::heap_lock.reset_in_child();
 }
 

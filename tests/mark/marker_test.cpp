@@ -11,12 +11,14 @@
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 #include "heap/sweep.hpp"
+#include "mark/team.hpp"
 
 namespace {
 
 using namespace jd::heap;
 using jd::base::MarkStrategy;
 using jd::mark::Marker;
+using jd::mark::team;
 
 // Objects of mixed sizes and two kinds in blocks made by hand; no allocator, no collector.
 class Graph {
@@ -103,6 +105,7 @@ class Graph {
 struct Case {
   MarkStrategy strategy;
   std::size_t stack;
+  unsigned markers = 1;
 };
 
 class MarkerTest : public testing::TestWithParam<Case> {};
@@ -117,8 +120,12 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
   graph.link(400000);
   Marker marker;
   ASSERT_TRUE(marker.initialise(GetParam().strategy, GetParam().stack));
+  // Helpers of an earlier case may still be there; under ctest each case is a process of its own.
+  const unsigned helpers = GetParam().markers - 1;
+  team.configure({.markers = helpers + 1, .patience = 1, .stack_entries = GetParam().stack});
+  ASSERT_GE(team.start_helpers(), helpers);
   std::size_t overflows = 0;
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < (helpers != 0 ? 100 : 20); ++round) {
     clear_marks();
     const Word root = graph.pick();
     const std::vector<Word> expected = graph.reachable(root);
@@ -135,13 +142,19 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
   if (GetParam().stack == 16 && GetParam().strategy != MarkStrategy::Ring) {
     EXPECT_GT(overflows, 0u) << "the small stack did not overflow, so nothing was tested";
   }
+  if (helpers != 0) {
+    EXPECT_GT(team.counts().packets, 0u) << "nothing was shared, so nothing was tested";
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, MarkerTest,
-                         testing::Values(Case{MarkStrategy::None, 0}, Case{MarkStrategy::OnGrey, 0},
-                                         Case{MarkStrategy::Ring, 0}, Case{MarkStrategy::None, 16},
-                                         Case{MarkStrategy::OnGrey, 16},
-                                         Case{MarkStrategy::Ring, 16}));
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, MarkerTest,
+    testing::Values(Case{MarkStrategy::None, 0}, Case{MarkStrategy::OnGrey, 0},
+                    Case{MarkStrategy::Ring, 0}, Case{MarkStrategy::None, 16},
+                    Case{MarkStrategy::OnGrey, 16}, Case{MarkStrategy::Ring, 16},
+                    Case{MarkStrategy::None, 0, 4}, Case{MarkStrategy::OnGrey, 16, 3},
+                    Case{MarkStrategy::Ring, 0, 2}, Case{MarkStrategy::Ring, 0, 7},
+                    Case{MarkStrategy::Ring, 16, 4}));
 
 TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
   ASSERT_TRUE(reserve_space(64u << 20));

@@ -1,0 +1,304 @@
+// The hot part of marking: from a word to its object's mark bit, through the rings, from the roots.
+#include "heap/space.hpp"
+#include "mark/marker.hpp"
+#include "mark/ring.hpp"
+#include "mark/team.hpp"
+
+namespace jd::mark {
+namespace {
+
+using heap::Block;
+using heap::BlockState;
+using heap::kBlockShift;
+using heap::kBlockSize;
+using heap::Scan;
+using heap::space;
+
+inline void prefetch(Word address) { __builtin_prefetch(base::as_pointer(address), 0, 3); }
+inline void prefetch(const Word* address) { __builtin_prefetch(address, 0, 3); }
+
+// For writing: another marker may have the line.
+inline void prefetch_to_write(const void* address) {
+#if defined(__x86_64__)
+  // The instruction does nothing on processors that lack it; compilers emit it only when told of
+  // the processor.
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
+#else
+  __builtin_prefetch(address, 1, 3);
+#endif
+}
+
+inline Block& record_of(Word word) { return space.blocks[(word - space.base) >> kBlockShift]; }
+
+// The rings' sizes, and how many entries wait behind one before it leaves: the time that its line
+// has to arrive (docs/design/mark.md, "Rings").
+constexpr unsigned kWordRing = 64;
+constexpr unsigned kWordDistance = 16;
+constexpr unsigned kObjectRing = 32;
+constexpr unsigned kObjectDistance = 16;
+// With fewer words than this in the ring, the object is fetched before anybody knows whether it is
+// marked already.
+constexpr unsigned kIdleBelow = 4;
+
+// What is left of an object of a line or so when the ring is full.
+constexpr std::ptrdiff_t kFewWords = 8;
+
+// Words ahead of the scan at which large objects are prefetched on grey: four lines.
+constexpr std::ptrdiff_t kLinearPrefetch = 32;
+
+// A hungry marker gets half of the oldest entries (they lead to the largest part of the graph), but
+// of a stack with fewer than this nothing: its entries would come back before they are done.
+constexpr std::ptrdiff_t kLeastShared = 4;
+// Longer ranges are halved when somebody is hungry.
+constexpr std::ptrdiff_t kSplitWords = 1024;
+
+}  // namespace
+
+struct Marker::Rings {
+  Ring<Word, kWordRing> words;       // not looked at yet
+  Ring<Range, kObjectRing> objects;  // marked, not scanned yet
+};
+
+// Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
+// if the object is newly marked and has words to scan.
+template <Marker::Company kCompany>
+inline bool Marker::visit(Word word, Range* contents) {
+  Block& block = record_of(word);
+  const Word offset = word & (kBlockSize - 1);
+  const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
+  if (slot >= block.slots) return visit_unusual(word, contents);
+  const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
+  std::uint64_t& marks = block.marks[slot >> 6];
+  // The mark of a free slot is set, too.
+  if ((__atomic_load_n(&marks, __ATOMIC_RELAXED) & bit) != 0) return false;
+  if constexpr (kCompany == Company::Team) {
+    // Relaxed: the bit only decides who scans; the object's words were written before the world
+    // was stopped.
+    if ((__atomic_fetch_or(&marks, bit, __ATOMIC_RELAXED) & bit) != 0) return false;
+  } else {
+    marks |= bit;
+  }
+  if (block.scan == Scan::None) return false;
+  if (block.scan == Scan::Words && block.slot_size != 0) {
+    const Word address = word - offset + Word{slot} * block.slot_size;
+    *contents = {reinterpret_cast<const Word*>(address),
+                 reinterpret_cast<const Word*>(address + block.slot_size)};
+    return true;
+  }
+  return contents_of(block, word - offset + Word{slot} * block.slot_size, contents);
+}
+
+// Words that lead into the body of a large object, or nowhere.
+bool Marker::visit_unusual(Word word, Range* contents) {
+  heap::Place place;
+  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !place.try_mark())
+    return false;
+  return contents_of(*place.block, place.address(), contents);
+}
+
+bool Marker::contents_of(const Block& block, Word address, Range* contents) {
+  std::size_t size = block.slot_size;
+  if (block.state == BlockState::LargeHead) size = heap::extra_of(&block).bytes;
+  if (block.scan == Scan::None) return false;
+  if (block.scan == Scan::Words) {
+    *contents = {reinterpret_cast<const Word*>(address),
+                 reinterpret_cast<const Word*>(address + size)};
+    return true;
+  }
+  const heap::Kind& kind = heap::kinds[block.kind];
+  scan_descriptor(address, size, kind.descriptor + (kind.add_size ? size : 0), 0);
+  return false;
+}
+
+// One loop for the three strategies, alone or in company. False if a lone marker lost its patience:
+// then everything that is left is on the stack.
+//
+// Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
+// contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
+// a list, memory is idle and the object is fetched together with the record.
+template <MarkStrategy kStrategy, Marker::Company kCompany>
+bool Marker::run_loop() {
+  constexpr bool kRing = kStrategy == MarkStrategy::Ring;
+  constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
+  constexpr bool kAlone = kCompany == Company::Alone;
+  const Word base = space.base;
+  const Word span = space.span;
+  Rings rings;
+  auto& words = rings.words;
+  auto& objects = rings.objects;
+  const auto await_record = [&](Word word) {
+    if (kAlone) {
+      prefetch(base::as_word(&record_of(word)));
+    } else {
+      prefetch_to_write(&record_of(word));
+    }
+    if (words.count() < kIdleBelow) prefetch(word);
+    words.put(word);
+  };
+  const auto look_at_oldest = [&] {
+    Range contents;
+    if (!visit<kCompany>(words.take(), &contents)) return;
+    prefetch(contents.next);
+    objects.put(contents);
+  };
+  for (;;) {
+    Range range;
+    if (kRing && objects.count() > kObjectDistance) {
+      range = objects.take();
+    } else if (kRing && words.count() > kWordDistance) {
+      look_at_oldest();
+      continue;
+    } else if (top_ != bottom_) {
+      if (kAlone && --patience_ == 0) {
+        put_back(rings);
+        return false;
+      }
+      range = *--top_;
+      if (kRing && range.is_word()) {
+        await_record(base::as_word(range.next));
+        continue;
+      }
+      if (__builtin_expect(range.is_object(), 0) && !expand(&range)) continue;
+    } else if (kRing && words.count() != 0) {
+      // Nothing else to do: let the last ones go without waiting.
+      look_at_oldest();
+      continue;
+    } else if (kRing && objects.count() != 0) {
+      range = objects.take();
+    } else {
+      return true;
+    }
+
+    if (!kAlone && __builtin_expect(team.hungry(), 0) && !share(&range) &&
+        words.count() > kWordDistance) {
+      Range given[kWordRing / 2];
+      unsigned count = 0;
+      for (const unsigned half = words.count() / 2; count < half; ++count) {
+        given[count] = Range::word(words.take());
+      }
+      give_words(given, count);
+    }
+    if (kOnGrey) {
+      // The word scanned last is pushed last and popped first: fetch it before the others.
+      for (const Word* last = range.end; last > range.next && last > range.end - 4;) {
+        const Word word = *--last;
+        if (word - base < span) {
+          prefetch(word);
+          break;
+        }
+      }
+    }
+    for (; range.next < range.end; ++range.next) {
+      const Word word = *range.next;
+      if (kOnGrey && range.end - range.next > kLinearPrefetch) {
+        prefetch(range.next + kLinearPrefetch);
+      }
+      if (word - base >= span) continue;
+      if (kRing) {
+        if (words.full()) break;
+        await_record(word);
+      } else {
+        Range child;
+        if (!visit<kCompany>(word, &child)) continue;
+        if (kOnGrey) prefetch(child.next);
+        push(child);
+      }
+    }
+    if (kRing && range.next < range.end) {
+      push_rest(range);
+      if (kAlone && --patience_ == 0) {
+        put_back(rings);
+        return false;
+      }
+    }
+  }
+}
+
+// The part of a range for which the ring had no room. A few words are pushed one by one: as a range
+// they would be read again from memory that has left the caches by then.
+inline void Marker::push_rest(Range range) {
+  if (range.end - range.next > kFewWords) {
+    push(range);
+    return;
+  }
+  for (; range.next < range.end; ++range.next) {
+    const Word word = *range.next;
+    if (word - space.base < space.span) push_word(word);
+  }
+}
+
+// The rings by value: if their address were known outside the loop, their counters could not stay
+// in registers.
+void Marker::put_back(Rings rings) {
+  while (rings.objects.count() != 0) push(rings.objects.take());
+  while (rings.words.count() != 0) push_word(rings.words.take());
+}
+
+// Gives away entries of the stack, or half of `current`, the range that this marker is about to
+// scan: so it is not without work itself. False if there was nothing worth giving.
+bool Marker::share(Range* current) {
+  bool split = false;
+  if (current->end - current->next > 2 * kSplitWords) {
+    const Word* middle = current->next + (current->end - current->next) / 2;
+    push({middle, current->end});
+    current->end = middle;
+    split = true;
+  }
+  const std::ptrdiff_t entries = top_ - bottom_;
+  if (entries < kLeastShared && !split) return false;
+  const auto count = static_cast<unsigned>(base::min_of(
+      base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{Team::kPacketEntries}));
+  if (team.give(bottom_, count)) bottom_ += count;
+  return true;
+}
+
+void Marker::give_words(const Range* words, unsigned count) {
+  if (team.give(words, count)) return;
+  for (unsigned i = 0; i < count; ++i) push(words[i]);
+}
+
+template <Marker::Company kCompany>
+bool Marker::run_strategy() {
+  switch (strategy_) {
+    case MarkStrategy::None:
+      return run_loop<MarkStrategy::None, kCompany>();
+    case MarkStrategy::OnGrey:
+      return run_loop<MarkStrategy::OnGrey, kCompany>();
+    case MarkStrategy::Ring:
+      return run_loop<MarkStrategy::Ring, kCompany>();
+  }
+  __builtin_unreachable();
+}
+
+// Reads whole stacks, red zones and all. Helpers are asleep while roots are scanned.
+[[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high,
+                                                     bool past_end) {
+  const Word base = space.base;
+  const Word span = space.span;
+  const Word end = base::align_down(base::as_word(high), sizeof(Word));
+  for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
+    const Word word = *reinterpret_cast<const Word*>(at);
+    if (word - base >= span) continue;
+    Range contents;
+    if (visit<Company::Alone>(word, &contents)) push(contents);
+    if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);
+    // Draining now keeps the stack small; half, because it needs some room itself.
+    if (top_ - stack_ > (limit_ - stack_) / 2) drain();
+  }
+}
+
+void Marker::run() {
+  patience_ = team.patience();
+  while (!run_strategy<Company::Alone>()) {
+    if (team.mark(this)) return;
+    team.note_demand();
+    patience_ = 0;
+  }
+}
+
+void Marker::run_in_team() {
+  run_strategy<Company::Team>();
+  bottom_ = top_ = stack_;
+}
+
+}  // namespace jd::mark

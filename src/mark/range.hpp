@@ -1,0 +1,29 @@
+// What waits on a mark stack.
+#pragma once
+
+#include "base/bits.hpp"
+
+namespace jd::mark {
+
+using base::Word;
+
+// An entry of the mark stack: words that are still to be scanned, and, marked by an `end` that no
+// range has, one word that was scanned but not looked at, or an object with a descriptor.
+struct Range {
+  const Word* next;
+  const Word* end;
+
+  static Range word(Word word) { return tagged(word, kWordTag); }
+  static Range object(Word address) { return tagged(address, kObjectTag); }
+  [[nodiscard]] bool is_word() const { return base::as_word(end) == kWordTag; }
+  [[nodiscard]] bool is_object() const { return base::as_word(end) == kObjectTag; }
+
+ private:
+  static constexpr Word kObjectTag = 0;
+  static constexpr Word kWordTag = sizeof(Word);
+  static Range tagged(Word value, Word tag) {
+    return {reinterpret_cast<const Word*>(value), reinterpret_cast<const Word*>(tag)};
+  }
+};
+
+}  // namespace jd::mark
