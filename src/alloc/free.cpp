@@ -58,7 +58,7 @@ bool undo_take(const Place& place, char* object) {
   if (heap::extra_of(place.block).owner != hole) return false;
   if (object + hole->slot_size != hole->cursor) return false;
   if (heap::kinds[place.block->kind].clear) base::clear_bytes(object, hole->slot_size);
-  hole->cursor = object;
+  __atomic_store_n(&hole->cursor, object, __ATOMIC_RELAXED);
   // The hole was counted when it was taken; the slot counts again, as it does in what was freed.
   __atomic_fetch_add(&cache->taken, hole->slot_size, __ATOMIC_RELAXED);
   return true;

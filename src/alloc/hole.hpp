@@ -23,6 +23,21 @@ using heap::BlockNumber;
 using heap::KindNumber;
 using heap::Word;
 
+namespace detail {
+
+// A fence between relaxed accesses of atomic words.
+inline void fence(std::memory_order order) {
+#if defined(JD_SANITIZE_THREAD)
+  // g++ refuses the other one here. Nothing is lost: the words are atomic, and so never race.
+  static_cast<void>(order);
+  __sync_synchronize();
+#else
+  std::atomic_thread_fence(order);
+#endif
+}
+
+}  // namespace detail
+
 // Written by its thread: the cursor at any time, the rest only within a NoStop section or under the
 // heap's lock. Read by the collector in a stopped world, and by threads that free objects of its
 // block (contains_slot). Slots in [cursor, end) have their allocated bits set, so that nobody else
@@ -38,14 +53,14 @@ struct Hole {
 
   // The next slot, or null: then the slow path has to find one.
   void* take() {
-    char* slot = cursor;
+    char* slot = __atomic_load_n(&cursor, __ATOMIC_RELAXED);
     // The cursor first: a thread stopped between the two loads keeps its hole only because the
     // slot's address is in a register. With the limit first, it could go on with the limit of a
     // hole that was given back, and a null cursor.
     std::atomic_signal_fence(std::memory_order_acquire);
     char* next = slot + slot_size;
     if (__builtin_expect(next > limit, 0)) return nullptr;
-    cursor = next;
+    __atomic_store_n(&cursor, next, __ATOMIC_RELAXED);
     // The limit is above it, so it is an address; callers need not look again.
     if (slot == nullptr) __builtin_unreachable();
     return slot;
@@ -57,7 +72,7 @@ struct Hole {
     const std::uint16_t before = changes;
     __atomic_store_n(&changes, static_cast<std::uint16_t>(before + 1), __ATOMIC_RELAXED);
     // Pairs with the fence in contains_slot: who sees one of these stores sees the odd count.
-    std::atomic_thread_fence(std::memory_order_release);
+    detail::fence(std::memory_order_release);
     __atomic_store_n(&cursor, from, __ATOMIC_RELAXED);
     __atomic_store_n(&limit, from, __ATOMIC_RELAXED);
     __atomic_store_n(&end, to, __ATOMIC_RELAXED);
@@ -71,7 +86,7 @@ struct Hole {
     // The cursor's moves within the hole are not counted: they only take slots away.
     const char* first = __atomic_load_n(&cursor, __ATOMIC_RELAXED);
     const char* last = __atomic_load_n(&end, __ATOMIC_RELAXED);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    detail::fence(std::memory_order_acquire);
     return before % 2 == 0 && __atomic_load_n(&changes, __ATOMIC_RELAXED) == before &&
            slot >= first && slot < last;
   }
