@@ -40,6 +40,10 @@ constexpr unsigned kObjectDistance = 16;
 // marked already.
 constexpr unsigned kIdleBelow = 4;
 
+// A heap of up to this size is in the last-level cache or not far from it: then the second ring
+// costs more instructions than it saves fetches.
+constexpr std::size_t kCachedHeap = 32 * base::kMiB;
+
 // What is left of an object of a line or so when the ring is full.
 constexpr std::ptrdiff_t kFewWords = 8;
 
@@ -83,55 +87,54 @@ bool Marker::mark(const heap::Place& place) {
   return true;
 }
 
-// Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
-// if the object is newly marked and has words to scan.
+// What an object without words to scan looks like.
+constexpr Range kNothing = {nullptr, nullptr};
+
+// Everything from the first ring's end to the range: finds the slot, tests and sets the mark. The
+// words to scan if the object is newly marked, else kNothing. By value, so that the loop's
+// variables stay in registers.
 template <Marker::Company kCompany>
-inline bool Marker::visit(Word word, Range* contents) {
-  Block& block = record_of(word);
+inline Range Marker::visit(Word word) {
+  const Word number = (word - space.base) >> kBlockShift;
+  Block& block = space.blocks[number];
   const Word offset = word & (kBlockSize - 1);
   const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
-  if (slot >= block.slots) return visit_unusual(word, contents);
+  if (__builtin_expect(slot >= block.slots, 0)) return visit_unusual(word);
   const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
   std::uint64_t& marks = block.marks[slot >> 6];
   // The mark of a free slot is set, too.
   if constexpr (kCompany == Company::Team) {
-    if (!mark_in_team(&marks, &own_marks_[(word - space.base) >> kBlockShift].words[slot >> 6],
-                      bit)) {
-      return false;
-    }
+    if (!mark_in_team(&marks, &own_marks_[number].words[slot >> 6], bit)) return kNothing;
   } else {
-    if ((marks & bit) != 0) return false;
+    if ((marks & bit) != 0) return kNothing;
     marks |= bit;
   }
-  if (block.scan == Scan::None) return false;
-  if (block.scan == Scan::Words && block.slot_size != 0) {
-    const Word address = word - offset + Word{slot} * block.slot_size;
-    *contents = {reinterpret_cast<const Word*>(address),
-                 reinterpret_cast<const Word*>(address + block.slot_size)};
-    return true;
+  if (block.scan == Scan::None) return kNothing;
+  const Word address = word - offset + Word{slot} * block.slot_size;
+  if (__builtin_expect(block.scan != Scan::Words || block.slot_size == 0, 0)) {
+    return contents_of(block, address);
   }
-  return contents_of(block, word - offset + Word{slot} * block.slot_size, contents);
+  return {reinterpret_cast<const Word*>(address),
+          reinterpret_cast<const Word*>(address + block.slot_size)};
 }
 
 // Words that lead into the body of a large object, or nowhere.
-bool Marker::visit_unusual(Word word, Range* contents) {
+Range Marker::visit_unusual(Word word) {
   heap::Place place;
-  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return false;
-  return contents_of(*place.block, place.address(), contents);
+  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return kNothing;
+  return contents_of(*place.block, place.address());
 }
 
-bool Marker::contents_of(const Block& block, Word address, Range* contents) {
+Range Marker::contents_of(const Block& block, Word address) {
   std::size_t size = block.slot_size;
   if (block.state == BlockState::LargeHead) size = heap::extra_of(&block).bytes;
-  if (block.scan == Scan::None) return false;
+  if (block.scan == Scan::None) return kNothing;
   if (block.scan == Scan::Words) {
-    *contents = {reinterpret_cast<const Word*>(address),
-                 reinterpret_cast<const Word*>(address + size)};
-    return true;
+    return {reinterpret_cast<const Word*>(address), reinterpret_cast<const Word*>(address + size)};
   }
   const heap::Kind& kind = heap::kinds[block.kind];
   scan_descriptor(address, size, kind.descriptor + (kind.add_size ? size : 0), 0);
-  return false;
+  return kNothing;
 }
 
 // One loop for the three strategies, alone or in company. False if a lone marker lost its patience:
@@ -139,7 +142,8 @@ bool Marker::contents_of(const Block& block, Word address, Range* contents) {
 //
 // Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
 // contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
-// a list, memory is idle and the object is fetched together with the record.
+// a list, memory is idle and the object is fetched together with the record. In a small heap it
+// always is, and the second ring is left out.
 template <MarkStrategy kStrategy, Marker::Company kCompany>
 bool Marker::run_loop() {
   constexpr bool kRing = kStrategy == MarkStrategy::Ring;
@@ -147,6 +151,7 @@ bool Marker::run_loop() {
   constexpr bool kAlone = kCompany == Company::Alone;
   const Word base = space.base;
   const Word span = space.span;
+  const bool one_stage = span <= kCachedHeap;
   Rings rings;
   auto& words = rings.words;
   auto& objects = rings.objects;
@@ -157,36 +162,37 @@ bool Marker::run_loop() {
       prefetch_to_write(&record_of(word));
       prefetch_to_write(&own_marks_[(word - base) >> kBlockShift]);
     }
-    if (words.count() < kIdleBelow) prefetch(word);
+    if (one_stage || words.count() < kIdleBelow) prefetch(word);
     words.put(word);
   };
-  const auto look_at_oldest = [&] {
-    Range contents;
-    if (!visit<kCompany>(words.take(), &contents)) return;
-    prefetch(contents.next);
-    objects.put(contents);
-  };
+  unsigned distance = kWordDistance;
   for (;;) {
     Range range;
     if (kRing && objects.count() > kObjectDistance) {
       range = objects.take();
-    } else if (kRing && words.count() > kWordDistance) {
-      look_at_oldest();
-      continue;
+    } else if (kRing && words.count() > distance) {
+      range = visit<kCompany>(words.take());
+      if (range.next == nullptr) continue;
+      if (!one_stage) {
+        prefetch(range.next);
+        objects.put(range);
+        continue;
+      }
     } else if (top_ != bottom_) {
       if (kAlone && --patience_ == 0) {
         put_back(rings);
         return false;
       }
       range = *--top_;
+      distance = kWordDistance;
       if (kRing && range.is_word()) {
         await_record(base::as_word(range.next));
         continue;
       }
-      if (__builtin_expect(range.is_object(), 0) && !expand(&range)) continue;
+      if (__builtin_expect(range.is_object(), 0)) range = expand(range);
     } else if (kRing && words.count() != 0) {
       // Nothing else to do: let the last ones go without waiting.
-      look_at_oldest();
+      distance = 0;
       continue;
     } else if (kRing && objects.count() != 0) {
       range = objects.take();
@@ -194,14 +200,16 @@ bool Marker::run_loop() {
       return true;
     }
 
-    if (!kAlone && __builtin_expect(team.hungry(), 0) && !share(&range) &&
-        words.count() > kWordDistance) {
-      Range given[kWordRing / 2];
-      unsigned count = 0;
-      for (const unsigned half = words.count() / 2; count < half; ++count) {
-        given[count] = Range::word(words.take());
+    if (!kAlone && __builtin_expect(team.hungry(), 0)) {
+      range = share(range);
+      if (words.count() > kWordDistance && top_ == bottom_) {
+        Range given[kWordRing / 2];
+        unsigned count = 0;
+        for (const unsigned half = words.count() / 2; count < half; ++count) {
+          given[count] = Range::word(words.take());
+        }
+        give_words(given, count);
       }
-      give_words(given, count);
     }
     if (kOnGrey) {
       // The word scanned last is pushed last and popped first: fetch it before the others.
@@ -223,14 +231,15 @@ bool Marker::run_loop() {
         if (words.full()) break;
         await_record(word);
       } else {
-        Range child;
-        if (!visit<kCompany>(word, &child)) continue;
+        const Range child = visit<kCompany>(word);
+        if (child.next == nullptr) continue;
         if (kOnGrey) prefetch(child.next);
         push(child);
       }
     }
     if (kRing && range.next < range.end) {
       push_rest(range);
+      distance = kWordDistance;
       if (kAlone && --patience_ == 0) {
         put_back(rings);
         return false;
@@ -260,21 +269,21 @@ void Marker::put_back(Rings rings) {
 }
 
 // Gives away entries of the stack, or half of `current`, the range that this marker is about to
-// scan: so it is not without work itself. False if there was nothing worth giving.
-bool Marker::share(Range* current) {
+// scan: so it is not without work itself. Returns what is left of `current`.
+Range Marker::share(Range current) {
   bool split = false;
-  if (current->end - current->next > 2 * kSplitWords) {
-    const Word* middle = current->next + (current->end - current->next) / 2;
-    push({middle, current->end});
-    current->end = middle;
+  if (current.end - current.next > 2 * kSplitWords) {
+    const Word* middle = current.next + (current.end - current.next) / 2;
+    push({middle, current.end});
+    current.end = middle;
     split = true;
   }
   const std::ptrdiff_t entries = top_ - bottom_;
-  if (entries < kLeastShared && !split) return false;
+  if (entries < kLeastShared && !split) return current;
   const auto count = static_cast<unsigned>(base::min_of(
       base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{Team::kPacketEntries}));
   if (team.give(bottom_, count)) bottom_ += count;
-  return true;
+  return current;
 }
 
 void Marker::give_words(const Range* words, unsigned count) {
@@ -304,8 +313,8 @@ bool Marker::run_strategy() {
   for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
     const Word word = *reinterpret_cast<const Word*>(at);
     if (word - base >= span) continue;
-    Range contents;
-    if (visit<Company::Alone>(word, &contents)) push(contents);
+    const Range contents = visit<Company::Alone>(word);
+    if (contents.next != nullptr) push(contents);
     if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);
     // Draining now keeps the stack small; half, because it needs some room itself.
     if (top_ - stack_ > (limit_ - stack_) / 2) drain();

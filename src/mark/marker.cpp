@@ -134,10 +134,10 @@ void Marker::push_word(Word word) {
 // An entry that stands for a whole object with a descriptor, which is read when the entry is taken
 // from the stack. So a mark procedure that pushes an object of its own kind, which pushes another,
 // does not recurse.
-bool Marker::expand(Range* range) {
+Range Marker::expand(Range entry) {
   heap::Place place;
-  if (!heap::find_place(base::as_word(range->next), &place)) return false;
-  return contents_of(*place.block, place.address(), range);
+  if (!heap::find_place(base::as_word(entry.next), &place)) return {nullptr, nullptr};
+  return contents_of(*place.block, place.address());
 }
 
 bool Marker::prepare_own_marks() {
@@ -177,8 +177,8 @@ void Marker::push_contents(const heap::Place& place) {
     push(Range::object(place.address()));
     return;
   }
-  Range range;
-  if (contents_of(*place.block, place.address(), &range)) push(range);
+  const Range contents = contents_of(*place.block, place.address());
+  if (contents.next != nullptr) push(contents);
 }
 
 void Marker::mark_uncollectable() {

@@ -97,14 +97,14 @@ class Marker {
   template <MarkStrategy kStrategy, Company kCompany>
   bool run_loop();
   template <Company kCompany>
-  bool visit(Word word, Range* contents);
+  Range visit(Word word);
   bool mark(const heap::Place& place);
   static bool mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit);
-  bool share(Range* current);
+  Range share(Range current);
   void give_words(const Range* words, unsigned count);
   void put_back(Rings rings);
-  bool visit_unusual(Word word, Range* contents);
-  bool contents_of(const heap::Block& block, Word address, Range* contents);
+  Range visit_unusual(Word word);
+  Range contents_of(const heap::Block& block, Word address);
   void scan_descriptor(Word object, std::size_t size, Word descriptor, unsigned depth);
   void scan_bitmap(Word object, std::size_t size, Word bitmap);
   void scan_long_bitmap(Word object, std::size_t size, Word number);
@@ -122,7 +122,7 @@ class Marker {
   // For words of any origin: one that does not fit is marked at once.
   void push_word(Word word);
   void push_rest(Range range);
-  bool expand(Range* range);
+  Range expand(Range entry);
   void rescan_marked_objects();
 
   Range* stack_ = nullptr;
