@@ -201,15 +201,11 @@ bool Marker::run_loop() {
     }
 
     if (!kAlone && __builtin_expect(team.hungry(), 0)) {
-      range = share(range);
-      if (words.count() > kWordDistance && top_ == bottom_) {
-        Range given[kWordRing / 2];
-        unsigned count = 0;
-        for (const unsigned half = words.count() / 2; count < half; ++count) {
-          given[count] = Range::word(words.take());
-        }
-        give_words(given, count);
+      if (words.count() > kWordDistance) {
+        put_back(rings);
+        rings = {};
       }
+      range = share(range);
     }
     if (kOnGrey) {
       // The word scanned last is pushed last and popped first: fetch it before the others.
@@ -284,11 +280,6 @@ Range Marker::share(Range current) {
       base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{Team::kPacketEntries}));
   if (team.give(bottom_, count)) bottom_ += count;
   return current;
-}
-
-void Marker::give_words(const Range* words, unsigned count) {
-  if (team.give(words, count)) return;
-  for (unsigned i = 0; i < count; ++i) push(words[i]);
 }
 
 template <Marker::Company kCompany>

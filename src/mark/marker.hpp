@@ -23,7 +23,7 @@ namespace jd::mark {
 
 using base::MarkStrategy;
 
-class Marker {
+class alignas(128) Marker {
  public:
   // Reserves the mark stack: room for `entries` ranges; 0: for as many as the heap can need.
   // False if the system refuses.
@@ -101,7 +101,6 @@ class Marker {
   bool mark(const heap::Place& place);
   static bool mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit);
   Range share(Range current);
-  void give_words(const Range* words, unsigned count);
   void put_back(Rings rings);
   Range visit_unusual(Word word);
   Range contents_of(const heap::Block& block, Word address);
