@@ -74,7 +74,7 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_FREE_SPACE_DIVISOR", OptionType::Count, "1 to 1000", "3",
      "A collection follows when about live bytes times 2 / divisor were allocated.", 1, 1000,
      &Options::free_space_divisor, nullptr},
-    {"GC_MARKERS", OptionType::Count, "1 to 64", "the CPUs available",
+    {"GC_MARKERS", OptionType::Count, "1 to 64", "the CPUs available, at most 16",
      "Number of threads that mark, the collecting one included.", 1, 64, &Options::markers,
      nullptr},
     {"GC_NPROCS", OptionType::Count, "1 to 4096", "the CPUs available", "Number of CPUs to assume.",

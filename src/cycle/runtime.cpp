@@ -66,7 +66,10 @@ void apply_options() {
   }
   os::fail_from_call(options.fail_os);
   if (options.nprocs != 0) os::set_cpu_count(static_cast<unsigned>(options.nprocs));
-  const std::uint64_t markers = options.markers != 0 ? options.markers : os::cpu_count();
+  // Each marker has bits of its own for the whole heap, so more of them must be asked for.
+  constexpr unsigned kMostByDefault = 16;
+  const std::uint64_t markers =
+      options.markers != 0 ? options.markers : base::min_of(os::cpu_count(), kMostByDefault);
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
                         .patience = options.mark_patience,

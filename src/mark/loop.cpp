@@ -168,6 +168,8 @@ bool Marker::run_loop() {
   unsigned distance = kWordDistance;
   for (;;) {
     Range range;
+    // The same at the beginning, when enough have waited, and at the end, when nothing else is
+    // left. NOLINTNEXTLINE(bugprone-branch-clone)
     if (kRing && objects.count() > kObjectDistance) {
       range = objects.take();
     } else if (kRing && words.count() > distance) {

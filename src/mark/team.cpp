@@ -167,7 +167,7 @@ unsigned Team::start_helpers() {
   while (helpers + 1 < settings_.markers) {
     Marker* marker = &helper_markers[helpers];
     if (!marker->initialise_as_helper(settings_.stack_entries) ||
-        !os::start_thread(run_helper, marker, kHelperStack)) {
+        !os::start_thread(run_helper, marker, kHelperStack, "gc-marker")) {
       // As many as there are will do.
       no_more_.store(true);
       break;

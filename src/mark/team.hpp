@@ -22,7 +22,8 @@ namespace jd::mark {
 
 class Marker;
 
-class Team {
+// What working markers read has a line of its own.
+class Team {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   static constexpr unsigned kMostMarkers = 64;
   // Entries that are handed over at a time.

@@ -17,7 +17,7 @@ namespace jd::os {
   // our callers before the call. volatile, so that the stores happen and stay.
 #if defined(__x86_64__)
   void* volatile saved[6];
-  void* registers[6];
+  void* registers[6] = {};
   asm volatile(
       "movq %%rbx, 0(%0)\n\t"
       "movq %%rbp, 8(%0)\n\t"
@@ -31,7 +31,7 @@ namespace jd::os {
   for (int i = 0; i < 6; ++i) saved[i] = registers[i];
 #elif defined(__aarch64__)
   void* volatile saved[12];
-  void* registers[12];
+  void* registers[12] = {};
   asm volatile(
       "stp x19, x20, [%0]\n\t"
       "stp x21, x22, [%0, 16]\n\t"

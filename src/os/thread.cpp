@@ -124,7 +124,8 @@ void* thread_local_block_safely(const void* control_block, std::size_t module) {
   return entry.block == kUnallocated ? nullptr : base::as_pointer(entry.block);
 }
 
-bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size) {
+bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size,
+                  const char* name) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -133,6 +134,7 @@ bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_si
   pthread_t thread;
   const bool started = pthread_create(&thread, &attributes, function, argument) == 0;
   pthread_attr_destroy(&attributes);
+  if (started) pthread_setname_np(thread, name);
   return started;
 }
 

@@ -40,9 +40,11 @@ void* thread_local_block(void* control_block, std::size_t module);
 // result must be tried before it is used.
 void* thread_local_block_safely(const void* control_block, std::size_t module);
 
-// Makes a detached thread, in which all signals are blocked, with a stack of its own of that size.
+// Makes a detached thread, in which all signals are blocked, with a stack of its own of that size
+// and a name (at most 15 characters) for debuggers and `top -H`.
 // False if the system refuses. Allocates, with the C library's allocator.
-bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size);
+bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size,
+                  const char* name);
 
 enum class Signalled : unsigned char { Sent, ThreadGone, Refused };
 // Sends a signal to one thread of this process; signal 0 only asks whether it is there. Waits while
