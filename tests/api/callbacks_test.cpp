@@ -208,7 +208,7 @@ JD_CHILD(abort_func) {
 TEST(Callbacks, TheAbortFunctionGetsTheMessage) {
   const ChildResult r = run_child("abort_func");
   EXPECT_EQ(r.signal, SIGABRT) << r;
-  EXPECT_EQ(r.err.rfind("[", 0), 0u) << r;
+  EXPECT_EQ(r.err.rfind('[', 0), 0u) << r;
   EXPECT_NE(r.err.find("explicit registering"), std::string::npos) << r;
 }
 

@@ -255,7 +255,7 @@ void close_object(void* object, void* data) {
   if (holds_pattern(static_cast<char*>(object), 40, 3) && data == &closures_run) ++closures_run;
 }
 
-const GC_finalizer_closure kClosure = {close_object, &closures_run};
+const GC_finalizer_closure close_and_count = {close_object, &closures_run};
 
 TEST(Kinds, FinalizedMallocCallsItsClosureOnce) {
   GC_init_finalized_malloc();
@@ -263,7 +263,7 @@ TEST(Kinds, FinalizedMallocCallsItsClosureOnce) {
   constexpr std::size_t kCount = 1000;
   far_away([&] {
     for (std::size_t i = 0; i < kCount; ++i) {
-      void* object = GC_finalized_malloc(40, &kClosure);
+      void* object = GC_finalized_malloc(40, &close_and_count);
       ASSERT_NE(object, nullptr);
       fill_pattern(object, 40, 3);
     }
@@ -273,7 +273,7 @@ TEST(Kinds, FinalizedMallocCallsItsClosureOnce) {
     // Reclaiming may be lazy; allocation of the same size drives it on.
     for (int k = 0; k < 5000; ++k) opaque(GC_malloc(40));
     far_away([&] {
-      void* object = GC_finalized_malloc(40, &kClosure);
+      void* object = GC_finalized_malloc(40, &close_and_count);
       fill_pattern(object, 40, 3);
     });
   }
@@ -286,7 +286,7 @@ TEST(Kinds, FinalizedMallocObjectsAreScanned) {
   Watch watch;
   auto** held = static_cast<void**>(GC_malloc(200 * sizeof(void*)));
   for (int i = 0; i < 200; ++i) {
-    auto** object = static_cast<void**>(GC_finalized_malloc(64, &kClosure));
+    auto** object = static_cast<void**>(GC_finalized_malloc(64, &close_and_count));
     object[5] = GC_malloc(24);
     watch.add(object[5]);
     held[i] = object;

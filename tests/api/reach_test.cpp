@@ -219,6 +219,7 @@ TEST(Reach, StacksOfOtherThreadsHold) {
   constexpr int kObjects = 50;
   std::atomic_flag lock = ATOMIC_FLAG_INIT;
   std::vector<GcThread> threads;
+  threads.reserve(kThreads);
   std::atomic<int> bad{0};
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {

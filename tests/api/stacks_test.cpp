@@ -232,13 +232,18 @@ void push_fibers() {
   fibers[from].saved_sp = nullptr;
 }
 
+// What a fiber writes into its object number i.
+std::uintptr_t mark_of(int fiber, int i) {
+  return static_cast<std::uintptr_t>(fiber) * 100 + static_cast<std::uintptr_t>(i);
+}
+
 void fiber_body() {
   Fiber& self = fibers[running];
   const int own = running;
   void* volatile held[20];
   for (int i = 0; i < 20; ++i) {
     held[i] = make_list(20);
-    static_cast<std::uintptr_t*>(held[i])[1] = static_cast<std::uintptr_t>(own * 100 + i);
+    static_cast<std::uintptr_t*>(held[i])[1] = mark_of(own, i);
   }
   for (int round = 0; round < self.rounds; ++round) {
     opaque(make_list(500));
@@ -246,7 +251,7 @@ void fiber_body() {
     switch_to(kFibers);
     for (int i = 0; i < 20; ++i) {
       if (list_length(held[i]) != 20) ++self.bad;
-      if (static_cast<std::uintptr_t*>(held[i])[1] != static_cast<std::uintptr_t>(own * 100 + i)) {
+      if (static_cast<std::uintptr_t*>(held[i])[1] != mark_of(own, i)) {
         ++self.bad;
       }
     }

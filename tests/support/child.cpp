@@ -15,8 +15,6 @@
 #include <map>
 #include <ostream>
 
-extern char** environ;
-
 namespace jd::test {
 namespace {
 
