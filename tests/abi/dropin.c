@@ -369,6 +369,8 @@ static void settings(void) {
   CHECK(GC_incremental_protection_needs() >= 0);
   GC_start_performance_measurement();
   tree(14);
+  static void* volatile in_use;
+  in_use = GC_MALLOC(16);
   GC_gcollect();
   CHECK(GC_get_full_gc_total_time() < 100000);
   CHECK(GC_get_memory_use() > 0);
