@@ -373,7 +373,7 @@ static void settings(void) {
   in_use = GC_MALLOC(16);
   GC_gcollect();
   CHECK(GC_get_full_gc_total_time() < 100000);
-  CHECK(GC_get_memory_use() > 0);
+  CHECK(in_use != NULL && GC_get_memory_use() > 0);
   CHECK(GC_get_obtained_from_os_bytes() >= GC_get_heap_size());
   CHECK(GC_get_unmapped_bytes() <= GC_get_obtained_from_os_bytes());
   GC_FREE(GC_MALLOC(10000));
