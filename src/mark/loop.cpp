@@ -269,8 +269,10 @@ void Marker::put_back(Rings rings) {
 // Gives away entries of the stack, or half of `current`, the range that this marker is about to
 // scan: so it is not without work itself. Returns what is left of `current`.
 Range Marker::share(Range current) {
+  // What was given away from an empty stack's beginning is room again.
+  if (top_ == bottom_) bottom_ = top_ = stack_;
   bool split = false;
-  if (current.end - current.next > 2 * kSplitWords) {
+  if (current.end - current.next > 2 * kSplitWords && (top_ != limit_ || extend_stack())) {
     const Word* middle = current.next + (current.end - current.next) / 2;
     push({middle, current.end});
     current.end = middle;
