@@ -209,7 +209,8 @@ TEST(ShortLinks, TheSimpleFormWatchesItsOwnObject) {
   EXPECT_TRUE(most_collected(watch));
 }
 
-void* saved[1000];
+// volatile: nothing reads it, and a compiler may drop the stores that clear it.
+void* volatile saved[1000];
 std::size_t saved_count;
 void save(void* object, void*) { saved[saved_count++] = object; }
 
@@ -241,7 +242,7 @@ TEST(ShortLinks, AreClearedBeforeTheFinalizerAndLongOnesAfter) {
   EXPECT_EQ(short_cleared, saved_count);
   EXPECT_EQ(long_cleared, 0u);
   // The finalizer saved them all; the long links follow when they are dropped.
-  for (void*& p : saved) p = nullptr;
+  for (void* volatile& p : saved) p = nullptr;
   collect_all();
   long_cleared = 0;
   for (std::size_t i = 0; i < kCount; ++i) long_cleared += long_links[i] == nullptr;
