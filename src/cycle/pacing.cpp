@@ -25,9 +25,9 @@ constexpr BlockNumber kMostGrowth = 1024;
 constexpr BlockNumber kMostShareGrowth = 256;
 
 // No collection before this much was allocated since the last: a small heap would otherwise be
-// collected for every hundred kilobytes, and a collection costs 40 microseconds at the least, for
-// the static data of the libraries. docs/design/cycle.md, "Pacing", has the figures.
-constexpr std::size_t kLeastBetween = 256 * base::kKiB;
+// collected for every hundred kilobytes, and each collection looks at the static data of the
+// libraries. docs/design/cycle.md, "Pacing", has the figures.
+constexpr std::size_t kLeastBetween = 384 * base::kKiB;
 
 // From this heap size on, new memory comes in huge pages: the waste of at most one page is under
 // a tenth.
@@ -98,14 +98,14 @@ bool commit_blocks(BlockNumber blocks) {
 }
 
 bool grow_heap(BlockNumber least) {
-  // As far as the next collection is away, and an eighth for slots that stay empty: with more, the
-  // heap would be filled beyond that point before anybody looks, since a collection happens only
-  // when free blocks run out. But small heaps grow by bdwgc's rule, a share of the heap: a few
-  // megabytes buy a third of the collections (docs/design/cycle.md, "Pacing").
+  // As far as the next collection is away: with more, the heap would be filled beyond that point
+  // before anybody looks, since a collection happens only when free blocks run out. But small heaps
+  // grow by bdwgc's rule, a share of the heap: a few megabytes buy a third of the collections
+  // (docs/design/cycle.md, "Pacing").
   const std::size_t charged = charged_bytes();
   const std::size_t allowance = due_after > charged ? due_after - charged : 0;
   auto more = static_cast<BlockNumber>(
-      base::min_of((allowance + allowance / 8) >> kBlockShift, std::size_t{kMostGrowth}));
+      base::min_of(allowance >> kBlockShift, std::size_t{kMostGrowth}));
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
   more = base::max_of(
       more, base::min_of(static_cast<BlockNumber>(space.committed / divisor), kMostShareGrowth));
