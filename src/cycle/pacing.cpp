@@ -27,7 +27,7 @@ constexpr BlockNumber kMostShareGrowth = 256;
 // No collection before this much was allocated since the last: a small heap would otherwise be
 // collected for every hundred kilobytes, and each collection looks at the static data of the
 // libraries. docs/design/cycle.md, "Pacing", has the figures.
-constexpr std::size_t kLeastBetween = 384 * base::kKiB;
+constexpr std::size_t kLeastBetween = 368 * base::kKiB;
 
 // From this heap size on, new memory comes in huge pages: the waste of at most one page is under
 // a tenth.
