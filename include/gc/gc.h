@@ -30,8 +30,8 @@
  *    held (in a callback that is documented to run under it) deadlocks. A function marked
  *    "unsynchronised" neither takes nor needs it to be safe in a single-threaded program; in
  *    others call it inside GC_call_with_alloc_lock() if an exact value matters.
- *  - Any thread that allocates must be registered: threads made through this header are, others
- *    call GC_register_my_thread() first.
+ *  - A thread is registered when it is made through this header, when it calls
+ *    GC_register_my_thread(), or else when it first allocates.
  *  - Failing allocations return what the out-of-memory function returns: null, by default.
  *
  * The parts are in api/, one subject each, and are not included by programs directly.

@@ -1,5 +1,7 @@
 // Requests for memory.
 //
+// Requirement (docs/design/alloc.md): alloc.req.overflow — no size, however absurd, overflows.
+//
 // Every size is in bytes. Objects are aligned to 16 bytes. Memory of kinds that are cleared reads
 // as zero; of others it holds anything. Thread rules: every function may be called by any thread;
 // one that is not registered is registered by its first slow path. None may be called while the

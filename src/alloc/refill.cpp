@@ -1,5 +1,5 @@
-// The slow path of allocation: clearing ahead, the next hole in the block, the next block, large
-// objects.
+// The slow path of allocation: clearing ahead (alloc.req.clear), the next hole in the block, the
+// next block, large objects.
 #include "alloc/refill.hpp"
 
 #include "alloc/allocate.hpp"

@@ -1,4 +1,5 @@
-// Integer helpers that every room uses. Nothing here knows of memory or the system.
+// Integer helpers that every room uses. Nothing here knows of memory or the system
+// (base.req.plain).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Every switch that the environment offers, as one typed table. The `jackdaw options` command, the
-// man page and docs/guide/options.md are generated from it, so a row is the only place to add one.
+// Every switch that the environment offers, as one typed table (base.req.options). The `jackdaw
+// options` command, the man page and docs/guide/options.md are generated from it, so a row is the
+// only place to add one.
 //
 // Names that begin with GC_ are bdwgc's and keep its meaning; names that begin with JACKDAW_ are
 // ours. Sizes take the suffixes k, M and G (powers of 1024).

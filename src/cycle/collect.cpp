@@ -1,4 +1,4 @@
-// A collection:
+// A collection (cycle.req.order):
 //
 //   start callback → look at the loaded libraries → stop the world → hide holes → clear marks
 //   → client's roots, static data, stacks → mark → finalization → sweep → show holes → resume
@@ -73,7 +73,7 @@ void tell_threads(GC_EventType event) {
 
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
 // in the middle of dlopen is let go again; if that goes on and on, what is known has to do. False
-// if there was no memory to know them.
+// if there was no memory to know them (cycle.req.roots).
 bool stop_at_known_libraries() {
   constexpr int kTries = 20;
   bool known = true;

@@ -1,5 +1,7 @@
 // Finalizers, disappearing links and toggle references.
 //
+// Requirement (docs/design/cycle.md): cycle.req.lock — finalizers run without the heap's lock.
+//
 // Tables are apart from the heap, so that nothing in them is a root but what says so. Orders:
 // bdwgc's four (Boehm, "Destructors, Finalizers, and Synchronization", 2003, argues for the first).
 // Pre of every function but invoke_ready and notify_or_invoke: the heap's lock is held.

@@ -104,8 +104,8 @@ bool grow_heap(BlockNumber least) {
   // (docs/design/cycle.md, "Pacing").
   const std::size_t charged = charged_bytes();
   const std::size_t allowance = due_after > charged ? due_after - charged : 0;
-  auto more = static_cast<BlockNumber>(
-      base::min_of(allowance >> kBlockShift, std::size_t{kMostGrowth}));
+  auto more =
+      static_cast<BlockNumber>(base::min_of(allowance >> kBlockShift, std::size_t{kMostGrowth}));
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
   more = base::max_of(
       more, base::min_of(static_cast<BlockNumber>(space.committed / divisor), kMostShareGrowth));

@@ -32,8 +32,8 @@ std::size_t heap_bytes();
 std::size_t free_bytes();
 std::size_t returned_bytes();
 
-// Measured, since the start unless a comment says otherwise. Written by the collector under the
-// lock. Times are in nanoseconds.
+// Measured (cycle.req.measured), since the start unless a comment says otherwise. Written by the
+// collector under the lock. Times are in nanoseconds.
 struct Measurements {
   std::uint64_t collections = 0;
   std::uint64_t pause_total = 0;

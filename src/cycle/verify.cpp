@@ -1,3 +1,4 @@
+// Checks heap.req.runs, heap.req.bits, mark.req.complete and mark.req.free.
 #include "cycle/verify.hpp"
 
 #include "alloc/collecting.hpp"

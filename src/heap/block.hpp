@@ -55,10 +55,10 @@ struct alignas(256) Block {
   // free run: its length. In blocks.
   std::uint32_t run;
 
-  // One bit a slot. marks: written by markers in a stopped world; meanwhile those of free slots are
-  // set too, so that the marker need not look at the allocated words. allocated: written by the
-  // thread that owns the block (atomic OR), by whoever frees a slot (atomic AND), and by the sweep
-  // in a stopped world.
+  // One bit a slot (mark.req.free). marks: written by markers in a stopped world; meanwhile those
+  // of free slots are set too, so that the marker need not look at the allocated words. allocated:
+  // written by the thread that owns the block (atomic OR), by whoever frees a slot (atomic AND),
+  // and by the sweep in a stopped world.
   std::uint64_t marks[kBitWords];
   std::uint64_t allocated[kBitWords];
 

@@ -65,7 +65,8 @@ extern unsigned kind_count;
 extern MarkProcedure mark_procedures[kMaxProcedures];
 extern unsigned mark_procedure_count;
 
-// Adds a kind, or a procedure; kMaxKinds or kMaxProcedures when the table is full.
+// Adds a kind, or a procedure; kMaxKinds or kMaxProcedures when the table is full. Pre: the heap's
+// lock is held; objects of the kind are made after it was let go.
 unsigned add_kind(Word descriptor, bool add_size, bool clear);
 unsigned add_mark_procedure(MarkProcedure procedure);
 

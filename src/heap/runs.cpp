@@ -169,12 +169,6 @@ void add_run_in_order(BlockNumber first, BlockNumber count) {
 
 BlockNumber free_blocks() { return total_free; }
 
-BlockNumber longest_run() {
-  if (bins_in_use == 0) return 0;
-  const unsigned bin = base::log2_floor(bins_in_use);
-  return bin < kExact ? bin + 1 : BlockNumber{1} << (bin - kExact + 5);
-}
-
 std::size_t discard_idle(unsigned least_age) {
   std::size_t discarded = 0;
   for_each_run([&](BlockNumber first, BlockNumber count) {

@@ -1,5 +1,5 @@
-// Free runs of blocks: segregated by length, coalesced at once, taken from the lowest address of a
-// fitting bin. Pre of every function: the heap's lock is held.
+// Free runs of blocks (heap.req.runs): segregated by length, coalesced at once; of a fitting bin
+// the run that was freed last is taken. Pre of every function: the heap's lock is held.
 #pragma once
 
 #include "heap/space.hpp"
@@ -24,8 +24,6 @@ void add_run_in_order(BlockNumber first, BlockNumber count);
 
 // Blocks in free runs.
 BlockNumber free_blocks();
-// The longest free run's length, or a lower bound that is at least half of it.
-BlockNumber longest_run();
 
 // Discards the pages of dirty free blocks that are `least_age` collections old or more; returns
 // the bytes that went back to the system.

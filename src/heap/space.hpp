@@ -79,7 +79,7 @@ struct Place {
 };
 
 // Finds the slot or large object that contains the address, allocated or not. False for every
-// other word, however hostile (design, section 10).
+// other word, however hostile (heap.req.hostile).
 inline bool find_place(Word address, Place* place) {
   if (!in_heap(address)) return false;
   Block* block = &space.blocks[block_number(address)];

@@ -72,7 +72,6 @@ bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
   if (live == 0 && extra.owner == nullptr) {
     become_free(number, 1);
-    ++count->blocks_released;
     return true;
   }
   extra.free_slots = static_cast<std::uint16_t>(block.slots - live);
@@ -86,7 +85,6 @@ bool sweep_large(BlockNumber number, Block& block, SweepCount* count) {
     return false;
   }
   count->freed_bytes += extra.bytes;
-  count->blocks_released += block.run;
   become_free(number, block.run);
   return true;
 }

@@ -1,6 +1,7 @@
-// The end of a collection: allocated := marked, block by block, from the records alone. Memory is
-// not touched: a block without a mark becomes free, and the holes in the others are found when
-// somebody allocates from them (Boehm 2000, section 4: sweeping only where it is cheap).
+// The end of a collection: allocated := marked (heap.req.bits), block by block, from the records
+// alone. Memory is not touched (heap.req.untouched): a block without a mark becomes free, and the
+// holes in the others are found when somebody allocates from them (Boehm 2000, section 4: sweeping
+// only where it is cheap).
 //
 // Differs from the paper: there is no reclaim list to build, because the bits are the free list.
 #pragma once
@@ -16,7 +17,6 @@ struct SweepCount {
   std::size_t live_bytes = 0;         // all kinds
   std::size_t live_atomic_bytes = 0;  // those that are not scanned
   std::size_t freed_bytes = 0;        // allocated before, not reached
-  BlockNumber blocks_released = 0;
 };
 
 // Clears the mark bits of allocated slots, and sets those of free ones: the marker, which never

@@ -1,6 +1,8 @@
 // The marker: small FIFO rings, of candidate words and of newly marked objects, in front of a LIFO
 // stack of ranges.
 //
+// Requirements (docs/design/mark.md): mark.req.one-loop, mark.req.overflow.
+//
 // Sources: Boehm, "Reducing Garbage Collector Cache Misses" (2000), for prefetch-on-grey; Cher,
 // Hosking & Vitek, "Software Prefetching for Mark-Sweep Garbage Collection" (2004), for the FIFO.
 // Differs in: there are two rings. The first holds unresolved words until the record of their block

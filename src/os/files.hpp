@@ -1,4 +1,5 @@
-// Small reads and log writes, without stdio and without allocation.
+// Small reads and log writes, without stdio and without allocation, and no cancellation points
+// (os.req.no-cancellation).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // Address space and pages. Sizes and addresses are in bytes; every range is whole pages unless it
-// says otherwise. No function here aborts: a refusal is returned and the caller decides.
+// says otherwise. No function here aborts: a refusal is returned and the caller decides
+// (os.req.refusal).
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,7 @@ std::size_t address_space_left();
 // Copies from any address without faulting. False if a byte of it is not readable.
 [[nodiscard]] bool read_safely(void* to, const void* from, std::size_t size);
 
+// Without /proc, too (os.req.no-proc):
 // The end of the mapping that contains p, or null if p is not mapped or this can't be told.
 void* end_of_mapping(const void* p);
 // The beginning of the mapping that contains p, or null likewise.

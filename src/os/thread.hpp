@@ -53,6 +53,7 @@ Signalled signal_thread(int thread, int signal);
 // True if the thread (of this process) runs no more. Signal 0 alone can't tell that of a main
 // thread which has ended before others.
 bool thread_has_ended(int thread);
+// What a handler of ours calls is async-signal-safe and keeps errno (os.req.handler).
 // Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is, and no
 // alternate stack is asked for. False if the system refuses.
 bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*));

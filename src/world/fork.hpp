@@ -1,4 +1,5 @@
-// fork() in a program with several threads: the child keeps a working collector.
+// fork() in a program with several threads: the child keeps a working collector
+// (world.req.fork).
 #pragma once
 
 namespace jd::world {

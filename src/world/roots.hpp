@@ -1,4 +1,5 @@
 // Roots: stacks, registers, static and thread-local data, ranges that the client named.
+// Pre of every function that does not say more: the heap's lock is held.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,8 @@
 // Stopping and resuming the world. Pre of each: the heap's lock is held.
+//
+// Requirements (docs/design/world.md): world.req.stopped — then every registered thread's stack
+// pointer and registers are known; world.req.quiet — nothing takes a lock that a stopped thread may
+// hold.
 #pragma once
 
 #include "world/thread.hpp"
@@ -24,9 +28,9 @@ void stop_world();
 void resume_world();
 bool world_is_stopped();
 
-// Stops or lets go one thread, for GC_suspend_thread; its stack stays a root. A thread in a
-// blocking section is held when it leaves that; so the caller itself, once it enters one. Neither
-// nests.
+// world.req.held: stops or lets go one thread, for GC_suspend_thread; its stack stays a root. A
+// thread in a blocking section is held when it leaves that; so the caller itself, once it enters
+// one. Neither nests.
 void suspend_thread(Thread* thread);
 void resume_thread(Thread* thread);
 inline bool is_suspended(const Thread& thread) {

@@ -20,8 +20,8 @@ using os::LockGuard;
 Thread* free_records = nullptr;
 unsigned registered = 0;
 
-// Its destructor unregisters a thread. It postpones itself to the last round of destructors, so
-// that the client's own thread-local destructors may still allocate.
+// Its destructor unregisters a thread (world.req.exit). It postpones itself to the last round of
+// destructors, so that the client's own thread-local destructors may still allocate.
 pthread_key_t exit_key;
 constexpr std::uintptr_t kRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 // The last round in which it was called in this thread. A thread that leaves and registers again

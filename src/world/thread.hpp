@@ -90,6 +90,7 @@ void initialise_threads();
 // Takes records marked `gone` off. Pre: the lock is held, the world runs.
 void drop_gone_threads();
 
+// Registered threads. Any thread may ask; exact only under the lock.
 unsigned thread_count();
 Thread* find_thread(pthread_t handle);  // pre: the lock is held
 
@@ -110,7 +111,7 @@ int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*s
                   void* argument);
 // The result of a joined, or the existence of a detached thread no longer matters.
 void forget_result(pthread_t handle);
-// pthread_exit's value becomes a root until the thread is joined.
+// pthread_exit's value becomes a root until the thread is joined. Called by the thread that ends.
 void note_result(void* result);
 
 // For as long as one exists, a stop of the calling thread is put off. Nothing in between may wait

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Is a library the same to the dynamic linker as the libgc.so.1 it stands in for?
+# (libgc.req.exports)
 #
 #   exports_test.sh LIBRARY [LIBRARY-IT-MAY-NEED-PATTERN...]
 #

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A C program that swaps its libgc must gain no other library: ours need libc, and at most the
+# libgc.req.need: a C program that swaps its libgc must gain no other library: ours need libc, and at most the
 # dynamic loader, and are fully bound when loaded.
 #
 #   needs_only_libc.sh LIBRARY...

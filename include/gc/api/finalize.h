@@ -33,7 +33,7 @@ typedef void(GC_CALLBACK* GC_finalization_proc)(void* obj, void* client_data);
  *  - ignore_self: likewise, but pointers of the object to itself do not count.
  *  - no_order: no waiting. The finalizer may see objects that have been finalized.
  *  - unreachable: like plain, and waits too while it is reachable from objects of the no_order
- *    variety. Needs GC_get_java_finalization() to be 1, as it is by default.
+ *    variety. (bdwgc has it only while GC_get_java_finalization() is 1; here it always is there.)
  *
  * The debug versions are for objects of the debug allocators and take the user's address.
  */

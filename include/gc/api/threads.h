@@ -65,7 +65,10 @@ GC_API void* GC_CALL GC_call_with_gc_active(GC_fn_type fn, void* client_data) GC
 
 /* ---- Marker threads ---- */
 
-/* Starts the threads that help marking, if there are to be any; in a fork()'s child, again. */
+/*
+ * For programs written for bdwgc, which start the threads that help marking with it, in a fork()'s
+ * child again. Here they start when a collection takes long enough; the call does nothing.
+ */
 GC_API void GC_CALL GC_start_mark_threads(void);
 
 #ifdef GC_THREADS
