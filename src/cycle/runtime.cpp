@@ -55,6 +55,7 @@ std::size_t reservation() {
 }
 
 void apply_options() {
+  os::look_for_standard_error();
   base::read_options(&options, complain);
   if (options.log_file != nullptr) {
     const int file = os::open_log(options.log_file);
