@@ -119,7 +119,7 @@ void* reallocate(void* object, std::size_t bytes, const char* name) {
   // In place while it fits and does not waste more than half. A slot's last word stays unused where
   // its class says so: the marker takes an address past its end for that of the next object alone.
   const bool loose = !place.is_large() && !heap::is_full_class(place.block->size_class);
-  const std::size_t most = loose ? size - sizeof(Word) : size;
+  const std::size_t most = (loose ? size - sizeof(Word) : size) - padding;
   if (bytes <= most && bytes >= size / 2) {
     if (heap::kinds[kind].clear) {
       base::clear_bytes(static_cast<char*>(object) + bytes, size - bytes);

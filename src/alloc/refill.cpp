@@ -222,15 +222,15 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind
   if (!ready()) return pacer.out_of_memory(bytes);
   pacer.on_slow_path();
   void* object = nullptr;
-  std::size_t wanted = bytes;
-  if (alignment > heap::kGranule) {
-    // Slots of a power of two lie at their multiples.
-    wanted = base::max_of(bytes, alignment);
-    if (wanted <= heap::kMaxSmall) {
-      wanted = std::size_t{2} << base::log2_floor(wanted - 1);
+  std::size_t wanted = 0;
+  if (base::checked_add(bytes, padding, &wanted)) {
+    if (alignment > heap::kGranule) {
+      // Slots of a power of two lie at their multiples.
+      wanted = base::max_of(wanted, alignment);
+      if (wanted <= heap::kMaxSmall) {
+        wanted = std::size_t{2} << base::log2_floor(wanted - 1);
+      }
     }
-  }
-  if (alignment > heap::kGranule || base::checked_add(wanted, padding, &wanted)) {
     object = wanted <= heap::kMaxSmall && alignment <= heap::kMaxSmall
                  ? allocate_small(wanted, kind)
                  : allocate_large(wanted, alignment, kind);
@@ -265,6 +265,7 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
 }
 
 std::size_t usable_size_for(std::size_t bytes) {
+  if (!base::checked_add(bytes, padding, &bytes)) return SIZE_MAX;
   if (bytes <= heap::kMaxSmall) return heap::slot_size_of(heap::class_for(bytes));
   return base::align_up(bytes, heap::kGranule);
 }

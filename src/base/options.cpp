@@ -67,6 +67,7 @@ bool parse_number(const OptionInfo& option, const char* text, std::uint64_t* val
     case OptionType::Path:
       return false;
   }
+  if (*value == 0 && option.zero_allowed) return true;
   return *value >= option.least && *value <= option.most;
 }
 

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bits.hpp"
+
 namespace jd::base {
 
 // The strategies by which the marker hides cache misses (src/mark/marker.hpp).
@@ -17,7 +19,9 @@ enum class MarkStrategy : std::uint8_t { None, OnGrey, Ring };
 // The values after parsing. Numbers are 64-bit so that one table can point at them; flags are 0
 // or 1.
 struct Options {
-  std::uint64_t initial_heap_size = 0;
+  // bdwgc begins with 64 KiB. Four blocks would not do for four size classes of two kinds; 256 KiB
+  // is address space, not memory.
+  std::uint64_t initial_heap_size = 256 * kKiB;
   std::uint64_t maximum_heap_size = 0;
   std::uint64_t free_space_divisor = 3;
   std::uint64_t markers = 0;
@@ -61,17 +65,18 @@ struct OptionInfo {
   std::uint64_t most;
   std::uint64_t Options::*number;
   const char* Options::*text;
+  bool zero_allowed = false;  // 0 is no number of its own but "no limit", "choose yourself"
 };
 
 inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
 inline constexpr OptionInfo kOptions[] = {
-    {"GC_INITIAL_HEAP_SIZE", OptionType::Size, "0 to the address space", "64k",
+    {"GC_INITIAL_HEAP_SIZE", OptionType::Size, "0 to the address space", "256k",
      "Size of the heap at the start; nothing is collected before it is full.", 0, kNoLimit,
      &Options::initial_heap_size, nullptr},
     {"GC_MAXIMUM_HEAP_SIZE", OptionType::Size, "64k or more; 0: no limit", "0",
-     "The heap never grows beyond this; then the out-of-memory function is called.", 0, kNoLimit,
-     &Options::maximum_heap_size, nullptr},
+     "The heap never grows beyond this; then the out-of-memory function is called.", 64 * kKiB,
+     kNoLimit, &Options::maximum_heap_size, nullptr, true},
     {"GC_FREE_SPACE_DIVISOR", OptionType::Count, "1 to 1000", "3",
      "A collection follows when about live bytes times 2 / divisor were allocated.", 1, 1000,
      &Options::free_space_divisor, nullptr},
@@ -100,8 +105,8 @@ inline constexpr OptionInfo kOptions[] = {
      "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring.", 0, 2,
      &Options::mark_strategy, nullptr},
     {"JACKDAW_MARK_STACK", OptionType::Count, "16 or more; 0: by the heap", "0",
-     "Entries of the mark stack; a small one forces the overflow path.", 0, kNoLimit,
-     &Options::mark_stack, nullptr},
+     "Entries of the mark stack; a small one forces the overflow path.", 16, kNoLimit,
+     &Options::mark_stack, nullptr, true},
     {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "512",
      "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work.", 1,
      kNoLimit, &Options::mark_patience, nullptr},
@@ -110,8 +115,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_PAD_OBJECTS", OptionType::Flag, "", "off",
      "Add bdwgc's byte of padding, for clients that keep only past-the-end pointers in the heap.",
      0, 1, &Options::pad_objects, nullptr},
-    {"JACKDAW_RESERVE", OptionType::Size, "1M or more; 0: by the machine", "0",
-     "Address space to reserve for the heap.", 0, kNoLimit, &Options::reserve, nullptr},
+    {"JACKDAW_RESERVE", OptionType::Size, "4M or more; 0: by the machine", "0",
+     "Address space to reserve for the heap.", 4 * kMiB, kNoLimit, &Options::reserve, nullptr,
+     true},
     {"JACKDAW_COLLECT_EVERY", OptionType::Count, "0: off", "0",
      "Stress: collect at every n-th allocation (1: at each).", 0, kNoLimit, &Options::collect_every,
      nullptr},
@@ -120,7 +126,7 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_VERIFY", OptionType::Flag, "", "off (on in debug builds)",
      "Check every heap structure, and mark again with an independent marker, at each collection.",
      0, 1, &Options::verify, nullptr},
-    {"JACKDAW_STOP_DELAY", OptionType::Count, "microseconds, 0: off", "0",
+    {"JACKDAW_STOP_DELAY", OptionType::Count, "up to 1000000 microseconds; 0: off", "0",
      "Stress: wait a random time up to this while stopping and resuming threads.", 0, 1000000,
      &Options::stop_delay, nullptr},
     {"JACKDAW_FAIL_OS", OptionType::Count, "0: off", "0",

@@ -32,10 +32,6 @@ std::atomic<bool> is_started{false};
 // Counted by slow paths under JACKDAW_COLLECT_EVERY; only its value matters.
 std::atomic<std::uint64_t> slow_paths{0};
 
-// Where nobody says otherwise: bdwgc begins with 64 KiB. Four blocks would not do for four size
-// classes of two kinds; 256 KiB is address space, not memory.
-constexpr std::size_t kFirstHeap = 256 * base::kKiB;
-
 void complain(const base::OptionInfo& option, const char* value) {
   os::warn("environment variable ", option.name, "=", value, " is not understood (",
            option.range[0] != '\0' ? option.range : "a value is needed", "); using the default, ",
@@ -46,7 +42,7 @@ void complain(const base::OptionInfo& option, const char* value) {
 // the end of it; half of what is left where the address space is limited, because the rest of the
 // program needs some too.
 std::size_t reservation() {
-  if (options.reserve != 0) return base::max_of(options.reserve, 4 * base::kMiB);
+  if (options.reserve != 0) return options.reserve;
   constexpr std::size_t kMost = std::size_t{1}
                                 << 42;  // 4 TiB: what 32-bit block numbers are used for
   const std::size_t by_memory = base::min_of(os::memory_limit(), kMost / 4) * 4;
@@ -55,6 +51,7 @@ std::size_t reservation() {
 }
 
 void apply_options() {
+  os::look_for_standard_error();
   base::read_options(&options, complain);
   if (options.log_file != nullptr) {
     const int file = os::open_log(options.log_file);
@@ -101,7 +98,11 @@ void make_heap() {
   GC_least_plausible_heap_addr = base::as_pointer(heap::space.base);
   GC_greatest_plausible_heap_addr =
       base::as_pointer(heap::block_address(heap::space.reserved - 1) + heap::kBlockSize);
-  const std::size_t first = options.initial_heap_size != 0 ? options.initial_heap_size : kFirstHeap;
+  std::size_t first = options.initial_heap_size;
+  // Who sets a lower limit has not asked for more, and needs no warning.
+  if (settings.max_heap_size != 0 && first == base::Options{}.initial_heap_size) {
+    first = base::min_of(first, settings.max_heap_size);
+  }
   if (!expand(first)) {
     os::warn("the heap's initial size of ", first / base::kKiB,
              " KiB is not to be had; starting small");

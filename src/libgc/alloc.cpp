@@ -9,20 +9,25 @@ using namespace jd::libgc;
 
 namespace {
 
-// Bytes of uncollectable objects are told to programs through GC_non_gc_bytes.
-void* allocate_uncollectable(size_t bytes, heap::KindNumber kind) {
-  void* object = alloc::allocate(bytes, kind);
-  if (object != nullptr) {
-    __atomic_fetch_add(&GC_non_gc_bytes, alloc::usable_size_for(bytes), __ATOMIC_RELAXED);
-  }
-  return object;
-}
-
 bool is_uncollectable(const void* object, size_t* bytes) {
   heap::Place place;
   if (!heap::find_object(base::as_word(object), &place)) return false;
   *bytes = place.size();
   return heap::kinds[place.block->kind].uncollectable;
+}
+
+// Bytes of uncollectable objects are told to programs through GC_non_gc_bytes: what GC_free takes
+// off again, which is nothing for memory of the out-of-memory function.
+void* count_uncollectable(void* object) {
+  size_t bytes = 0;
+  if (is_uncollectable(object, &bytes)) {
+    __atomic_fetch_add(&GC_non_gc_bytes, bytes, __ATOMIC_RELAXED);
+  }
+  return object;
+}
+
+void* allocate_uncollectable(size_t bytes, heap::KindNumber kind) {
+  return count_uncollectable(alloc::allocate(bytes, kind));
 }
 
 char* copy_string(const char* text, size_t length) {
@@ -75,7 +80,9 @@ GC_API void* GC_malloc_kind(size_t bytes, int kind) { return allocate_kind(bytes
 GC_API void* GC_malloc_kind_global(size_t bytes, int kind) { return allocate_kind(bytes, kind); }
 GC_API void* GC_generic_malloc_ignore_off_page(size_t bytes, int kind) {
   if (!valid_kind(kind)) abort_with("allocation of a kind that does not exist");
-  return alloc::allocate_held_by_first_block(bytes, static_cast<heap::KindNumber>(kind));
+  const auto number = static_cast<heap::KindNumber>(kind);
+  void* object = alloc::allocate_held_by_first_block(bytes, number);
+  return heap::kinds[number].uncollectable ? count_uncollectable(object) : object;
 }
 GC_API void* GC_generic_or_special_malloc(size_t bytes, int kind) {
   return allocate_kind(bytes, kind);
@@ -94,7 +101,12 @@ void* GC_malloc_many(size_t bytes) {
 
 GC_API void GC_generic_malloc_many(size_t bytes, int kind, void** result) {
   if (!valid_kind(kind)) abort_with("GC_generic_malloc_many: no such kind");
-  alloc::allocate_list(bytes, static_cast<heap::KindNumber>(kind), result);
+  const auto number = static_cast<heap::KindNumber>(kind);
+  alloc::allocate_list(bytes, number, result);
+  if (!heap::kinds[number].uncollectable) return;
+  for (void* object = *result; object != nullptr; object = *static_cast<void**>(object)) {
+    count_uncollectable(object);
+  }
 }
 
 void GC_free(void* object) {

@@ -20,7 +20,6 @@ using namespace jd::libgc;
 namespace {
 
 constexpr int kStandardOutput = 1;
-constexpr int kStandardError = 2;
 constexpr size_t kLine = 1024;
 
 [[gnu::format(printf, 2, 0)]] void print_to(int file, const char* format, va_list arguments) {
@@ -105,13 +104,14 @@ GC_API void GC_printf(const char* format, ...) {
   if (getenv("GC_QUIET") != nullptr) return;
   va_list arguments;
   va_start(arguments, format);
-  print_to(os::log_file() == kStandardError ? kStandardOutput : os::log_file(), format, arguments);
+  const int log = os::log_file();
+  print_to(log == os::standard_error() ? kStandardOutput : log, format, arguments);
   va_end(arguments);
 }
 GC_API void GC_err_printf(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  print_to(kStandardError, format, arguments);
+  print_to(os::standard_error(), format, arguments);
   va_end(arguments);
 }
 GC_API void GC_log_printf(const char* format, ...) {

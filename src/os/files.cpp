@@ -83,6 +83,13 @@ const char* LineReader::next() {
   return line_;
 }
 
+bool is_open(int file) {
+  const int saved = errno;
+  const bool open = syscall(SYS_fcntl, file, F_GETFD) >= 0;
+  errno = saved;
+  return open;
+}
+
 int open_log(const char* path) { return open_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644); }
 
 void write_all(int file, const char* data, std::size_t size) {

@@ -43,6 +43,8 @@ void for_each_line(const char* path, Visit visit) {
   }
 }
 
+// Is there an open file under this number?
+bool is_open(int file);
 // Opens a file for appending; -1 if that fails.
 int open_log(const char* path);
 // Writes all of it, through interruptions; errors are dropped, since there is nobody to tell.

@@ -7,14 +7,22 @@
 namespace jd::os {
 namespace {
 
-constexpr int kStandardError = 2;
-// Set while the runtime starts or through GC_set_log_fd; a plain word, torn by nobody.
-int log_target = kStandardError;
+constexpr int kNowhere = -1;
+// Set while the runtime starts; the second through GC_set_log_fd, too. Plain words, torn by nobody.
+int error_target = 2;
+int log_target = error_target;
 
 }  // namespace
 
 void set_log_file(int file) { log_target = file; }
 int log_file() { return log_target; }
+
+void look_for_standard_error() {
+  if (is_open(error_target)) return;
+  if (log_target == error_target) log_target = kNowhere;
+  error_target = kNowhere;
+}
+int standard_error() { return error_target; }
 
 void log_text(base::Text& line) {
   line.add('\n');
@@ -23,8 +31,8 @@ void log_text(base::Text& line) {
 
 void warn_text(base::Text& line) {
   line.add('\n');
-  write_all(kStandardError, line.data(), line.size());
-  if (log_target != kStandardError) write_all(log_target, line.data(), line.size());
+  write_all(error_target, line.data(), line.size());
+  if (log_target != error_target) write_all(log_target, line.data(), line.size());
 }
 
 void fatal_text(base::Text& line) {

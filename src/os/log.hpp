@@ -9,6 +9,12 @@ namespace jd::os {
 // Where log lines go: standard error until a log file is opened. Warnings and errors always go to
 // standard error as well.
 void set_log_file(int file);
+// To be called when the runtime starts. If standard error is closed, it stays so for messages
+// (os.req.closed-error): what
+// the program opens later gets its number, and would get the messages.
+void look_for_standard_error();
+// Its number, or -1 if it was closed then.
+int standard_error();
 int log_file();
 
 void log_text(base::Text& line);

@@ -41,11 +41,12 @@ std::size_t number_in_file(const char* path) {
   return base::parse_size(text, &value) ? static_cast<std::size_t>(value) : SIZE_MAX;
 }
 
-// The limit of this process's own memory control group, from the line of /proc/self/cgroup that
-// names it ("0::/path" in the unified hierarchy, "n:memory:/path" in the old one).
-std::size_t own_group_limit() {
+// The limit of this process's own memory control group and of those above it, whose limits are
+// shared by all below; from the line of /proc/self/cgroup that names the group ("0::/path" in the
+// unified hierarchy, "n:memory:/path" in the old one).
+std::size_t own_group_limit(const GroupFiles& files) {
   std::size_t limit = SIZE_MAX;
-  for_each_line("/proc/self/cgroup", [&](const char* line) {
+  for_each_line(files.own_groups, [&](const char* line) {
     const char* colon = line;
     while (*colon != '\0' && *colon != ':') ++colon;
     if (*colon == '\0') return true;
@@ -56,10 +57,19 @@ std::size_t own_group_limit() {
       if (*path != *c) return true;
     }
     if (unified) path = colon + 2;
-    base::Text file;
-    file.add(unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", path,
-             unified ? "/memory.max" : "/memory.limit_in_bytes");
-    limit = base::min_of(limit, number_in_file(file.c_str()));
+    std::size_t length = 0;
+    while (path[length] != '\0') ++length;
+    while (length != 0) {
+      base::Text file;
+      file.add(files.hierarchy, unified ? "" : "/memory");
+      for (std::size_t i = 0; i < length; ++i) file.add(path[i]);
+      file.add(unified ? "/memory.max" : "/memory.limit_in_bytes");
+      limit = base::min_of(limit, number_in_file(file.c_str()));
+      // The group above, but for the root, which is looked at in any case.
+      do {
+        --length;
+      } while (length != 0 && path[length] != '/');
+    }
     return true;
   });
   return limit;
@@ -125,25 +135,26 @@ void advise_huge_pages(void* p, std::size_t size, bool wanted) {
   madvise(p, size, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-std::size_t memory_limit() {
+std::size_t memory_limit(const GroupFiles& files) {
   const long pages = sysconf(_SC_PHYS_PAGES);
   std::size_t limit = pages > 0 ? static_cast<std::size_t>(pages) * page_size() : SIZE_MAX / 2;
   // Inside a container the cgroup's own file is at the root of the mounted hierarchy.
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    limit = base::min_of(limit, number_in_file(path));
+  for (const char* name : {"/memory.max", "/memory/memory.limit_in_bytes"}) {
+    base::Text file;
+    file.add(files.hierarchy, name);
+    limit = base::min_of(limit, number_in_file(file.c_str()));
   }
-  limit = base::min_of(limit, own_group_limit());
+  limit = base::min_of(limit, own_group_limit(files));
   return base::max_of(limit, page_size());
 }
 
-std::size_t address_space_left() {
+std::size_t address_space_left(const char* own_memory) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
   // The first number of statm is the mapped size in pages. Without /proc, assume that a quarter
   // of the limit is in use.
   char text[64];
-  const std::size_t size = read_file("/proc/self/statm", text, sizeof text - 1);
+  const std::size_t size = read_file(own_memory, text, sizeof text - 1);
   std::size_t used = limit.rlim_cur / 4;
   if (size != 0) {
     std::size_t pages = 0;

@@ -28,12 +28,17 @@ bool discard(void* p, std::size_t size);
 // Asks for huge pages in the range (or, with wanted = false, for ordinary ones). A hint.
 void advise_huge_pages(void* p, std::size_t size, bool wanted);
 
-// Bytes of physical memory that this process may use: the machine's or its cgroup's, whichever is
-// less. Never 0.
-std::size_t memory_limit();
+// Where the system tells the limits of control groups; elsewhere in tests.
+struct GroupFiles {
+  const char* own_groups = "/proc/self/cgroup";
+  const char* hierarchy = "/sys/fs/cgroup";
+};
+// Bytes of physical memory that this process may use: the machine's, its cgroup's or that of a
+// cgroup above, whichever is least. Never 0.
+std::size_t memory_limit(const GroupFiles& files = {});
 // Bytes of address space that this process may still map (RLIMIT_AS less what is in use), or
 // SIZE_MAX when there is no limit.
-std::size_t address_space_left();
+std::size_t address_space_left(const char* own_memory = "/proc/self/statm");
 
 // Copies from any address without faulting. False if a byte of it is not readable.
 [[nodiscard]] bool read_safely(void* to, const void* from, std::size_t size);

@@ -187,6 +187,50 @@ TEST(Statistics, NonGcBytesFollowUncollectableObjects) {
   GC_free(first);
 }
 
+// Kinds that no header names.
+constexpr int kUncollectable = 2;
+constexpr int kAtomicUncollectable = 3;
+
+TEST(Statistics, NonGcBytesReturnToWhatTheyWere) {
+  JD_OURS_ONLY("bdwgc counts only what comes from a free list that has something on it");
+  const GC_word before = GC_get_non_gc_bytes();
+  for (const std::size_t size : {1, 16, 64, 100, 1024, 8192, 20000, 65536}) {
+    for (const int kind : {kUncollectable, kAtomicUncollectable}) {
+      void* objects[] = {GC_generic_malloc(size, kind),
+                         GC_generic_malloc_ignore_off_page(size, kind),
+                         GC_realloc(GC_generic_malloc(size, kind), size + 100)};
+      EXPECT_GE(GC_get_non_gc_bytes(), before + 3 * size + 100) << size;
+      for (void* p : objects) GC_free(p);
+      EXPECT_EQ(GC_get_non_gc_bytes(), before) << size;
+    }
+  }
+  void* list = nullptr;
+  GC_generic_malloc_many(64, kUncollectable, &list);
+  EXPECT_GE(GC_get_non_gc_bytes(), before + 64);
+  while (list != nullptr) {
+    void* next = *static_cast<void**>(list);
+    GC_free(list);
+    list = next;
+  }
+  EXPECT_EQ(GC_get_non_gc_bytes(), before);
+}
+
+TEST(Statistics, NonGcBytesLeaveTheOutOfMemoryFunctionsMemoryOut) {
+  JD_OURS_ONLY("bdwgc's count is its own");
+  static char memory[64];
+  // The compiler believes that what an allocator returns is no variable of the program's.
+  static char* volatile last_resort = memory;
+  const GC_oom_func before_function = GC_get_oom_fn();
+  const GC_word before = GC_get_non_gc_bytes();
+  GC_set_oom_fn([](std::size_t) -> void* { return last_resort; });
+  const GC_warn_proc warn = GC_get_warn_proc();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  EXPECT_EQ(GC_malloc_uncollectable(opaque(std::size_t{1} << 60)), last_resort);
+  GC_set_warn_proc(warn);
+  GC_set_oom_fn(before_function);
+  EXPECT_EQ(GC_get_non_gc_bytes(), before);
+}
+
 TEST(Statistics, ExplicitlyFreedBytesAreCounted) {
   GC_gcollect();
   const std::size_t before = GC_get_expl_freed_bytes_since_gc();

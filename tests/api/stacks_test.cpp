@@ -277,7 +277,7 @@ TEST(Stacks, FibersKeepTheirObjects) {
     fiber.context.uc_link = nullptr;
     fiber.done = false;
     fiber.bad = 0;
-    fiber.rounds = 30;
+    fiber.rounds = static_cast<int>(rounds(30));
     fiber.saved_sp = nullptr;
     makecontext(&fiber.context, fiber_body, 0);
   }
@@ -329,7 +329,7 @@ TEST(Stacks, CoroutineStacksAsRootRanges) {
   GC_enable();
   for (int i = 0; i < 5; ++i) {
     collect();
-    opaque(make_list(1000));
+    opaque(make_list(rounds(1000)));
   }
   GC_disable();
   swapcontext(&coroutine_main, &coroutine);
@@ -356,7 +356,7 @@ JD_CHILD(collect_on_coroutine) {
         void* volatile held = make_list(10);
         for (int i = 0; i < 5; ++i) {
           GC_gcollect();
-          opaque(make_list(1000));
+          opaque(make_list(rounds(1000)));
         }
         coroutine_bad = list_length(held) != 10;
         setcontext(&coroutine_main);

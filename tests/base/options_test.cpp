@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,70 @@ TEST(Options, RangesAreKept) {
   EXPECT_EQ(complaints.size(), 1u);
   EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "1000").free_space_divisor, 1000u);
   EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "1001").free_space_divisor, 3u);
+}
+
+bool is_number(const OptionInfo& option) {
+  return option.type == OptionType::Count || option.type == OptionType::Size;
+}
+
+TEST(Options, ValuesJustOutsideTheirBoundsAreRefused) {
+  for (const OptionInfo& option : kOptions) {
+    if (!is_number(option)) continue;
+    const std::uint64_t by_default = Options{}.*option.number;
+    const auto read = [&](std::uint64_t value) {
+      return read_with(option.name, std::to_string(value).c_str()).*option.number;
+    };
+    EXPECT_EQ(read(option.least), option.least) << option.name;
+    EXPECT_TRUE(complaints.empty()) << option.name;
+    if (option.least > 1) {
+      EXPECT_EQ(read(option.least - 1), by_default) << option.name;
+      EXPECT_EQ(complaints.size(), 1u) << option.name;
+    }
+    if (option.least > 0) {
+      EXPECT_EQ(read(0), option.zero_allowed ? 0 : by_default) << option.name;
+      EXPECT_EQ(complaints.size(), option.zero_allowed ? 0u : 1u) << option.name;
+    }
+    if (option.most != jd::base::kNoLimit) {
+      EXPECT_EQ(read(option.most), option.most) << option.name;
+      EXPECT_EQ(read(option.most + 1), by_default) << option.name;
+      EXPECT_EQ(complaints.size(), 1u) << option.name;
+    }
+  }
+}
+
+// The numbers in the texts that people read: "64k or more; 0: no limit", "0 to 255", "3".
+TEST(Options, TextsSayWhatTheParserTakes) {
+  const auto number = [](std::string text, std::uint64_t* value) {
+    while (!text.empty() && (text.back() == ';' || text.back() == ':')) text.pop_back();
+    return jd::base::parse_size(text.c_str(), value);
+  };
+  int bounds = 0;
+  int defaults = 0;
+  for (const OptionInfo& option : kOptions) {
+    if (!is_number(option)) continue;
+    std::istringstream range(option.range);
+    std::string first;
+    std::string between;
+    std::string last;
+    range >> first >> between >> last;
+    std::uint64_t value = 0;
+    if (number(first, &value)) {
+      EXPECT_EQ(value, option.least) << option.name;
+      ++bounds;
+    }
+    if (between == "to" && number(last, &value)) {
+      EXPECT_EQ(value, option.most) << option.name;
+      ++bounds;
+    }
+    const bool says_zero = std::string(option.range).find("; 0:") != std::string::npos;
+    EXPECT_EQ(option.zero_allowed, says_zero && option.least > 0) << option.name;
+    if (number(option.default_text, &value)) {
+      EXPECT_EQ(value, Options{}.*option.number) << option.name;
+      ++defaults;
+    }
+  }
+  EXPECT_GE(bounds, 12);
+  EXPECT_GE(defaults, 8);
 }
 
 TEST(Options, FlagsAreOnByPresence) {

@@ -1,8 +1,12 @@
 // The environment variables that libgc's users rely on, with good values and bad ones.
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -11,6 +15,7 @@
 
 #include "child.hpp"
 #include "gc_test.hpp"
+#include "threads.hpp"
 
 namespace jd::test {
 namespace {
@@ -37,6 +42,17 @@ TEST(EnvironmentSizes, InitialHeapSizeWithSuffixes) {
   }
   EXPECT_GE(heap_with("GC_INITIAL_HEAP_SIZE", "1G"), 1024 * kMiB);
   EXPECT_LE(heap_with("GC_INITIAL_HEAP_SIZE", kUnset), 4 * kMiB);
+}
+
+TEST(EnvironmentSizes, TheLeastHeaps) {
+  JD_OURS_ONLY("bdwgc's sizes are its own");
+  EXPECT_EQ(heap_with("GC_INITIAL_HEAP_SIZE", kUnset), 256u << 10);
+  EXPECT_EQ(heap_with("GC_INITIAL_HEAP_SIZE", "64k"), 64u << 10);
+  EXPECT_EQ(heap_with("GC_INITIAL_HEAP_SIZE", "0"), heap_with("GC_INITIAL_HEAP_SIZE", "1"));
+  // Less than what the heap begins with otherwise, and no reason for a warning.
+  EXPECT_EQ(heap_with("GC_MAXIMUM_HEAP_SIZE", "64k"), 64u << 10);
+  EXPECT_EQ(heap_with("JACKDAW_RESERVE", "4M"), 256u << 10);
+  EXPECT_EQ(heap_with("JACKDAW_MARK_STACK", "16"), 256u << 10);
 }
 
 JD_CHILD(count_collections) {
@@ -197,16 +213,190 @@ TEST(EnvironmentNumbers, FreeSpaceDivisorTakesEffect) {
   EXPECT_GT(collections[1], 2 * collections[0]);
 }
 
-TEST(EnvironmentNumbers, GoodValuesOfTheOthersAreAcceptedSilently) {
-  for (const auto& [name, value] :
-       {std::pair{"GC_MARKERS", "1"}, std::pair{"GC_MARKERS", "4"}, std::pair{"GC_NPROCS", "2"},
-        std::pair{"GC_UNMAP_THRESHOLD", "3"}, std::pair{"GC_UNMAP_THRESHOLD", "0"},
-        std::pair{"GC_RETRY_SIGNALS", "1"}, std::pair{"GC_RETRY_SIGNALS", "0"},
-        std::pair{"GC_LARGE_ALLOC_WARN_INTERVAL", "10"}, std::pair{"GC_FREE_SPACE_DIVISOR", "3"}}) {
-    const ChildResult r = run_child("collect_some", {{name, value}});
-    EXPECT_TRUE(r.ok()) << name << "=" << value << " " << r;
-    EXPECT_EQ(r.err, "") << name << "=" << value << " " << r;
+// What a child prints, as a number. It has nothing to complain of.
+unsigned long number_from(const char* child, const Environment& environment) {
+  const ChildResult r = run_child(child, environment);
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err, "") << r;
+  return std::strtoul(r.out.c_str(), nullptr, 10);
+}
+
+JD_CHILD(print_helpers) {
+  GC_INIT();
+  void* list = make_list(20000);
+  // The first one wishes for helpers, and they are made when it is over.
+  for (int i = 0; i < 3; ++i) GC_gcollect();
+  std::printf("%d\n", GC_get_parallel());
+  return list_length(list) == 20000 ? 0 : 1;
+}
+
+unsigned long helpers_with(const char* variable, const char* value) {
+  return number_from("print_helpers", {{"JACKDAW_MARK_PATIENCE", "1"}, {variable, value}});
+}
+
+TEST(EnvironmentNumbers, MarkersAreAsManyAsSaid) {
+  EXPECT_EQ(helpers_with("GC_MARKERS", "1"), 0u);
+  EXPECT_EQ(helpers_with("GC_MARKERS", "3"), 2u);
+  EXPECT_EQ(helpers_with("GC_NPROCS", "1"), 0u);
+  EXPECT_EQ(helpers_with("GC_NPROCS", "3"), 2u);
+  if (kPeer) return;
+  EXPECT_EQ(helpers_with("GC_NPROCS", "64"), 15u);
+}
+
+JD_CHILD(print_unmapped) {
+  GC_INIT();
+  far_away([] {
+    for (int i = 0; i < 32; ++i) {
+      void* p = GC_malloc_atomic(std::size_t{1} << 20);
+      opaque(p);
+    }
+  });
+  for (int i = 0; i < 12; ++i) collect();
+  std::printf("%zu\n", GC_get_unmapped_bytes());
+  return 0;
+}
+
+TEST(EnvironmentNumbers, UnmapThresholdDecidesWhenMemoryIsReturned) {
+  // Room for all of them at once, so that none is used again.
+  const auto unmapped_with = [](const char* threshold) {
+    return number_from("print_unmapped",
+                       {{"GC_INITIAL_HEAP_SIZE", "64M"}, {"GC_UNMAP_THRESHOLD", threshold}});
+  };
+  EXPECT_GE(unmapped_with("1"), 28ul << 20);
+  EXPECT_GE(unmapped_with("7"), 28ul << 20);
+  EXPECT_EQ(unmapped_with("0"), 0u);
+  EXPECT_EQ(unmapped_with("100"), 0u);
+}
+
+// How often a thread that does not answer is sent the stop signal.
+JD_CHILD(count_stop_signals) {
+  // One of those that are queued: each that was sent is there to be counted.
+  const int stop_signal = SIGRTMIN + 4;
+  GC_set_suspend_signal(stop_signal);
+  GC_INIT();
+  int messages[2];
+  if (pipe(messages) != 0 || dup2(messages[1], STDERR_FILENO) < 0) return 3;
+  std::atomic<bool> blocked{false};
+  int sent = 0;
+  GcThread thread([&] {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, stop_signal);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    blocked = true;
+    // A second signal follows the first complaint, if any does, and is there before the next one.
+    int lines = 0;
+    char byte = 0;
+    while (lines < 2 && read(messages[0], &byte, 1) == 1) lines += byte == '\n';
+    const timespec at_once = {};
+    while (sigtimedwait(&set, nullptr, &at_once) == stop_signal) ++sent;
+    // The answer that the collector waits for.
+    pthread_kill(pthread_self(), stop_signal);
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  });
+  while (!blocked) sched_yield();
+  GC_gcollect();
+  thread.join();
+  std::printf("%d\n", sent);
+  return 0;
+}
+
+TEST(EnvironmentFlags, SignalsAreSentAgainToASilentThread) {
+  JD_OURS_ONLY("bdwgc waits without a word");
+  EXPECT_GE(number_from("count_stop_signals", {{"GC_RETRY_SIGNALS", "1"}}), 2u);
+}
+
+TEST(EnvironmentFlags, SignalsAreSentOnceWithoutRetry) {
+  JD_OURS_ONLY("bdwgc waits without a word");
+  EXPECT_EQ(number_from("count_stop_signals", {{"GC_RETRY_SIGNALS", "0"}}), 1u);
+}
+
+// --- Padding
+
+struct Made {
+  void* object;
+  std::size_t bytes;
+};
+
+// Objects that only a pointer past their end holds, and that in the heap, where it counts for the
+// next object alone. How many of a hundred are gone.
+std::size_t lost_objects(Made (*make)()) {
+  constexpr std::size_t kObjects = 100;
+  Root<void*> ends(static_cast<void**>(GC_malloc(kObjects * sizeof(void*))));
+  Watch watch;
+  far_away([&] {
+    for (std::size_t i = 0; i < kObjects; ++i) {
+      const Made made = make();
+      watch.add(made.object);
+      ends.get()[i] = static_cast<char*>(made.object) + made.bytes;
+      // Where the pointer leads without padding.
+      for (int k = 0; k < 3; ++k) opaque(make().object);
+    }
+  });
+  for (int i = 0; i < 3; ++i) collect();
+  return watch.count() - watch.count_alive();
+}
+
+JD_CHILD(past_the_end_in_the_heap) {
+  GC_INIT();
+  // Each fills what it occupies.
+  const std::pair<const char*, Made (*)()> ways[] = {
+      {"small",
+       [] {
+         return Made{GC_malloc(64), 64};
+       }},
+      {"large",
+       [] {
+         return Made{GC_malloc_atomic(32768), 32768};
+       }},
+      {"list",
+       [] {
+         return Made{GC_malloc_many(64), 64};
+       }},
+      {"aligned",
+       [] {
+         return Made{GC_memalign(64, 64), 64};
+       }},
+      {"aligned large",
+       [] {
+         return Made{GC_memalign(32768, 32768), 32768};
+       }},
+      {"resized",
+       [] {
+         return Made{GC_realloc(GC_malloc(41), 48), 48};
+       }},
+      {"resized large",
+       [] {
+         return Made{GC_realloc(GC_malloc(20000), 20016), 20016};
+       }},
+  };
+  for (const auto& [name, make] : ways) std::printf("%s %zu\n", name, lost_objects(make));
+  return 0;
+}
+
+TEST(EnvironmentFlags, PaddingLetsPointersPastTheEndHoldInTheHeap) {
+  JD_OURS_ONLY("bdwgc pads as all_interior_pointers says");
+  for (const char* value : {"0", "1"}) {
+    const ChildResult r = run_child("past_the_end_in_the_heap", {{"JACKDAW_PAD_OBJECTS", value}});
+    EXPECT_TRUE(r.ok()) << r;
+    EXPECT_EQ(count_lines(r.out), 7u) << r;
+    std::istringstream lines(r.out);
+    for (std::string line; std::getline(lines, line);) {
+      const unsigned long lost = std::strtoul(line.c_str() + line.rfind(' '), nullptr, 10);
+      if (*value == '1') {
+        EXPECT_EQ(lost, 0u) << line;
+      } else {
+        EXPECT_GE(lost, 90u) << line;
+      }
+    }
   }
+}
+
+JD_CHILD(print_default_divisor) {
+  GC_INIT();
+  std::printf("%lu\n", static_cast<unsigned long>(GC_get_free_space_divisor()));
+  // And memory is to be had.
+  return list_length(make_list(10000)) == 10000 ? 0 : 1;
 }
 
 TEST(EnvironmentBad, ValuesAreNamedAndTheDefaultIsUsed) {
@@ -219,21 +409,30 @@ TEST(EnvironmentBad, ValuesAreNamedAndTheDefaultIsUsed) {
                                     std::pair{"GC_INITIAL_HEAP_SIZE", "17179869184G"},
                                     std::pair{"GC_MAXIMUM_HEAP_SIZE", "many"},
                                     std::pair{"GC_MAXIMUM_HEAP_SIZE", "5kk"},
+                                    std::pair{"GC_MAXIMUM_HEAP_SIZE", "1"},
+                                    std::pair{"GC_MAXIMUM_HEAP_SIZE", "63k"},
                                     std::pair{"GC_FREE_SPACE_DIVISOR", "0"},
+                                    std::pair{"GC_FREE_SPACE_DIVISOR", "1001"},
                                     std::pair{"GC_FREE_SPACE_DIVISOR", "three"},
                                     std::pair{"GC_FREE_SPACE_DIVISOR", "3.5"},
                                     std::pair{"GC_MARKERS", "0"},
                                     std::pair{"GC_MARKERS", "x"},
                                     std::pair{"GC_MARKERS", "-1"},
+                                    std::pair{"GC_MARKERS", "65"},
                                     std::pair{"GC_NPROCS", "none"},
                                     std::pair{"GC_NPROCS", "0"},
                                     std::pair{"GC_UNMAP_THRESHOLD", "often"},
                                     std::pair{"GC_UNMAP_THRESHOLD", "1000"},
                                     std::pair{"JACKDAW_MARK_STRATEGY", "quick"},
                                     std::pair{"JACKDAW_MARK_STACK", "big"},
+                                    std::pair{"JACKDAW_MARK_STACK", "3"},
+                                    std::pair{"JACKDAW_MARK_STACK", "15"},
+                                    std::pair{"JACKDAW_MARK_PATIENCE", "0"},
+                                    std::pair{"JACKDAW_RESERVE", "1M"},
+                                    std::pair{"JACKDAW_STOP_DELAY", "1000001"},
                                     std::pair{"JACKDAW_COLLECT_EVERY", "now"},
                                     std::pair{"JACKDAW_RESERVE", "all"}}) {
-    const ChildResult r = run_child("print_divisor", {{name, value}});
+    const ChildResult r = run_child("print_default_divisor", {{name, value}});
     EXPECT_TRUE(r.ok()) << name << "=" << value << " " << r;
     EXPECT_EQ(count_lines(r.err), 1u) << name << "=" << value << " " << r;
     EXPECT_EQ(lines_with(r.err, name), 1u) << name << "=" << value << " " << r;

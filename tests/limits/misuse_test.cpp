@@ -165,10 +165,23 @@ JD_CHILD(free_wild) {
 JD_CHILD(free_never_allocated) {
   GC_INIT();
   HeapCheck check;
-  // An address in the heap's last block, past what was handed out.
+  // An address in a part of the heap that is in nobody's hands yet.
   auto* p = static_cast<char*>(GC_malloc(3000));
-  GC_free(opaque(p + 6 * 4096 + 16));
+  if (GC_expand_hp(std::size_t{1} << 20) == 0) return 2;
+  while (GC_is_heap_ptr(p) != 0 && GC_base(p) != nullptr) p += 4096;
+  if (GC_is_heap_ptr(p) == 0) return 3;
+  GC_free(opaque(p + 16));
   return report(check.whole());
+}
+JD_CHILD(free_next_slot) {
+  GC_INIT();
+  HeapCheck check;
+  // The first object of its size: the thread has the next place in stock, and hands it out later.
+  auto* p = static_cast<char*>(GC_malloc(3000));
+  GC_free(opaque(p + GC_size(p)));
+  void* q = GC_malloc(3000);
+  void* r = GC_malloc(3000);
+  return report(q != r && q != p && r != p && check.whole());
 }
 
 class BadFree : public testing::TestWithParam<const char*> {};
@@ -187,16 +200,9 @@ INSTANTIATE_TEST_SUITE_P(All, BadFree,
                          testing::Values("free_static", "free_stack", "free_malloced",
                                          "free_interior", "free_misaligned",
                                          "free_interior_of_large", "free_twice", "free_twice_later",
-                                         "free_twice_large", "free_wild"),
+                                         "free_twice_large", "free_wild", "free_never_allocated",
+                                         "free_next_slot"),
                          [](const auto& info) { return std::string(info.param); });
-
-TEST(Misuse, AnAddressThatWasNeverHandedOut) {
-  JD_OURS_ONLY("undefined with bdwgc");
-  // It may by chance be an object; then its owner loses it. It must not crash or hang.
-  const ChildResult r = run_child("free_never_allocated");
-  EXPECT_FALSE(r.timed_out) << r;
-  EXPECT_TRUE(r.status >= 0 || r.signal == SIGABRT) << r;
-}
 
 JD_CHILD(free_null) {
   GC_INIT();
@@ -269,26 +275,40 @@ JD_CHILD(allocate_unregistered) {
   GC_allow_register_threads();
   HeapCheck check;
   pthread_t thread;
-  static std::size_t length;
+  static std::size_t lengths[2];
+  static pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, nullptr, 2);
   pthread_create(
       &thread, nullptr,
       [](void*) -> void* {
-        length = list_length(make_list(1000));
+        // Nothing else holds it.
+        void* volatile list = make_list(1000);
+        GC_gcollect();
+        opaque(make_list(20000));
+        lengths[0] = list_length(list);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        lengths[1] = list_length(list);
         return nullptr;
       },
       nullptr);
+  pthread_barrier_wait(&barrier);
+  GC_gcollect();
+  opaque(make_list(20000));
+  pthread_barrier_wait(&barrier);
   pthread_join(thread, nullptr);
-  if (length != 1000) return 1;
+  if (lengths[0] != 1000 || lengths[1] != 1000) {
+    std::printf("%zu and %zu of 1000\n", lengths[0], lengths[1]);
+    return 2;
+  }
   return report(check.whole());
 }
 
 TEST(Misuse, AllocationInAnUnregisteredThread) {
   JD_OURS_ONLY("bdwgc allocates without knowing the thread's stack");
   const ChildResult r = run_child("allocate_unregistered");
-  EXPECT_FALSE(r.timed_out) << r;
-  EXPECT_EQ(r.out.find("CORRUPT"), std::string::npos) << r;
-  // Either it works, or it says in one line why not.
-  EXPECT_TRUE(r.ok() || (r.signal == SIGABRT && count_lines(r.err) == 1)) << r;
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err, "") << r;
 }
 
 JD_CHILD(unregister_unregistered) {

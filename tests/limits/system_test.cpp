@@ -4,11 +4,14 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "child.hpp"
 #include "gc_test.hpp"
@@ -54,7 +57,7 @@ TEST(System, WithoutProc) {
 #endif
   const ChildResult r = run_child("without_proc");
   JD_SKIP_IF_CANNOT_TRY(r);
-  EXPECT_TRUE(r.ok() || (r.signal == SIGABRT && count_lines(r.err) == 1)) << r;
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 JD_CHILD(without_files) {
@@ -71,17 +74,25 @@ TEST(System, WithoutFileDescriptors) {
   JD_OURS_ONLY("bdwgc aborts");
   const ChildResult r = run_child("without_files");
   JD_SKIP_IF_CANNOT_TRY(r);
-  EXPECT_TRUE(r.ok() || (r.signal == SIGABRT && count_lines(r.err) == 1)) << r;
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 JD_CHILD(closed_streams) {
-  close(0);
-  close(1);
-  close(2);
+  for (const int stream : {0, 1, 2}) close(stream);
   const int status = ordinary_program();
-  // A message with nowhere to go must not go into a file of the program's.
+  if (status != 0) return status;
+  // Files of the program's own, one of which gets the number that standard error has elsewhere. No
+  // message may go there.
+  std::string path = testing::TempDir() + "jackdaw-closed-XXXXXX";
+  int file = mkstemp(path.data());
+  if (file != 0) return 3;
+  while (file < 2) file = open(path.c_str(), O_RDWR);
+  unlink(path.c_str());
   GC_free(&static_list);
-  return status;
+  GC_gcollect();
+  struct stat about = {};
+  if (fstat(file, &about) != 0) return 4;
+  return about.st_size == 0 ? 0 : 5;
 }
 
 TEST(System, WithClosedStandardStreams) {

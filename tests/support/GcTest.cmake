@@ -1,10 +1,16 @@
 # Tests of the collector through its public interface.
 #
-# jd_gc_test(<name> SOURCES a.cpp ... [LABELS label ...] [TIMEOUT seconds] [STRESS_FILTER filter])
+# jd_gc_test(<name> SOURCES a.cpp ... [LABELS label ...] [TIMEOUT seconds] [STRESS_FILTER filter]
+#   [EVERY_FILTER filter])
 #
 # Builds bin/<name> with the helpers of this folder and registers its cases with ctest as
 # <name>.<case>. With our library, the cases that match STRESS_FILTER (default: all) are registered
-# again under each stress setting below, with the label `stress`, as <name>@<setting>.<case>.
+# again under each stress setting below, with the label `stress`, as <name>@<setting>.<case>; those
+# that match EVERY_FILTER (default: none) also with a collection at every allocation.
+#
+# jd_gc_stress_program(<name> <target> <arguments> ...)
+#
+# Registers a client of libgc, a program without cases, under each of these settings in the same way.
 #
 # -DJD_TEST_PEER=ON links these tests with the system's libgc instead. They must pass there, too,
 # which is how they are shown to ask for what libgc's clients may expect.
@@ -39,10 +45,12 @@ set(JD_GC_STRESS_SETTINGS
   "tiny-stack=JACKDAW_MARK_STACK=16"
   "markers=GC_MARKERS=4,JACKDAW_MARK_PATIENCE=1"
   "markers-tiny-stack=GC_MARKERS=3,JACKDAW_MARK_PATIENCE=1,JACKDAW_MARK_STACK=16"
+  "pad=JACKDAW_PAD_OBJECTS=1,JACKDAW_POISON=1"
+  "delay=JACKDAW_STOP_DELAY=100"
   "checked=JACKDAW_VERIFY=1,JACKDAW_POISON=1")
-# For STRESS_FILTER's cases only.
+# For EVERY_FILTER's cases only.
 set(JD_GC_STRESS_EVERY
-  "every=JACKDAW_COLLECT_EVERY=1,JACKDAW_POISON=1")
+  "every=JACKDAW_COLLECT_EVERY=1,JACKDAW_POISON=1,JACKDAW_VERIFY=1")
 
 function(jd_gc_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "NO_STRESS" "TIMEOUT;STRESS_FILTER;EVERY_FILTER"
@@ -112,6 +120,20 @@ function(jd_gc_stress name setting filter timeout)
   string(SUBSTRING "${setting}" ${equals} -1 variables)
   string(REPLACE "," ";" variables "${variables}")
   jd_gc_discover(${name} "${name}@${label}." "${filter}" "stress" ${timeout} "${variables}")
+endfunction()
+
+function(jd_gc_stress_program name target)
+  foreach(setting IN LISTS JD_GC_STRESS_SETTINGS JD_GC_STRESS_EVERY)
+    string(FIND "${setting}" "=" equals)
+    string(SUBSTRING "${setting}" 0 ${equals} label)
+    math(EXPR equals "${equals} + 1")
+    string(SUBSTRING "${setting}" ${equals} -1 variables)
+    string(REPLACE "," ";" variables "${variables}")
+    add_test(NAME ${name}@${label} COMMAND ${target} ${ARGN})
+    # By name alone it would find the system's.
+    set_tests_properties(${name}@${label} PROPERTIES LABELS stress TIMEOUT 120
+      ENVIRONMENT "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:gc>;${variables}")
+  endforeach()
 endfunction()
 
 function(jd_gc_discover name prefix filter labels timeout variables)

@@ -133,10 +133,11 @@ std::uint64_t test_seed() {
 std::size_t rounds(std::size_t normal) {
   const char* every = std::getenv("JACKDAW_COLLECT_EVERY");
   std::size_t divisor = every != nullptr && std::strcmp(every, "0") != 0 ? 20 : 1;
-  if (std::getenv("JACKDAW_VERIFY") != nullptr) divisor *= 4;
+  bool verified = std::getenv("JACKDAW_VERIFY") != nullptr;
 #if defined(JD_DEBUG_CHECKS)
-  divisor *= 4;
+  verified = true;  // by default
 #endif
+  if (verified) divisor *= 4;
   if (const char* chosen = std::getenv("JD_ROUNDS_DIVISOR"))
     divisor = std::strtoul(chosen, nullptr, 0);
   const std::size_t fewer = normal / (divisor != 0 ? divisor : 1);

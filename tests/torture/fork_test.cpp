@@ -40,11 +40,11 @@ int wait_for(pid_t pid, int seconds) {
 // What every child does: its inherited data is whole, and the collector works.
 int child_work(const void* inherited, std::size_t length) {
   if (list_length(inherited) != length) return 10;
-  void* volatile list = make_list(2000);
+  void* volatile list = make_list(rounds(2000));
   GC_gcollect();
-  opaque(make_list(20000));
+  opaque(make_list(rounds(20000)));
   GC_gcollect();
-  if (list_length(list) != 2000) return 11;
+  if (list_length(list) != rounds(2000)) return 11;
   if (list_length(inherited) != length) return 12;
   return 0;
 }
@@ -53,9 +53,9 @@ int child_threads() {
   static std::atomic<int> failures;
   run_threads(2, [](std::size_t) {
     for (int i = 0; i < 5; ++i) {
-      void* volatile list = make_list(500);
+      void* volatile list = make_list(rounds(500));
       GC_gcollect();
-      if (list_length(list) != 500) ++failures;
+      if (list_length(list) != rounds(500)) ++failures;
     }
   });
   return failures.load() == 0 ? 0 : 13;
@@ -148,7 +148,7 @@ JD_CHILD(fork_in_other_thread) {
       if (pid == 0) _exit(child_work(list, kLength));
       const int result = wait_for(pid, 30);
       if (result != 0) status = result;
-      opaque(make_list(1000));
+      opaque(make_list(rounds(1000)));
     }
   });
   if (list_length(main_list) != kLength) return 20;
@@ -173,7 +173,7 @@ JD_CHILD(fork_by_hand) {
     }
     GC_atfork_parent();
     if (wait_for(pid, 20) != 0) return 1;
-    opaque(make_list(1000));
+    opaque(make_list(rounds(1000)));
   }
   return 0;
 }

@@ -52,9 +52,9 @@ TEST(Signals, InterruptAllocationAndCollection) {
     Timer timer(count_tick, SA_RESTART);
     run_threads(3, [](std::size_t) {
       for (std::size_t i = 0; i < 30; ++i) {
-        void* list = make_list(3000);
+        void* list = make_list(rounds(3000));
         GC_gcollect();
-        EXPECT_EQ(list_length(list), 3000u);
+        EXPECT_EQ(list_length(list), rounds(3000));
       }
     });
   }
@@ -153,7 +153,7 @@ TEST(Signals, ACollectionWhileAHandlerRunsOnAnAlternateStack) {
   while (in_handler.load() < kThreads) sched_yield();
   for (int i = 0; i < 20; ++i) {
     GC_gcollect();
-    opaque(make_list(5000));
+    opaque(make_list(rounds(5000)));
   }
   leave_handler = true;
   threads.clear();
@@ -166,7 +166,7 @@ std::atomic<int> handler_collections;
 void collect_in_handler(int) {
   void* volatile list = make_list(100);
   GC_gcollect();
-  opaque(make_list(1000));
+  opaque(make_list(rounds(1000)));
   GC_gcollect();
   if (list_length(list) != 100) ++bad;
   ++handler_collections;
@@ -335,7 +335,7 @@ JD_CHILD(all_blocked_from_the_start) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {
       for (int k = 0; k < 20; ++k) {
-        opaque(make_list(1000));
+        opaque(make_list(rounds(1000)));
         GC_gcollect();
       }
     });

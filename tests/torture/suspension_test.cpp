@@ -79,7 +79,7 @@ JD_CHILD(suspends_itself) {
   while (GC_is_thread_suspended(thread) == 0) sched_yield();
   if (!stays_false(after)) return fail("it ran on");
   for (int i = 0; i < 3; ++i) GC_gcollect();
-  opaque(make_list(10000));
+  opaque(make_list(rounds(10000)));
   GC_resume_thread(thread);
   if (GC_is_thread_suspended(thread) != 0) return fail("still suspended");
   GC_pthread_join(thread, nullptr);
