@@ -64,7 +64,10 @@ bool Marker::initialise(MarkStrategy strategy, std::size_t entries) {
     // address space. If it is not enough, or not to be had, the overflow path is there.
     entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
   }
-  for (; entries >= kLeastEntries; entries /= 2) {
+  // A packet fits: what another marker gives away may be the contents of an object that is not
+  // marked, which would not be found again.
+  const std::size_t least = base::min_of(entries, std::size_t{Team::kPacketEntries});
+  for (; entries >= least; entries /= 2) {
     const std::size_t bytes = base::align_up(entries * sizeof(Range), os::page_size());
     stack_ = static_cast<Range*>(os::reserve(bytes, os::page_size()));
     if (stack_ != nullptr) break;
