@@ -120,16 +120,18 @@ bool grow_heap(BlockNumber least) {
 
 bool make_room(BlockNumber blocks) {
   const bool may_collect = !collecting_is_off();
-  const auto collect_for_room = [] {
+  const auto collect_for_room = [](GC_stop_func stop_function) {
     // A collection that could not be made freed nothing: asking for it again would never end.
-    return alloc::totals().allocated_since_gc != 0 && collect_locked();
+    return alloc::totals().allocated_since_gc != 0 && collect_locked(stop_function);
   };
-  if (may_collect && (GC_dont_expand != 0 || collection_is_due()) && collect_for_room()) {
+  if (may_collect && (GC_dont_expand != 0 || collection_is_due()) &&
+      collect_for_room(settings.stop_function)) {
     return true;
   }
   if (grow_heap(blocks)) return true;
-  // The last resort. It helps only if something was allocated since the last one.
-  return may_collect && collect_for_room();
+  // The last resort, which nobody may stop. It helps only if something was allocated since the last
+  // one.
+  return may_collect && collect_for_room(nullptr);
 }
 
 }  // namespace jd::cycle

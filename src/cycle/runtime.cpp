@@ -179,11 +179,11 @@ bool collect_now(int (*stop_function)()) {
   return done;
 }
 
-void collect_and_return_memory() {
+void collect_and_return_memory(int (*stop_function)()) {
   start();
   {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0) collect_locked();
+    if (GC_dont_gc == 0) collect_locked(stop_function);
     return_free_memory();
   }
   start_wanted_helpers();
@@ -194,7 +194,7 @@ void collect_if_due() {
   start();
   {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0 && collection_is_due()) collect_locked();
+    if (GC_dont_gc == 0 && collection_is_due()) collect_locked(settings.stop_function);
   }
   if (finalizers_ready()) notify_or_invoke();
 }

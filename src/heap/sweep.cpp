@@ -155,6 +155,12 @@ SweepCount sweep() {
   return count;
 }
 
+void keep_everything() {
+  for_each_block([](BlockNumber, Block& block) {
+    for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] = block.allocated[w];
+  });
+}
+
 void disclaim_deferred(SweepCount* count) {
   while (deferred != kNoBlock) {
     const BlockNumber number = deferred;
