@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "child.hpp"
 #include "gc_test.hpp"
+#include "threads.hpp"
 
 namespace jd::test {
 namespace {
@@ -264,6 +266,47 @@ TEST(Debug, PointerChecksPassGoodPointers) {
   EXPECT_EQ(GC_pre_incr(&cursor, 16), static_cast<void*>(object + 2));
   EXPECT_EQ(GC_post_incr(&cursor, 8), static_cast<void*>(object + 2));
   EXPECT_EQ(cursor, static_cast<void*>(object + 3));
+}
+
+int refused;
+
+bool is_visible(void* p) {
+  refused = 0;
+  EXPECT_EQ(GC_is_visible(p), p);
+  return refused == 0;
+}
+
+thread_local void* in_thread_local;
+
+TEST(Debug, WhatNoCollectionLooksAtIsNotVisible) {
+  JD_OURS_ONLY("bdwgc says so of any place outside its heap, with threads");
+  void (*old)(void*) = GC_is_visible_print_proc;
+  GC_is_visible_print_proc = [](void*) { ++refused; };
+  auto** foreign = static_cast<void**>(std::malloc(64));
+  EXPECT_FALSE(is_visible(foreign));
+  GC_add_roots(foreign, foreign + 8);
+  EXPECT_TRUE(is_visible(foreign + 7));
+  GC_remove_roots(foreign, foreign + 8);
+  EXPECT_FALSE(is_visible(foreign + 7));
+  auto** object = static_cast<void**>(GC_malloc(64));
+  EXPECT_TRUE(is_visible(object + 7));
+  EXPECT_FALSE(is_visible(reinterpret_cast<char*>(object) + 1));
+  auto** without_pointers = static_cast<void**>(GC_malloc_atomic(64));
+  EXPECT_FALSE(is_visible(without_pointers));
+  void* in_frame = nullptr;
+  EXPECT_TRUE(is_visible(&in_frame));
+  static void* in_static;
+  EXPECT_TRUE(is_visible(&in_static));
+  EXPECT_TRUE(is_visible(&in_thread_local));
+  run_threads(1, [&](std::size_t) {
+    void* in_other_frame = nullptr;
+    EXPECT_TRUE(is_visible(&in_other_frame));
+    EXPECT_TRUE(is_visible(&in_frame));
+    EXPECT_TRUE(is_visible(&in_thread_local));
+    EXPECT_FALSE(is_visible(foreign));
+  });
+  std::free(foreign);
+  GC_is_visible_print_proc = old;
 }
 
 JD_CHILD(same_obj_fails) {
