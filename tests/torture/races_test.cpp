@@ -222,5 +222,43 @@ TEST(Races, ACollectionUndoesNoFreeOfAThreadThatItDoesNotStop) {
   }
 }
 
+// --- Results of threads whose handles are reused
+// ------------------------------------------------------------
+
+constexpr std::size_t kNodes = 50;
+
+void* return_list(void*) { return make_list(kNodes); }
+
+void* create_and_join(void*) {
+  for (;;) {
+    pthread_t thread;
+    if (GC_pthread_create(&thread, nullptr, return_list, nullptr) != 0) _exit(9);
+    // Meanwhile the thread ends, and its result is nowhere but with the collector.
+    usleep(300);
+    void* list = nullptr;
+    GC_pthread_join(thread, &list);
+    if (list_length(list) == kNodes) continue;
+    std::fprintf(stderr, "a thread's result was reclaimed before the thread was joined\n");
+    _exit(1);
+  }
+}
+
+JD_CHILD(join_beside_new_threads) {
+  GC_INIT();
+  for (std::size_t i = 0; i < 4; ++i) start(create_and_join, i);
+  const auto end = Clock::now() + kLong;
+  while (Clock::now() < end) {
+    GC_gcollect();
+    usleep(50);
+  }
+  _exit(0);
+}
+
+TEST(Races, AJoinForgetsTheResultOfItsOwnThread) {
+  const ChildResult r = run_child("join_beside_new_threads", {{"JACKDAW_POISON", "1"}}, 60);
+  EXPECT_EQ(r.status, 0) << r;
+  EXPECT_EQ(r.err, "") << r;
+}
+
 }  // namespace
 }  // namespace jd::test
