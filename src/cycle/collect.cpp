@@ -203,6 +203,11 @@ void report() {
           team.waits);
 }
 
+void return_idle_memory(unsigned least_age) {
+  measured.peak_heap_bytes = peak_heap_bytes();
+  heap::discard_idle(least_age);
+}
+
 void run_cycle(void* data, char* stack_top) {
   auto* cycle = static_cast<Cycle*>(data);
   // Before any callback: programs take locks in theirs, which only a whole collection lets go of.
@@ -240,7 +245,7 @@ void run_cycle(void* data, char* stack_top) {
   tell_about_finalization();
   heap::disclaim_deferred(&count);
   if (options.unmap_threshold != 0) {
-    heap::discard_idle(static_cast<unsigned>(options.unmap_threshold));
+    return_idle_memory(static_cast<unsigned>(options.unmap_threshold));
   }
   tell(GC_EVENT_RECLAIM_END);
 
@@ -264,7 +269,7 @@ bool collect_locked(int (*stop_function)()) {
   return cycle.outcome == Outcome::Done;
 }
 
-void return_free_memory() { heap::discard_idle(0); }
+void return_free_memory() { return_idle_memory(0); }
 
 void push_client_roots(const void* low, const void* high) {
   if (root_receiver != nullptr) root_receiver->range(low, high);

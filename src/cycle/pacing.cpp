@@ -88,7 +88,6 @@ bool commit_blocks(BlockNumber blocks) {
   const BlockNumber first = space.committed;
   if (!heap::grow(blocks)) return false;
   advise_new_pages(first, space.committed);
-  measured.peak_heap_bytes = base::max_of(measured.peak_heap_bytes, heap_bytes());
   if (options.print_stats != 0 || options.print_verbose_stats != 0) {
     os::log("heap grown by ", bytes_of(blocks) / base::kKiB, " KiB to ",
             bytes_of(space.committed - 1) / base::kKiB, " KiB");

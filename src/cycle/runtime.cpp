@@ -73,7 +73,8 @@ void apply_options() {
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
                         .patience = options.mark_patience,
-                        .stack_entries = options.mark_stack});
+                        .stack_entries = options.mark_stack,
+                        .published = &GC_parallel});
   if (options.free_space_divisor != base::Options{}.free_space_divisor) {
     GC_free_space_divisor = options.free_space_divisor;
   }
@@ -123,7 +124,7 @@ void start_once() {
 
 // Here, because no lock may be held.
 void start_wanted_helpers() {
-  if (mark::team.in_demand()) GC_parallel = static_cast<int>(mark::team.start_helpers());
+  if (mark::team.in_demand()) mark::team.start_helpers();
 }
 
 void on_slow_path() {
@@ -215,6 +216,8 @@ std::size_t free_bytes() {
 }
 
 std::size_t returned_bytes() { return heap::returned_bytes(); }
+
+std::size_t peak_heap_bytes() { return base::max_of(measured.peak_heap_bytes, heap_bytes()); }
 
 }  // namespace jd::cycle
 

@@ -31,6 +31,8 @@ bool expand(std::size_t bytes);
 std::size_t heap_bytes();
 std::size_t free_bytes();
 std::size_t returned_bytes();
+// The most that heap_bytes() has been.
+std::size_t peak_heap_bytes();
 
 // Measured, since the start unless a comment says otherwise. Written by the collector under the
 // lock. Times are in nanoseconds.
@@ -49,7 +51,7 @@ struct Measurements {
   std::size_t live_atomic_bytes = 0;
   std::size_t reclaimed_bytes = 0;  // by the last collection
   std::size_t root_bytes = 0;       // scanned by the last collection
-  std::size_t peak_heap_bytes = 0;
+  std::size_t peak_heap_bytes = 0;  // when memory was last returned: the heap grows until then
   std::size_t mark_stack_overflows = 0;
   std::uint64_t full_time_since =
       0;  // pause_total when GC_start_performance_measurement was called

@@ -142,6 +142,38 @@ TEST(Control, AnExpandedHeapIsUsedBeforeCollecting) {
 // --- Statistics
 // ------------------------------------------------------------------------------------
 
+JD_CHILD(memory_use_before_the_start) {
+  if (GC_get_memory_use() != 0) return 2;
+  GC_INIT();
+  return GC_get_memory_use() < (std::size_t{1} << 30) ? 0 : 3;
+}
+
+TEST(Statistics, NothingIsInUseBeforeTheStart) {
+  const ChildResult r = run_child("memory_use_before_the_start");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+TEST(Statistics, TheHeapWasNeverLargerThanWhatWasObtained) {
+  constexpr std::size_t kMost = std::size_t{32} << 20;
+  const auto use = [](std::size_t bytes) {
+    GC_disable();
+    for (std::size_t i = 0; i < bytes; i += 100000) {
+      ASSERT_NE(GC_malloc_atomic(100000), nullptr);
+      ASSERT_GE(GC_get_obtained_from_os_bytes(), GC_get_heap_size());
+    }
+    GC_enable();
+  };
+  use(kMost);
+  GC_gcollect_and_unmap();
+  // Now what is new is all there is; then what went back to the system is used again.
+  ASSERT_EQ(GC_expand_hp(kMost), 1);
+  use(kMost * 3 / 2);
+  const std::size_t most = GC_get_heap_size();
+  GC_gcollect_and_unmap();
+  EXPECT_LT(GC_get_heap_size(), most);
+  EXPECT_GE(GC_get_obtained_from_os_bytes(), most);
+}
+
 TEST(Statistics, BytesAreCounted) {
   GC_gcollect();
   const std::size_t total = GC_get_total_bytes();
