@@ -161,6 +161,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   alloc::detach_disclaiming_holes();
   if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();
+  if (verify) verify_swept();
   alloc::show_holes();
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();

@@ -175,6 +175,15 @@ BlockNumber longest_run() {
   return bin < kExact ? bin + 1 : BlockNumber{1} << (bin - kExact + 5);
 }
 
+unsigned bin_count() { return kBins; }
+
+Bin bin(unsigned number) {
+  const bool exact = number < kExact;
+  const BlockNumber power = exact ? 0 : BlockNumber{1} << (number - kExact + 5);
+  return {heads[number], tails[number], exact ? number + 1 : base::max_of(power, kExact + 1),
+          exact ? number + 1 : 2 * power - 1, ((bins_in_use >> number) & 1) != 0};
+}
+
 std::size_t discard_idle(unsigned least_age) {
   std::size_t discarded = 0;
   for_each_run([&](BlockNumber first, BlockNumber count) {
