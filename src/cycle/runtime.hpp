@@ -19,7 +19,8 @@ bool started();
 bool collect_now(int (*stop_function)());
 // As above; afterwards all free memory goes back to the system.
 void collect_and_return_memory(int (*stop_function)());
-// A collection if one is due, unless the program's stop function asks to abandon it. Pre: the lock is not held.
+// A collection if one is due, unless the program's stop function asks to abandon it. Pre: the lock
+// is not held.
 void collect_if_due();
 
 // Commits that many bytes more, rounded up to blocks. False if the heap may not grow so far.

@@ -232,8 +232,8 @@ void require_marked_before(Word word, Word from) {
   const std::size_t size = small ? block.slot_size : space.extras[b].bytes;
   if (heap::block_address(b) + Word{slot} * block.slot_size + size != word) return;
   if (((block.marks[slot / 64] >> (slot % 64)) & 1) == 0) {
-    os::fatal("heap verifier: the object that ends at ", base::as_pointer(word),
-              " is held from ", base::as_pointer(from), " and not marked");
+    os::fatal("heap verifier: the object that ends at ", base::as_pointer(word), " is held from ",
+              base::as_pointer(from), " and not marked");
   }
 }
 

@@ -9,8 +9,8 @@ namespace jd::cycle {
 
 // Blocks, free runs and their bins, the lists of blocks with free slots, holes.
 void verify_structures();
-// After a sweep, before threads have their holes back: allocated is what was marked, but in blocks of
-// kinds that disclaim.
+// After a sweep, before threads have their holes back: allocated is what was marked, but in blocks
+// of kinds that disclaim.
 void verify_swept();
 // After marking: every root's object is marked, those that a word of a stack is one past the end of
 // included; every marked object's words lead to marked objects, unless a descriptor says which of

@@ -39,8 +39,7 @@ Word freed_mark(const Header* header) { return kFreed ^ base::as_word(header); }
 // it leads to is neither read nor written.
 bool length_possible(const Header* header, const heap::Place& place) {
   constexpr size_t kAround = sizeof(Header) + sizeof(Word);
-  return place.size() >= kAround &&
-         header->bytes <= place.size() - kAround;
+  return place.size() >= kAround && header->bytes <= place.size() - kAround;
 }
 
 // The back guard begins right behind the object, wherever that is. Pre: the length is possible.
@@ -83,8 +82,8 @@ bool report_smashed(const char* caller, void* object, Header* header) {
   return true;
 }
 
-// After a collection: every surviving checked object must still have its guards. The world runs, and
-// another thread may be in the middle of finish().
+// After a collection: every surviving checked object must still have its guards. The world runs,
+// and another thread may be in the middle of finish().
 void check_survivors() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
@@ -98,8 +97,8 @@ void check_survivors() {
   });
 }
 
-// Before a sweep: where memory is not cleared, the next object in a dead one's place would begin its
-// life with the dead one's header.
+// Before a sweep: where memory is not cleared, the next object in a dead one's place would begin
+// its life with the dead one's header.
 void forget_dead() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free || heap::kinds[block.kind].clear) return;

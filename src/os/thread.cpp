@@ -131,8 +131,8 @@ bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_si
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, stack_size);
   // The new thread's mask, not the caller's, which must be open all the while: pthread_create
-  // allocates, maybe through us, and so may wait for a collector that waits for this thread's answer
-  // to a signal.
+  // allocates, maybe through us, and so may wait for a collector that waits for this thread's
+  // answer to a signal.
   sigset_t all;
   sigfillset(&all);
   pthread_t thread;

@@ -281,7 +281,8 @@ int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*s
 
 Thread* find_result(pthread_t handle) {
   LockGuard guard(heap_lock);
-  // Newest first: a thread that was not joined by us may have left its record, with the same handle.
+  // Newest first: a thread that was not joined by us may have left its record, with the same
+  // handle.
   if (Thread* thread = find_thread(handle); thread != nullptr && thread->joinable) return thread;
   for (Thread* t = finished_threads; t != nullptr; t = t->next) {
     if (pthread_equal(t->handle, handle) != 0) return t;

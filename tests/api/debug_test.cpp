@@ -173,8 +173,8 @@ JD_CHILD(smash_length_found_by_collection) {
 
 TEST(Debug, AnOverwrittenLengthIsReportedAndNotUsed) {
   JD_OURS_ONLY("bdwgc's header is another");
-  for (const char* name :
-       {"smash_length_then_free", "smash_length_then_realloc", "smash_length_found_by_collection"}) {
+  for (const char* name : {"smash_length_then_free", "smash_length_then_realloc",
+                           "smash_length_found_by_collection"}) {
     const ChildResult r = run_child(name);
     EXPECT_TRUE(r.ok()) << name << " " << r;
     EXPECT_NE(r.err.find("smashed"), std::string::npos) << name << " " << r;

@@ -28,7 +28,8 @@ void set_bits(std::uint64_t* words, const Block& block) {
   }
 }
 
-// Without sleeping, so that both threads are at work at the same time, if they have a processor each.
+// Without sleeping, so that both threads are at work at the same time, if they have a processor
+// each.
 template <class Condition>
 void spin_until(Condition condition) {
   for (unsigned tries = 1; !condition(); ++tries) {
@@ -43,8 +44,7 @@ TEST(Sweep, BesideDisclaimingAFreeIsForGood) {
   ASSERT_LT(kind, kMaxKinds);
   kinds[kind].disclaim = [](void*) { return 1; };
   bool clean = false;
-  const BlockNumber number =
-      make_small_block(static_cast<KindNumber>(kind), class_for(16), &clean);
+  const BlockNumber number = make_small_block(static_cast<KindNumber>(kind), class_for(16), &clean);
   ASSERT_NE(number, kNoBlock);
   Block& block = space.blocks[number];
   // A round begins with an even number; the thread answers with the next.

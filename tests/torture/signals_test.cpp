@@ -122,8 +122,8 @@ TEST(Signals, NoHandlerRunsInAStoppedThread) {
   GcThread thread([&] {
     stopped_thread = pthread_self();
     started = true;
-    // Much of the time is spent clearing, where a thread puts its stop off; nothing is left over, so
-    // that this one need not collect.
+    // Much of the time is spent clearing, where a thread puts its stop off; nothing is left over,
+    // so that this one need not collect.
     while (!finish.load()) {
       void* first = opaque(GC_malloc(8000));
       void* second = opaque(GC_malloc(8000));
