@@ -41,8 +41,8 @@ bool is_object(const void* object, const char* name, Place* place) {
   return true;
 }
 
+// Pre: the lock is held.
 void free_large(const Place& place) {
-  LockGuard guard(heap_lock);
   // Twice at the same time, by two threads: the second finds nothing.
   if (place.block->state != heap::BlockState::LargeHead || !place.allocated()) return;
   add_freed(heap::extra_of(place.block).bytes);
@@ -64,21 +64,25 @@ bool undo_take(const Place& place, char* object) {
   return true;
 }
 
-void free_small(const Place& place, char* object) {
+// Clears the slot's bit. True if its block, which nobody looks through, has to be listed. Pre: no
+// collection can begin meanwhile but by stopping the calling thread.
+bool give_slot_back(const Place& place, char* object) {
   Block* block = place.block;
   add_freed(block->slot_size);
   if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
-  if (undo_take(place, object)) return;
+  if (undo_take(place, object)) return false;
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // Release: whatever was done to the object comes before it is cleared for another.
   __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
+  // Else its owner or the next taker looks at the bits.
+  const BlockExtra& extra = heap::extra_of(block);
+  return extra.owner == nullptr && !extra.listed;
+}
+
+// A slot of the block was freed. Pre: the lock is held.
+void list_with_free_slot(Block* block) {
   BlockExtra& extra = heap::extra_of(block);
-  if (extra.owner != nullptr || extra.listed) {
-    // Its owner or the next taker looks at the bits.
-    return;
-  }
   const heap::BlockNumber number = heap::number_of(block);
-  LockGuard guard(heap_lock);
   if (block->state != heap::BlockState::Small || extra.owner != nullptr || extra.listed) return;
   if (extra.free_slots < block->slots) ++extra.free_slots;
   if (extra.free_slots == block->slots) {
@@ -95,16 +99,35 @@ void free_small(const Place& place, char* object) {
   heap::list_block(number);
 }
 
+// No collection stops this thread: it is not registered, or in a blocking section. (It does not
+// register here. libc frees what it keeps for a thread when nothing of ours is called any more.)
+bool is_never_stopped() {
+  const world::Thread* thread = world::self();
+  return thread == nullptr || thread->blocked;
+}
+
+void free_without_being_stopped(void* object, const char* name) {
+  // What a collection finds and writes is in the very words that are looked at and changed here.
+  LockGuard guard(heap_lock);
+  Place place;
+  if (!is_object(object, name, &place)) return;
+  if (place.is_large()) return free_large(place);
+  if (give_slot_back(place, static_cast<char*>(object))) list_with_free_slot(place.block);
+}
+
 }  // namespace
 
 void free_object(void* object, const char* name) {
   if (object == nullptr) return;
+  if (__builtin_expect(is_never_stopped(), 0)) return free_without_being_stopped(object, name);
   Place place;
   if (!is_object(object, name, &place)) return;
   if (place.is_large()) {
+    LockGuard guard(heap_lock);
     free_large(place);
-  } else {
-    free_small(place, static_cast<char*>(object));
+  } else if (give_slot_back(place, static_cast<char*>(object))) {
+    LockGuard guard(heap_lock);
+    list_with_free_slot(place.block);
   }
   // Other threads collect until the bits say that it is free. A collection that found no pointer to
   // the object would free its place, and another thread could have that by the time we do it.

@@ -86,18 +86,34 @@ bool stop_at_known_libraries() {
   }
 }
 
+enum class Outcome { Done, RootsUnknown, Abandoned };
+
 struct Cycle {
   int (*stop_function)();
-  bool done;
+  Outcome outcome;
+
+  [[nodiscard]] bool asked_to_stop() const {
+    return stop_function != nullptr && stop_function() != 0;
+  }
 };
 
-void mark_everything(char* stack_top) {
+// False if the collection was abandoned.
+bool mark_everything(char* stack_top, const Cycle& cycle) {
+  // The threads stand: a function that allows a collection so much time wants to know how long that
+  // took.
+  if (cycle.asked_to_stop()) return false;
   MarkRoots roots;
   marker.mark_uncollectable();
   visit_all_roots(&roots, stack_top);
+  if (cycle.asked_to_stop()) {
+    marker.forget_queued();
+    return false;
+  }
   marker.drain();
   measured.root_bytes = roots.bytes;
   measured.mark_stack_overflows += marker.take_overflows();
+  // Once more, since what comes now is not undone.
+  return !cycle.asked_to_stop();
 }
 
 // Kinds that ask for it keep what their unreachable objects point to, until those are disclaimed.
@@ -117,7 +133,7 @@ void verify_marks(char* stack_top) {
 
 // Where not all roots are known, everything is done that the program takes part in, and nothing is
 // reclaimed.
-heap::SweepCount run_stopped(char* stack_top, bool roots_known) {
+heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const bool verify = options.verify != 0;
   // Here, so that what holes give back was counted before.
   alloc::settle_totals();
@@ -126,10 +142,14 @@ heap::SweepCount run_stopped(char* stack_top, bool roots_known) {
   const std::uint64_t begin = os::now_ns();
   tell(GC_EVENT_MARK_START);
   heap::clear_marks();
-  mark_everything(stack_top);
-  if (verify) verify_marks(stack_top);
-  if (!roots_known) {
+  if (!mark_everything(stack_top, *cycle)) {
+    cycle->outcome = Outcome::Abandoned;
+  } else if (verify) {
+    verify_marks(stack_top);
+  }
+  if (cycle->outcome != Outcome::Done) {
     tell(GC_EVENT_MARK_END);
+    heap::keep_everything();
     alloc::show_holes();
     return {};
   }
@@ -139,7 +159,9 @@ heap::SweepCount run_stopped(char* stack_top, bool roots_known) {
   const std::uint64_t marked = os::now_ns();
   alloc::retire_idle_holes();
   alloc::detach_disclaiming_holes();
+  if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();
+  if (verify) verify_swept();
   alloc::show_holes();
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
@@ -182,6 +204,11 @@ void report() {
           team.waits);
 }
 
+void return_idle_memory(unsigned least_age) {
+  measured.peak_heap_bytes = peak_heap_bytes();
+  heap::discard_idle(least_age);
+}
+
 void run_cycle(void* data, char* stack_top) {
   auto* cycle = static_cast<Cycle*>(data);
   // Before any callback: programs take locks in theirs, which only a whole collection lets go of.
@@ -195,20 +222,22 @@ void run_cycle(void* data, char* stack_top) {
 
   tell(GC_EVENT_PRE_STOP_WORLD);
   const std::uint64_t begin = os::now_ns();
-  const bool roots_known = stop_at_known_libraries();
+  cycle->outcome = stop_at_known_libraries() ? Outcome::Done : Outcome::RootsUnknown;
   const std::uint64_t stopped = os::now_ns();
   tell_threads(GC_EVENT_THREAD_SUSPENDED);
   tell(GC_EVENT_POST_STOP_WORLD);
 
-  heap::SweepCount count = run_stopped(stack_top, roots_known);
+  heap::SweepCount count = run_stopped(stack_top, cycle);
 
   tell(GC_EVENT_PRE_START_WORLD);
   tell_threads(GC_EVENT_THREAD_UNSUSPENDED);
   world::resume_world();
   note_pause(begin, stopped, os::now_ns());
   tell(GC_EVENT_POST_START_WORLD);
-  if (!roots_known) {
-    os::warn("no memory for the table of static roots; nothing was reclaimed");
+  if (cycle->outcome != Outcome::Done) {
+    if (cycle->outcome == Outcome::RootsUnknown) {
+      os::warn("no memory for the table of static roots; nothing was reclaimed");
+    }
     tell(GC_EVENT_END);
     return;
   }
@@ -217,7 +246,7 @@ void run_cycle(void* data, char* stack_top) {
   tell_about_finalization();
   heap::disclaim_deferred(&count);
   if (options.unmap_threshold != 0) {
-    heap::discard_idle(static_cast<unsigned>(options.unmap_threshold));
+    return_idle_memory(static_cast<unsigned>(options.unmap_threshold));
   }
   tell(GC_EVENT_RECLAIM_END);
 
@@ -230,19 +259,18 @@ void run_cycle(void* data, char* stack_top) {
   plan_next_collection(count.live_bytes, count.live_atomic_bytes, measured.root_bytes);
   report();
   tell(GC_EVENT_END);
-  cycle->done = true;
 }
 
 }  // namespace
 
 bool collect_locked(int (*stop_function)()) {
-  if (stop_function != nullptr && stop_function() != 0) return false;
-  Cycle cycle{stop_function, false};
+  Cycle cycle{stop_function, Outcome::RootsUnknown};
+  if (cycle.asked_to_stop()) return false;
   os::call_with_registers_on_stack(run_cycle, &cycle);
-  return cycle.done;
+  return cycle.outcome == Outcome::Done;
 }
 
-void return_free_memory() { heap::discard_idle(0); }
+void return_free_memory() { return_idle_memory(0); }
 
 void push_client_roots(const void* low, const void* high) {
   if (root_receiver != nullptr) root_receiver->range(low, high);

@@ -88,7 +88,6 @@ bool commit_blocks(BlockNumber blocks) {
   const BlockNumber first = space.committed;
   if (!heap::grow(blocks)) return false;
   advise_new_pages(first, space.committed);
-  measured.peak_heap_bytes = base::max_of(measured.peak_heap_bytes, heap_bytes());
   if (options.print_stats != 0 || options.print_verbose_stats != 0) {
     os::log("heap grown by ", bytes_of(blocks) / base::kKiB, " KiB to ",
             bytes_of(space.committed - 1) / base::kKiB, " KiB");
@@ -120,16 +119,18 @@ bool grow_heap(BlockNumber least) {
 
 bool make_room(BlockNumber blocks) {
   const bool may_collect = !collecting_is_off();
-  const auto collect_for_room = [] {
+  const auto collect_for_room = [](GC_stop_func stop_function) {
     // A collection that could not be made freed nothing: asking for it again would never end.
-    return alloc::totals().allocated_since_gc != 0 && collect_locked();
+    return alloc::totals().allocated_since_gc != 0 && collect_locked(stop_function);
   };
-  if (may_collect && (GC_dont_expand != 0 || collection_is_due()) && collect_for_room()) {
+  if (may_collect && (GC_dont_expand != 0 || collection_is_due()) &&
+      collect_for_room(settings.stop_function)) {
     return true;
   }
   if (grow_heap(blocks)) return true;
-  // The last resort. It helps only if something was allocated since the last one.
-  return may_collect && collect_for_room();
+  // The last resort, which nobody may stop. It helps only if something was allocated since the last
+  // one.
+  return may_collect && collect_for_room(nullptr);
 }
 
 }  // namespace jd::cycle

@@ -70,7 +70,8 @@ void apply_options() {
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
                         .patience = options.mark_patience,
-                        .stack_entries = options.mark_stack});
+                        .stack_entries = options.mark_stack,
+                        .published = &GC_parallel});
   if (options.free_space_divisor != base::Options{}.free_space_divisor) {
     GC_free_space_divisor = options.free_space_divisor;
   }
@@ -124,7 +125,7 @@ void start_once() {
 
 // Here, because no lock may be held.
 void start_wanted_helpers() {
-  if (mark::team.in_demand()) GC_parallel = static_cast<int>(mark::team.start_helpers());
+  if (mark::team.in_demand()) mark::team.start_helpers();
 }
 
 void on_slow_path() {
@@ -180,11 +181,11 @@ bool collect_now(int (*stop_function)()) {
   return done;
 }
 
-void collect_and_return_memory() {
+void collect_and_return_memory(int (*stop_function)()) {
   start();
   {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0) collect_locked();
+    if (GC_dont_gc == 0) collect_locked(stop_function);
     return_free_memory();
   }
   start_wanted_helpers();
@@ -195,7 +196,7 @@ void collect_if_due() {
   start();
   {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0 && collection_is_due()) collect_locked();
+    if (GC_dont_gc == 0 && collection_is_due()) collect_locked(settings.stop_function);
   }
   if (finalizers_ready()) notify_or_invoke();
 }
@@ -216,6 +217,8 @@ std::size_t free_bytes() {
 }
 
 std::size_t returned_bytes() { return heap::returned_bytes(); }
+
+std::size_t peak_heap_bytes() { return base::max_of(measured.peak_heap_bytes, heap_bytes()); }
 
 }  // namespace jd::cycle
 

@@ -18,8 +18,9 @@ bool started();
 // disabled, or if stop_function (null: never) asked to abandon it. Pre: the lock is not held.
 bool collect_now(int (*stop_function)());
 // As above; afterwards all free memory goes back to the system.
-void collect_and_return_memory();
-// A collection if one is due. Pre: the lock is not held.
+void collect_and_return_memory(int (*stop_function)());
+// A collection if one is due, unless the program's stop function asks to abandon it. Pre: the lock
+// is not held.
 void collect_if_due();
 
 // Commits that many bytes more, rounded up to blocks. False if the heap may not grow so far.
@@ -31,6 +32,8 @@ bool expand(std::size_t bytes);
 std::size_t heap_bytes();
 std::size_t free_bytes();
 std::size_t returned_bytes();
+// The most that heap_bytes() has been.
+std::size_t peak_heap_bytes();
 
 // Measured (cycle.req.measured), since the start unless a comment says otherwise. Written by the
 // collector under the lock. Times are in nanoseconds.
@@ -49,7 +52,7 @@ struct Measurements {
   std::size_t live_atomic_bytes = 0;
   std::size_t reclaimed_bytes = 0;  // by the last collection
   std::size_t root_bytes = 0;       // scanned by the last collection
-  std::size_t peak_heap_bytes = 0;
+  std::size_t peak_heap_bytes = 0;  // when memory was last returned: the heap grows until then
   std::size_t mark_stack_overflows = 0;
   std::uint64_t full_time_since =
       0;  // pause_total when GC_start_performance_measurement was called

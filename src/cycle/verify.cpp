@@ -2,7 +2,10 @@
 #include "cycle/verify.hpp"
 
 #include "alloc/collecting.hpp"
+#include "cycle/settings.hpp"
+#include "heap/blocks.hpp"
 #include "heap/kinds.hpp"
+#include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
 #include "os/log.hpp"
@@ -46,15 +49,22 @@ void verify_small(BlockNumber number, const Block& block) {
   }
 }
 
-// Walks the block table by its own rules; returns the number of blocks in free runs.
-BlockNumber walk() {
-  BlockNumber free = 0;
+struct Found {
+  BlockNumber free = 0;    // blocks in free runs
+  BlockNumber runs = 0;    // free runs
+  BlockNumber listed = 0;  // small blocks that say that they are on a list
+};
+
+// Walks the block table by its own rules.
+Found walk() {
+  Found found;
   bool previous_free = false;
   for (BlockNumber b = 1; b < space.committed;) {
     const Block& block = space.blocks[b];
     switch (block.state) {
       case BlockState::Small:
         verify_small(b, block);
+        found.listed += space.extras[b].listed ? 1 : 0;
         previous_free = false;
         ++b;
         break;
@@ -86,14 +96,74 @@ BlockNumber walk() {
           if (space.blocks[b + i].slots != 0) broken("a free block has slots", b + i, 0);
         }
         previous_free = true;
-        free += block.run;
+        found.free += block.run;
+        ++found.runs;
         b += block.run;
         break;
       case BlockState::LargeBody:
         broken("a body block stands where a head should", b, block.run);
     }
   }
-  return free;
+  return found;
+}
+
+// Follows a list of blocks, which has at most so many; calls visit(block number) for each. Returns
+// how many there are.
+template <class Visit>
+BlockNumber follow(BlockNumber head, BlockNumber tail, BlockNumber most, Visit visit) {
+  BlockNumber count = 0;
+  BlockNumber previous = heap::kNoBlock;
+  for (BlockNumber b = head; b != heap::kNoBlock; b = space.extras[b].next) {
+    if (b >= space.committed) broken("a list leaves the heap", previous, b);
+    if (space.extras[b].previous != previous) broken("a list's links disagree", b, previous);
+    if (++count > most) broken("a list is longer than what is on lists", b, most);
+    visit(b);
+    previous = b;
+  }
+  if (tail != previous) broken("a list does not end at its tail", tail, previous);
+  return count;
+}
+
+// Each free run is in the bin of its length.
+void verify_bins(const Found& found) {
+  if (heap::free_blocks() != found.free) {
+    broken("the number of free blocks is wrong", heap::free_blocks(), found.free);
+  }
+  BlockNumber runs = 0;
+  for (unsigned number = 0; number < heap::bin_count(); ++number) {
+    const heap::Bin bin = heap::bin(number);
+    if (bin.in_use != (bin.head != heap::kNoBlock)) {
+      broken("a bin's bit says otherwise than its list", bin.head, number);
+    }
+    runs += follow(bin.head, bin.tail, found.runs - runs, [&](BlockNumber b) {
+      const Block& block = space.blocks[b];
+      if (block.state != BlockState::Free) broken("a bin holds a block in use", b, number);
+      if (block.run < bin.shortest || block.run > bin.longest) {
+        broken("a free run is in another's bin", b, block.run);
+      }
+    });
+  }
+  if (runs != found.runs) broken("a free run is in no bin", runs, found.runs);
+}
+
+// Each block that says so is on its kind's list, and no other.
+void verify_lists(const Found& found) {
+  BlockNumber listed = 0;
+  for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
+    for (unsigned size_class = 0; size_class < heap::kSizeClasses; ++size_class) {
+      const auto ends = heap::list_ends(static_cast<heap::KindNumber>(kind), size_class);
+      listed += follow(ends.head, ends.tail, found.listed - listed, [&](BlockNumber b) {
+        const Block& block = space.blocks[b];
+        if (block.state != BlockState::Small || block.kind != kind ||
+            block.size_class != size_class) {
+          broken("a list holds a block of another sort", b, block.kind);
+        }
+        if (!space.extras[b].listed) broken("a block is on a list and does not say so", b, kind);
+        if (space.extras[b].owner != nullptr) broken("an owned block is on a list", b, kind);
+      });
+    }
+  }
+  if (listed != found.listed) broken("a listed block is on no list", listed, found.listed);
 }
 
 void verify_hole(alloc::Hole* hole, heap::KindNumber kind) {
@@ -151,6 +221,23 @@ void require_marked(Word word, Word from) {
   }
 }
 
+// The object that ends where the word points, if one does that leaves no room behind it.
+void require_marked_before(Word word, Word from) {
+  if (word - space.base >= space.span) return;
+  BlockNumber b = 0;
+  unsigned slot = 0;
+  if (!lookup(word - 1, &b, &slot)) return;
+  const Block& block = space.blocks[b];
+  const bool small = block.state == BlockState::Small;
+  if (small && !heap::is_full_class(block.size_class)) return;
+  const std::size_t size = small ? block.slot_size : space.extras[b].bytes;
+  if (heap::block_address(b) + Word{slot} * block.slot_size + size != word) return;
+  if (((block.marks[slot / 64] >> (slot % 64)) & 1) == 0) {
+    os::fatal("heap verifier: the object that ends at ", base::as_pointer(word), " is held from ",
+              base::as_pointer(from), " and not marked");
+  }
+}
+
 void require_words_marked(Word begin, std::size_t size) {
   for (Word at = begin; at + sizeof(Word) <= begin + size; at += sizeof(Word)) {
     require_marked(*reinterpret_cast<const Word*>(at), at);
@@ -160,8 +247,24 @@ void require_words_marked(Word begin, std::size_t size) {
 }  // namespace
 
 void verify_structures() {
-  walk();
+  const Found found = walk();
+  verify_bins(found);
+  verify_lists(found);
   alloc::visit_holes(verify_hole);
+}
+
+void verify_swept() {
+  for (BlockNumber b = 1; b < space.committed; ++b) {
+    const Block& block = space.blocks[b];
+    if (block.state != BlockState::Small) continue;
+    // Its sweep may be yet to come.
+    if (heap::kinds[block.kind].disclaim != nullptr) continue;
+    for (unsigned w = 0; w * 64 < block.slots; ++w) {
+      if (block.allocated[w] != block.marks[w]) {
+        broken("after a sweep, what is allocated is not what was marked", b, block.allocated[w]);
+      }
+    }
+  }
 }
 
 [[gnu::no_sanitize_address]] void MarkVerifier::range(const void* low, const void* high) {
@@ -169,6 +272,16 @@ void verify_structures() {
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
   for (Word at = begin; at < end; at += sizeof(Word)) {
     require_marked(*reinterpret_cast<const Word*>(at), at);
+  }
+}
+
+[[gnu::no_sanitize_address]] void MarkVerifier::stack(const void* low, const void* high) {
+  range(low, high);
+  if (GC_all_interior_pointers == 0) return;
+  const Word end = base::align_down(base::as_word(high), sizeof(Word));
+  for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
+    const Word word = *reinterpret_cast<const Word*>(at);
+    if (word % heap::kGranule == 0) require_marked_before(word, at);
   }
 }
 

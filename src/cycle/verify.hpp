@@ -7,14 +7,18 @@
 
 namespace jd::cycle {
 
-// Blocks, runs, lists, bits, holes.
+// Blocks, free runs and their bins, the lists of blocks with free slots, holes.
 void verify_structures();
-// After marking: every root's object is marked, every marked object's words lead to marked
-// objects, and no free slot can be marked.
+// After a sweep, before threads have their holes back: allocated is what was marked, but in blocks
+// of kinds that disclaim.
+void verify_swept();
+// After marking: every root's object is marked, those that a word of a stack is one past the end of
+// included; every marked object's words lead to marked objects, unless a descriptor says which of
+// its words count; and no free slot can be marked.
 class MarkVerifier final : public world::RootVisitor {
  public:
   void range(const void* low, const void* high) override;
-  void stack(const void* low, const void* high) override { range(low, high); }
+  void stack(const void* low, const void* high) override;
   void finish();
 };
 

@@ -143,6 +143,11 @@ void list_block(BlockNumber number) {
 
 void forget_lists() { base::clear_bytes(lists, sizeof lists); }
 
+ListEnds list_ends(KindNumber kind, unsigned size_class) {
+  const List& list = lists[kind][size_class];
+  return {list.head, list.tail};
+}
+
 void list_block_in_order(BlockNumber number) {
   BlockExtra& extra = space.extras[number];
   List& list = list_of(space.blocks[number]);

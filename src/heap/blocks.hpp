@@ -36,6 +36,13 @@ void list_block(BlockNumber number);
 void forget_lists();
 void list_block_in_order(BlockNumber number);
 
+// For checks: the ends of a list.
+struct ListEnds {
+  BlockNumber head;
+  BlockNumber tail;
+};
+ListEnds list_ends(KindNumber kind, unsigned size_class);
+
 // Overwrites memory whose objects were reclaimed, if JACKDAW_POISON is set.
 extern bool poison_freed;
 inline constexpr int kPoisonByte = 0xDB;

@@ -169,6 +169,15 @@ void add_run_in_order(BlockNumber first, BlockNumber count) {
 
 BlockNumber free_blocks() { return total_free; }
 
+unsigned bin_count() { return kBins; }
+
+Bin bin(unsigned number) {
+  const bool exact = number < kExact;
+  const BlockNumber power = exact ? 0 : BlockNumber{1} << (number - kExact + 5);
+  return {heads[number], tails[number], exact ? number + 1 : base::max_of(power, kExact + 1),
+          exact ? number + 1 : 2 * power - 1, ((bins_in_use >> number) & 1) != 0};
+}
+
 std::size_t discard_idle(unsigned least_age) {
   std::size_t discarded = 0;
   for_each_run([&](BlockNumber first, BlockNumber count) {

@@ -25,6 +25,17 @@ void add_run_in_order(BlockNumber first, BlockNumber count);
 // Blocks in free runs.
 BlockNumber free_blocks();
 
+// For checks: the ends of each bin's list, and the lengths of the runs that belong there.
+struct Bin {
+  BlockNumber head;
+  BlockNumber tail;
+  BlockNumber shortest;
+  BlockNumber longest;
+  bool in_use;  // as take_run sees it
+};
+unsigned bin_count();
+Bin bin(unsigned number);
+
 // Discards the pages of dirty free blocks that are `least_age` collections old or more; returns
 // the bytes that went back to the system.
 std::size_t discard_idle(unsigned least_age);

@@ -58,14 +58,26 @@ void become_free(BlockNumber number, BlockNumber blocks) {
   for (BlockNumber b = number; b < number + blocks; ++b) space.extras[b].age = 0;
 }
 
+enum class World { Stopped, Running };
+
+// allocated := marked, and the reverse, for a word of the block's bits. Where the world runs, other
+// threads may be freeing objects of this word, and what they clear must stay clear.
+template <World kWorld>
+void sweep_word(Block& block, unsigned w) {
+  if constexpr (kWorld == World::Running) {
+    block.marks[w] = __atomic_and_fetch(&block.allocated[w], block.marks[w], __ATOMIC_RELAXED);
+  } else {
+    block.marks[w] = block.allocated[w] &= block.marks[w];
+  }
+}
+
 // True if the block has become free.
+template <World kWorld>
 bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   BlockExtra& extra = space.extras[number];
   const unsigned allocated = count_bits(block.allocated, block.slots);
   if (poison_freed) poison_dead_slots(number, block);
-  for (unsigned w = 0; w < block.bit_words(); ++w) {
-    block.marks[w] = block.allocated[w] &= block.marks[w];
-  }
+  for (unsigned w = 0; w < block.bit_words(); ++w) sweep_word<kWorld>(block, w);
   const unsigned live = count_bits(block.allocated, block.slots);
   extra.listed = false;
   count_live(block, live, std::size_t{live} * block.slot_size, count);
@@ -122,7 +134,7 @@ SweepCount sweep() {
       extra.next = deferred;
       deferred = number;
     } else if (block.state == BlockState::Small) {
-      is_free = sweep_small(number, block, &count);
+      is_free = sweep_small<World::Stopped>(number, block, &count);
       if (!is_free && space.extras[number].owner == nullptr &&
           !nearly_full(block, space.extras[number].free_slots)) {
         run.close();
@@ -141,6 +153,12 @@ SweepCount sweep() {
   return count;
 }
 
+void keep_everything() {
+  for_each_block([](BlockNumber, Block& block) {
+    for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] = block.allocated[w];
+  });
+}
+
 void disclaim_deferred(SweepCount* count) {
   while (deferred != kNoBlock) {
     const BlockNumber number = deferred;
@@ -155,7 +173,7 @@ void disclaim_deferred(SweepCount* count) {
     }
     if (block.state == BlockState::LargeHead) {
       if (sweep_large(number, block, count)) give_run(number, block.run);
-    } else if (sweep_small(number, block, count)) {
+    } else if (sweep_small<World::Running>(number, block, count)) {
       give_run(number, 1);
     } else {
       list_block(number);

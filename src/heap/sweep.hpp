@@ -28,6 +28,10 @@ void clear_marks();
 // Pre: the world is stopped; slots in threads' holes are not allocated (alloc::hide_holes).
 SweepCount sweep();
 
+// Instead of a sweep, when not all marks were set: every object counts as reached. Pre: as for
+// sweep().
+void keep_everything();
+
 // Asks the disclaim functions about the unreachable objects of the blocks put aside, and sweeps
 // those. Pre: the lock is held; the world runs.
 void disclaim_deferred(SweepCount* count);

@@ -27,10 +27,11 @@ int GC_is_init_called() { return cycle::started() && !deinitialised; }
 void GC_deinit() { deinitialised = true; }
 
 void GC_gcollect() {
-  if (cycle::settings.unmap_on_gcollect) return cycle::collect_and_return_memory();
-  cycle::collect_now(cycle::settings.stop_function);
+  const GC_stop_func stop_function = cycle::settings.stop_function;
+  if (cycle::settings.unmap_on_gcollect) return cycle::collect_and_return_memory(stop_function);
+  cycle::collect_now(stop_function);
 }
-void GC_gcollect_and_unmap() { cycle::collect_and_return_memory(); }
+void GC_gcollect_and_unmap() { cycle::collect_and_return_memory(nullptr); }
 int GC_try_to_collect(GC_stop_func stop_function) {
   return cycle::collect_now(stop_function) ? 1 : 0;
 }

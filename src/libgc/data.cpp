@@ -6,12 +6,11 @@
 #include "libgc/support.hpp"
 #include "os/log.hpp"
 
+void jd::libgc::no_other_roots() {}
+
 namespace {
 
 void* no_memory(size_t) { return nullptr; }
-
-// Thread stacks need no function here, but Crystal calls the old one when it installs its own.
-void no_other_roots() {}
 
 void print_abort_message(const char* message) {
   if (message != nullptr) jd::os::warn(message);
@@ -49,7 +48,7 @@ JD_EXPORT char* GC_stackbottom = nullptr;
 JD_EXPORT GC_finalizer_notifier_proc GC_finalizer_notifier = nullptr;
 JD_EXPORT GC_on_heap_resize_proc GC_on_heap_resize = nullptr;
 JD_EXPORT GC_oom_func GC_oom_fn = no_memory;
-JD_EXPORT GC_push_other_roots_proc GC_push_other_roots = no_other_roots;
+JD_EXPORT GC_push_other_roots_proc GC_push_other_roots = jd::libgc::no_other_roots;
 JD_EXPORT GC_abort_func GC_on_abort = print_abort_message;
 JD_EXPORT void (*GC_same_obj_print_proc)(void*, void*) = different_objects;
 JD_EXPORT void (*GC_is_valid_displacement_print_proc)(void*) = bad_displacement;

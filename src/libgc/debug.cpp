@@ -35,7 +35,14 @@ constexpr Word kFreedFill = 0xefbeaddedeadbeef;
 Word front_guard(const Header* header) { return kFront ^ base::as_word(header); }
 Word freed_mark(const Header* header) { return kFreed ^ base::as_word(header); }
 
-// The back guard begins right behind the object, wherever that is.
+// Is the length one that the object's place has room for? Else it was overwritten itself, and what
+// it leads to is neither read nor written.
+bool length_possible(const Header* header, const heap::Place& place) {
+  constexpr size_t kAround = sizeof(Header) + sizeof(Word);
+  return place.size() >= kAround && header->bytes <= place.size() - kAround;
+}
+
+// The back guard begins right behind the object, wherever that is. Pre: the length is possible.
 char* back_of(Header* header) { return reinterpret_cast<char*>(header + 1) + header->bytes; }
 bool back_intact(Header* header) {
   Word guard = 0;
@@ -52,23 +59,31 @@ Header* find_header(void* object) {
   // The front guard itself may be what was overwritten.
   heap::Place place;
   if (!heap::find_object(base::as_word(base), &place)) return nullptr;
-  const bool length_possible = header->bytes <= place.size() &&
-                               header->bytes + sizeof(Header) + sizeof(Word) <= place.size();
-  return length_possible && back_intact(header) ? header : nullptr;
+  return length_possible(header, place) && back_intact(header) ? header : nullptr;
 }
 
-// True if the guards are whole; else says what is wrong.
+// Says what is wrong, if anything is. False if nothing is known of the object's extent. Pre: the
+// header is one that find_header finds.
 bool report_smashed(const char* caller, void* object, Header* header) {
+  heap::Place place;
+  if (!heap::find_object(base::as_word(header), &place)) return false;
+  if (!length_possible(header, place)) {
+    // What lies before it, the file's name, is likely to be gone as well.
+    os::warn(caller, ": found smashed location at ", &header->bytes, " in or near object ", object,
+             " (its header is overwritten)");
+    return false;
+  }
   const bool front = header->front == front_guard(header);
   if (front && back_intact(header)) return true;
   os::warn(caller, ": found smashed location at ",
            front ? static_cast<const void*>(back_of(header)) : &header->front,
            " in or near object ", object, " (", header->file, ":", header->line, ", ",
            header->bytes, " bytes)");
-  return false;
+  return true;
 }
 
-// After a collection: every surviving checked object must still have its guards.
+// After a collection: every surviving checked object must still have its guards. The world runs,
+// and another thread may be in the middle of finish().
 void check_survivors() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
@@ -76,9 +91,26 @@ void check_survivors() {
       const heap::Place place{&block, slot};
       if (place.size() < sizeof(Header) + sizeof(Word)) return;
       auto* header = reinterpret_cast<Header*>(place.address());
-      if (header->front != front_guard(header)) return;
+      if (__atomic_load_n(&header->front, __ATOMIC_ACQUIRE) != front_guard(header)) return;
       report_smashed("a collection", header + 1, header);
     });
+  });
+}
+
+// Before a sweep: where memory is not cleared, the next object in a dead one's place would begin
+// its life with the dead one's header.
+void forget_dead() {
+  heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
+    if (block.state == heap::BlockState::Free || heap::kinds[block.kind].clear) return;
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      const std::uint64_t dead = block.allocated[w] & ~block.marks[w];
+      heap::for_each_bit(&dead, 64, [&](unsigned bit) {
+        const heap::Place place{&block, w * 64 + bit};
+        if (place.size() < sizeof(Header) + sizeof(Word)) return;
+        auto* header = reinterpret_cast<Header*>(place.address());
+        if (header->front == front_guard(header)) header->front = 0;
+      });
+    }
   });
 }
 
@@ -86,9 +118,14 @@ void* finish(void* base, size_t bytes, const char* file, int line) {
   if (base == nullptr) return nullptr;
   auto* header = static_cast<Header*>(base);
   cycle::settings.check_heap = check_survivors;
-  *header = {file, static_cast<Word>(line), bytes, front_guard(header)};
+  cycle::settings.before_sweep = forget_dead;
+  header->file = file;
+  header->line = static_cast<Word>(line);
+  header->bytes = bytes;
   const Word guard = kBack ^ bytes;
   memcpy(back_of(header), &guard, sizeof guard);
+  // Last, since it is what makes a checked object: others look at it meanwhile (check_survivors).
+  __atomic_store_n(&header->front, front_guard(header), __ATOMIC_RELEASE);
   return header + 1;
 }
 
@@ -215,11 +252,13 @@ void GC_debug_free(void* object) {
              ":", header->line, ")");
     return;
   }
-  report_smashed("GC_debug_free", object, header);
+  const bool extent_known = report_smashed("GC_debug_free", object, header);
   // Freed memory keeps its header, so that a second free is recognised until the slot is reused.
-  header->front = freed_mark(header);
-  auto* words = reinterpret_cast<Word*>(header + 1);
-  for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = kFreedFill;
+  __atomic_store_n(&header->front, freed_mark(header), __ATOMIC_RELEASE);
+  if (extent_known) {
+    auto* words = reinterpret_cast<Word*>(header + 1);
+    for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = kFreedFill;
+  }
   if (GC_find_leak != 0 || heap::kinds[GC_get_kind_and_size(header, nullptr)].uncollectable) {
     GC_free(header);
   } else {
@@ -244,7 +283,13 @@ void* GC_debug_realloc(void* object, size_t bytes, const char* file, int line) {
   const int kind = GC_get_kind_and_size(header, nullptr);
   void* moved = allocate_checked(bytes, kind, file, line);
   if (moved == nullptr) return nullptr;
-  memcpy(moved, object, base::min_of(bytes, header->bytes));
+  heap::Place place{};
+  size_t length = header->bytes;
+  if (heap::find_object(base::as_word(header), &place) && !length_possible(header, place)) {
+    // All that may be the object's.
+    length = place.size() - sizeof(Header);
+  }
+  memcpy(moved, object, base::min_of(bytes, length));
   GC_debug_free(object);
   return moved;
 }

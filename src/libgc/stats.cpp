@@ -22,7 +22,7 @@ GC_prof_stats_s prof_stats(const alloc::Totals& totals) {
   stats.markers_m1 = static_cast<GC_word>(GC_parallel);
   stats.bytes_reclaimed_since_gc = cycle::measured.reclaimed_bytes;
   stats.expl_freed_bytes_since_gc = totals.freed_since_gc;
-  stats.obtained_from_os_bytes = cycle::measured.peak_heap_bytes;
+  stats.obtained_from_os_bytes = cycle::peak_heap_bytes();
   return stats;
 }
 
@@ -48,7 +48,7 @@ size_t GC_get_total_bytes() {
   const alloc::Totals totals = alloc::totals_unsynchronised();
   return totals.allocated_before_gc + totals.allocated_since_gc;
 }
-size_t GC_get_obtained_from_os_bytes() { return cycle::measured.peak_heap_bytes; }
+size_t GC_get_obtained_from_os_bytes() { return cycle::peak_heap_bytes(); }
 
 void GC_get_heap_usage_safe(GC_word* heap_size, GC_word* free_bytes, GC_word* unmapped_bytes,
                             GC_word* bytes_since_gc, GC_word* total_bytes) {
@@ -78,6 +78,8 @@ size_t GC_get_size_map_at(int request) {
 
 size_t GC_get_memory_use() {
   LockGuard guard(heap_lock);
+  // Block 0 is never used; before the start there is not even that.
+  if (heap::space.committed == 0) return 0;
   const size_t blocks = heap::space.committed - 1 - heap::free_blocks();
   return blocks * heap::kBlockSize;
 }

@@ -31,6 +31,10 @@ inline char* base_of(const void* p) {
 // Reports through the program's abort function, then aborts.
 [[noreturn]] void abort_with(const char* message);
 
+// GC_push_other_roots of a program that has none. Thread stacks need no function here, but Crystal
+// calls the old one when it installs its own.
+void no_other_roots();
+
 // n elements of that size; SIZE_MAX, which no allocation survives, when the product overflows.
 inline std::size_t array_bytes(std::size_t n, std::size_t size) {
   std::size_t bytes = 0;

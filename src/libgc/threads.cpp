@@ -122,13 +122,15 @@ int GC_pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void*
   return world::create_thread(handle, attributes, start, argument);
 }
 int GC_pthread_join(pthread_t handle, void** result) {
+  world::Thread* thread = world::find_result(handle);
   const int error = pthread_join(handle, result);
-  if (error == 0) world::forget_result(handle);
+  if (error == 0) world::forget_result(thread);
   return error;
 }
 int GC_pthread_detach(pthread_t handle) {
+  world::Thread* thread = world::find_result(handle);
   const int error = pthread_detach(handle);
-  if (error == 0) world::forget_result(handle);
+  if (error == 0) world::forget_result(thread);
   return error;
 }
 int GC_pthread_cancel(pthread_t handle) { return pthread_cancel(handle); }

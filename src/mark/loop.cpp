@@ -247,10 +247,12 @@ bool Marker::run_loop() {
 }
 
 // The part of a range for which the ring had no room. A few words are pushed one by one: as a range
-// they would be read again from memory that has left the caches by then.
+// they would be read again from memory that has left the caches by then. So are those of a range
+// for which the stack has no room: it may belong to an object that is not marked itself, which no
+// pass over the heap would find.
 inline void Marker::push_rest(Range range) {
-  if (range.end - range.next > kFewWords) {
-    push(range);
+  if (range.end - range.next > kFewWords && (top_ != limit_ || extend_stack())) {
+    *top_++ = range;
     return;
   }
   for (; range.next < range.end; ++range.next) {

@@ -64,16 +64,22 @@ bool Marker::initialise(MarkStrategy strategy, std::size_t entries) {
     // address space. If it is not enough, or not to be had, the overflow path is there.
     entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
   }
-  for (; entries >= kLeastEntries; entries /= 2) {
+  Range* stack = nullptr;
+  // A packet fits: what another marker gives away may be the contents of an object that is not
+  // marked, which would not be found again.
+  const std::size_t least = base::min_of(entries, std::size_t{Team::kPacketEntries});
+  for (; entries >= least; entries /= 2) {
     const std::size_t bytes = base::align_up(entries * sizeof(Range), os::page_size());
-    stack_ = static_cast<Range*>(os::reserve(bytes, os::page_size()));
-    if (stack_ != nullptr) break;
+    stack = static_cast<Range*>(os::reserve(bytes, os::page_size()));
+    if (stack != nullptr) break;
   }
-  if (stack_ == nullptr) return false;
-  bottom_ = stack_;
-  top_ = stack_;
-  limit_ = stack_;
-  reserved_limit_ = stack_ + entries;
+  if (stack == nullptr) return false;
+  bottom_ = stack;
+  top_ = stack;
+  limit_ = stack;
+  reserved_limit_ = stack + entries;
+  // Last: another thread may fork now, and the child goes by this (initialise_as_helper).
+  __atomic_store_n(&stack_, stack, __ATOMIC_RELEASE);
   return extend_stack();
 }
 

@@ -60,6 +60,13 @@ class alignas(128) Marker {
   // children are marked.
   void drain();
 
+  // Forgets what is queued, when a collection is abandoned. Objects may stay marked whose contents
+  // were not scanned.
+  void forget_queued() {
+    bottom_ = top_ = stack_;
+    overflowed_ = false;
+  }
+
   // Queues the contents of the unmarked objects of kinds that want it (Kind::
   // mark_from_unreachable).
   void mark_from_unreachable();

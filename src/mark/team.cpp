@@ -160,6 +160,11 @@ void* Team::run_helper(void* self) {
   }
 }
 
+void Team::publish(unsigned helpers) {
+  if (settings_.published == nullptr) return;
+  __atomic_store_n(settings_.published, static_cast<int>(helpers), __ATOMIC_RELAXED);
+}
+
 unsigned Team::start_helpers() {
   // Making a thread may allocate, and so lead here again.
   if (starting_.exchange(true)) return helpers_.load(std::memory_order_relaxed);
@@ -176,6 +181,7 @@ unsigned Team::start_helpers() {
     LockGuard guard(lock_);
     helpers_.store(helpers, std::memory_order_relaxed);
   }
+  publish(helpers);
   demand_.store(false, std::memory_order_relaxed);
   starting_.store(false, std::memory_order_release);
   return helpers;
@@ -184,6 +190,7 @@ unsigned Team::start_helpers() {
 void Team::forget_helpers_in_child() {
   lock_.reset_in_child();
   helpers_.store(0, std::memory_order_relaxed);
+  publish(0);
   sleepers_.store(0, std::memory_order_relaxed);
   open_.store(false, std::memory_order_relaxed);
   demand_.store(false, std::memory_order_relaxed);

@@ -37,6 +37,7 @@ class Team {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // How often a lone marker goes to its stack before it shares.
     std::uint64_t patience = kPatience;
     std::size_t stack_entries = 0;  // of helpers' stacks; 0: by the heap
+    int* published = nullptr;       // where the number of helpers is told to the program
   };
   // Once, before there are helpers.
   void configure(const Settings& settings) { settings_ = settings; }
@@ -84,6 +85,7 @@ class Team {  // NOLINT(clang-analyzer-optin.performance.Padding)
   };
 
   static void* run_helper(void* self);
+  void publish(unsigned helpers);
   bool join(const Marker* marker, std::uint32_t phase);
   bool find_work(Marker* marker, std::uint32_t phase);
   bool take_packet(Marker* marker);

@@ -130,9 +130,14 @@ bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_si
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, stack_size);
-  const SignalsBlocked blocked;
+  // The new thread's mask, not the caller's, which must be open all the while: pthread_create
+  // allocates, maybe through us, and so may wait for a collector that waits for this thread's
+  // answer to a signal.
+  sigset_t all;
+  sigfillset(&all);
   pthread_t thread;
-  const bool started = pthread_create(&thread, &attributes, function, argument) == 0;
+  const bool started = pthread_attr_setsigmask_np(&attributes, &all) == 0 &&
+                       pthread_create(&thread, &attributes, function, argument) == 0;
   pthread_attr_destroy(&attributes);
   if (started) pthread_setname_np(thread, name);
   return started;

@@ -4,6 +4,7 @@
 
 #include "heap/growable.hpp"
 #include "heap/space.hpp"
+#include "os/context.hpp"
 #include "os/memory.hpp"
 #include "os/modules.hpp"
 #include "world/stop.hpp"
@@ -31,8 +32,9 @@ bool static_roots_doubtful = false;
 bool libraries_ignored = false;
 StaticRootsFilter filter = nullptr;
 
-bool contains(const Extent& extent, const void* p) {
-  return p >= static_cast<void*>(extent.low) && p < static_cast<void*>(extent.high);
+template <class Bounds>
+bool contains(const Bounds& bounds, const void* p) {
+  return p >= static_cast<void*>(bounds.low) && p < static_cast<void*>(bounds.high);
 }
 
 bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
@@ -313,20 +315,25 @@ bool is_library_data(const void* p) {
   return false;
 }
 
-bool is_root_address(const void* p) {
+bool may_be_root_address(const void* p) {
   for (const auto* roots : {&static_roots, &explicit_roots}) {
     for (std::size_t i = 0; i < roots->count(); ++i) {
       if (contains((*roots)[i], p)) return true;
     }
   }
   for (const Thread* t = threads; t != nullptr; t = t->next) {
-    char* high = stack_high(*t);
-    if (p < static_cast<void*>(high) && t->stack.low != nullptr &&
-        p >= static_cast<void*>(t->stack.low)) {
-      return true;
+    // A stack of the client's own reaches who knows how far.
+    if (t->stack.low == nullptr || stack_high(*t) > t->stack.high) return true;
+    if (contains(t->stack, p)) return true;
+    for (const os::ThreadLocalModule& module : tls_modules) {
+      auto* block =
+          static_cast<char*>(os::thread_local_block_safely(t->control_block, module.module));
+      if (block != nullptr && contains(Extent{block, block + module.size}, p)) return true;
     }
   }
-  return false;
+  // This thread's, if it is none of those.
+  const char* here = os::frame_address();
+  return self() == nullptr || here < self()->stack.low || here >= self()->stack.high;
 }
 
 }  // namespace jd::world

@@ -56,7 +56,8 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top);
 
 // Is the address in some library's data, as far as it is known?
 bool is_library_data(const void* p);
-// Is the address in static data, a registered stack or thread-local storage? For GC_is_visible.
-bool is_root_address(const void* p);
+// Is the address in static data, a stack or thread-local storage, as far as they are known? True
+// where a thread may be running on a stack that is not. Pre: the heap's lock is held.
+bool may_be_root_address(const void* p);
 
 }  // namespace jd::world

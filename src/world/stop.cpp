@@ -7,6 +7,7 @@
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
+#include "os/thread.hpp"
 
 namespace jd::world {
 namespace {
@@ -253,6 +254,8 @@ void wait_while_suspended(Thread* thread) {
 }
 
 void NoStop::answer_pending_stop() {
+  // As in the handler: while a thread is stopped, no handler of the client's runs in it.
+  const os::SignalsBlocked blocked;
   thread_->stop_pending = false;
   os::call_with_registers_on_stack(answer_and_wait, thread_);
 }

@@ -279,17 +279,27 @@ int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*s
   return 0;
 }
 
-void forget_result(pthread_t handle) {
+Thread* find_result(pthread_t handle) {
   LockGuard guard(heap_lock);
-  for (Thread** t = &finished_threads; *t != nullptr; t = &(*t)->next) {
-    if (pthread_equal((*t)->handle, handle) == 0) continue;
-    Thread* thread = *t;
-    *t = thread->next;
-    give_record(thread);
-    return;
+  // Newest first: a thread that was not joined by us may have left its record, with the same
+  // handle.
+  if (Thread* thread = find_thread(handle); thread != nullptr && thread->joinable) return thread;
+  for (Thread* t = finished_threads; t != nullptr; t = t->next) {
+    if (pthread_equal(t->handle, handle) != 0) return t;
   }
-  // Still running: nobody will ask for its result.
-  if (Thread* thread = find_thread(handle); thread != nullptr) thread->joinable = false;
+  return nullptr;
+}
+
+void forget_result(Thread* thread) {
+  if (thread == nullptr) return;
+  LockGuard guard(heap_lock);
+  if (thread->finished) {
+    unlink(&finished_threads, thread);
+    give_record(thread);
+  } else {
+    // Still running: nobody will ask for its result.
+    thread->joinable = false;
+  }
 }
 
 void note_result(void* result) {

@@ -109,9 +109,13 @@ void* call_active(void* (*function)(void*), void* argument);
 // pthread_create, with the new thread registered before its start routine runs.
 int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(void*),
                   void* argument);
-// The result of a joined, or the existence of a detached thread no longer matters.
-void forget_result(pthread_t handle);
-// pthread_exit's value becomes a root until the thread is joined. Called by the thread that ends.
+// The record that holds a joinable thread's result, or will; null if there is none. To be asked
+// before the thread is joined or detached: afterwards its handle may be another's.
+Thread* find_result(pthread_t handle);
+// The result of a joined, or the existence of a detached thread no longer matters. Pre: null, or
+// from find_result; once.
+void forget_result(Thread* thread);
+// pthread_exit's value becomes a root until the thread is joined.
 void note_result(void* result);
 
 // For as long as one exists, a stop of the calling thread is put off. Nothing in between may wait

@@ -72,15 +72,38 @@ TEST(Control, AnAbandonedCollectionLosesNothing) {
   Watch watch;
   void* list = make_list(10000);
   watch.add(list);
+  // At every moment at which the function is asked.
+  int given_up = 0;
   for (int i = 0; i < 20; ++i) {
     static int asked;
+    static int enough;
     asked = 0;
-    GC_try_to_collect([]() -> int { return ++asked > 1; });
+    enough = i / 2;
+    if (GC_try_to_collect([]() -> int { return ++asked > enough; }) == 0) ++given_up;
     opaque(make_list(1000));
+    EXPECT_EQ(list_length(list), 10000u);
   }
+  EXPECT_GE(given_up, 4) << "none was given up after it had begun";
   collect();
   EXPECT_TRUE(all_alive(watch));
   EXPECT_EQ(list_length(list), 10000u);
+}
+
+TEST(Control, ACollectionThatAllocationStartsAsksTheStopFunction) {
+  JD_OURS_ONLY("bdwgc makes some of these collections whatever the function says");
+  static int asked;
+  asked = 0;
+  GC_gcollect();
+  GC_set_stop_func([]() -> int { return ++asked > 2; });
+  const GC_word before = GC_get_gc_no();
+  // The third answer, and all that follow, say no: the heap grows instead.
+  const std::size_t enough = (GC_get_free_bytes() + GC_get_unmapped_bytes()) / 1000 + 20000;
+  for (std::size_t i = 0; i < enough; ++i) opaque(GC_malloc(1000));
+  EXPECT_GT(asked, 3);
+  EXPECT_EQ(GC_get_gc_no(), before);
+  GC_set_stop_func(never_stop);
+  for (std::size_t i = 0; i < enough; ++i) opaque(GC_malloc(1000));
+  EXPECT_GT(GC_get_gc_no(), before);
 }
 
 TEST(Control, CollectALittleEnds) {
@@ -118,6 +141,38 @@ TEST(Control, AnExpandedHeapIsUsedBeforeCollecting) {
 
 // --- Statistics
 // ------------------------------------------------------------------------------------
+
+JD_CHILD(memory_use_before_the_start) {
+  if (GC_get_memory_use() != 0) return 2;
+  GC_INIT();
+  return GC_get_memory_use() < (std::size_t{1} << 30) ? 0 : 3;
+}
+
+TEST(Statistics, NothingIsInUseBeforeTheStart) {
+  const ChildResult r = run_child("memory_use_before_the_start");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+TEST(Statistics, TheHeapWasNeverLargerThanWhatWasObtained) {
+  constexpr std::size_t kMost = std::size_t{32} << 20;
+  const auto use = [](std::size_t bytes) {
+    GC_disable();
+    for (std::size_t i = 0; i < bytes; i += 100000) {
+      ASSERT_NE(GC_malloc_atomic(100000), nullptr);
+      ASSERT_GE(GC_get_obtained_from_os_bytes(), GC_get_heap_size());
+    }
+    GC_enable();
+  };
+  use(kMost);
+  GC_gcollect_and_unmap();
+  // Now what is new is all there is; then what went back to the system is used again.
+  ASSERT_EQ(GC_expand_hp(kMost), 1);
+  use(kMost * 3 / 2);
+  const std::size_t most = GC_get_heap_size();
+  GC_gcollect_and_unmap();
+  EXPECT_LT(GC_get_heap_size(), most);
+  EXPECT_GE(GC_get_obtained_from_os_bytes(), most);
+}
 
 TEST(Statistics, BytesAreCounted) {
   GC_gcollect();

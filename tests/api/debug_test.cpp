@@ -1,11 +1,15 @@
 // The debugging allocators: contents, bounds, finalizers, and what they report.
+#include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "child.hpp"
 #include "gc_test.hpp"
+#include "threads.hpp"
 
 namespace jd::test {
 namespace {
@@ -137,6 +141,73 @@ JD_CHILD(smash_start) {
   return 0;
 }
 
+// Overwrites the word of the header that says how long the object is.
+volatile char* smash_length(volatile char* p) {
+  for (int i = 9; i <= 16; ++i) p[-i] = 'x';
+  return p;
+}
+
+JD_CHILD(smash_length_then_free) {
+  GC_INIT();
+  auto* p = opaque(static_cast<volatile char*>(GC_debug_malloc(20, "smashed.c", 1234)));
+  GC_debug_free(const_cast<char*>(smash_length(p)));
+  return 0;
+}
+
+JD_CHILD(smash_length_then_realloc) {
+  GC_INIT();
+  auto* p = opaque(static_cast<volatile char*>(GC_debug_malloc(20, "smashed.c", 1234)));
+  fill_pattern(const_cast<char*>(p), 20, 3);
+  void* moved = GC_debug_realloc(const_cast<char*>(smash_length(p)), 200, "moved.c", 5);
+  return holds_pattern(moved, 20, 3) ? 0 : 1;
+}
+
+JD_CHILD(smash_length_found_by_collection) {
+  GC_INIT();
+  static void* held;
+  held = GC_debug_malloc(20, "smashed.c", 1234);
+  smash_length(static_cast<volatile char*>(held));
+  GC_gcollect();
+  return 0;
+}
+
+TEST(Debug, AnOverwrittenLengthIsReportedAndNotUsed) {
+  JD_OURS_ONLY("bdwgc's header is another");
+  for (const char* name : {"smash_length_then_free", "smash_length_then_realloc",
+                           "smash_length_found_by_collection"}) {
+    const ChildResult r = run_child(name);
+    EXPECT_TRUE(r.ok()) << name << " " << r;
+    EXPECT_NE(r.err.find("smashed"), std::string::npos) << name << " " << r;
+  }
+}
+
+// Makes checked objects, in places where dead ones still have their guards.
+void* make_checked(void*) {
+  for (std::size_t size = 1;; size = size % 64 + 1) {
+    auto* object = opaque(static_cast<char*>(GC_debug_malloc_atomic(size, kFile, 1)));
+    std::memset(object, 0x55, size);
+  }
+}
+
+JD_CHILD(collect_while_making_checked_objects) {
+  GC_INIT();
+  for (int i = 0; i < 3; ++i) {
+    pthread_t thread;
+    if (GC_pthread_create(&thread, nullptr, make_checked, nullptr) != 0) return 9;
+  }
+  for (int i = 0; i < 1000; ++i) {
+    GC_gcollect();
+    usleep(100);
+  }
+  _exit(0);
+}
+
+TEST(Debug, AnObjectInTheMakingIsNotSmashed) {
+  const ChildResult r = run_child("collect_while_making_checked_objects");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err, "") << r;
+}
+
 TEST(Debug, OverrunsAreReportedWithTheirPlace) {
   for (const char* name : {"smash_end", "smash_end_found_by_collection"}) {
     const ChildResult r = run_child(name);
@@ -195,6 +266,47 @@ TEST(Debug, PointerChecksPassGoodPointers) {
   EXPECT_EQ(GC_pre_incr(&cursor, 16), static_cast<void*>(object + 2));
   EXPECT_EQ(GC_post_incr(&cursor, 8), static_cast<void*>(object + 2));
   EXPECT_EQ(cursor, static_cast<void*>(object + 3));
+}
+
+int refused;
+
+bool is_visible(void* p) {
+  refused = 0;
+  EXPECT_EQ(GC_is_visible(p), p);
+  return refused == 0;
+}
+
+thread_local void* in_thread_local;
+
+TEST(Debug, WhatNoCollectionLooksAtIsNotVisible) {
+  JD_OURS_ONLY("bdwgc says so of any place outside its heap, with threads");
+  void (*old)(void*) = GC_is_visible_print_proc;
+  GC_is_visible_print_proc = [](void*) { ++refused; };
+  auto** foreign = static_cast<void**>(std::malloc(64));
+  EXPECT_FALSE(is_visible(foreign));
+  GC_add_roots(foreign, foreign + 8);
+  EXPECT_TRUE(is_visible(foreign + 7));
+  GC_remove_roots(foreign, foreign + 8);
+  EXPECT_FALSE(is_visible(foreign + 7));
+  auto** object = static_cast<void**>(GC_malloc(64));
+  EXPECT_TRUE(is_visible(object + 7));
+  EXPECT_FALSE(is_visible(reinterpret_cast<char*>(object) + 1));
+  auto** without_pointers = static_cast<void**>(GC_malloc_atomic(64));
+  EXPECT_FALSE(is_visible(without_pointers));
+  void* in_frame = nullptr;
+  EXPECT_TRUE(is_visible(&in_frame));
+  static void* in_static;
+  EXPECT_TRUE(is_visible(&in_static));
+  EXPECT_TRUE(is_visible(&in_thread_local));
+  run_threads(1, [&](std::size_t) {
+    void* in_other_frame = nullptr;
+    EXPECT_TRUE(is_visible(&in_other_frame));
+    EXPECT_TRUE(is_visible(&in_frame));
+    EXPECT_TRUE(is_visible(&in_thread_local));
+    EXPECT_FALSE(is_visible(foreign));
+  });
+  std::free(foreign);
+  GC_is_visible_print_proc = old;
 }
 
 JD_CHILD(same_obj_fails) {

@@ -156,6 +156,45 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{MarkStrategy::Ring, 0, 2}, Case{MarkStrategy::Ring, 0, 7},
                     Case{MarkStrategy::Ring, 16, 4}));
 
+// As the contents of a finalizable object are: queued, though nothing marks the object itself.
+TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
+  constexpr std::size_t kEntries = 16;
+  constexpr std::size_t kWords = 4096;
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(64));
+  BlockNumber dirty = 0;
+  Block* object = make_large(kNormal, kWords * sizeof(Word), 1, &dirty);
+  ASSERT_NE(object, nullptr);
+  auto* words = reinterpret_cast<Word*>(block_address(number_of(object)));
+  std::vector<Place> leaves;
+  while (leaves.size() < kWords) {
+    bool clean = false;
+    Block& block = space.blocks[make_small_block(kAtomic, class_for(16), &clean)];
+    for (unsigned slot = 0; slot < block.slots && leaves.size() < kWords; ++slot) {
+      block.allocated[slot / 64] |= std::uint64_t{1} << (slot % 64);
+      words[leaves.size()] = Place{&block, slot}.address();
+      leaves.push_back({&block, slot});
+    }
+  }
+  Marker marker;
+  ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, kEntries));
+  // Somebody is hungry from the start, and gets half of the object: the other half's rest finds the
+  // stack full.
+  team.configure({.markers = 2, .patience = 1, .stack_entries = kEntries});
+  ASSERT_GE(team.start_helpers(), 1u);
+  for (int round = 0; round < 20; ++round) {
+    clear_marks();
+    const Word nothing = 0;
+    for (std::size_t i = 1; i < kEntries; ++i) marker.push_range(&nothing, &nothing + 1);
+    marker.push_contents({object, 0});
+    marker.drain();
+    ASSERT_FALSE(object->marked(0));
+    std::size_t marked = 0;
+    for (const Place& leaf : leaves) marked += leaf.marked() ? 1 : 0;
+    ASSERT_EQ(marked, kWords);
+  }
+}
+
 TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
   ASSERT_TRUE(reserve_space(64u << 20));
   ASSERT_TRUE(grow(16));

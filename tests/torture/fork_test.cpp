@@ -160,6 +160,29 @@ TEST(Fork, FromThreadsThatAreNotTheMainOne) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+JD_CHILD(fork_with_markers) {
+  GC_INIT();
+  Root<void> list(make_list(20000));
+  for (int i = 0; i < 1000 && GC_get_parallel() == 0; ++i) GC_gcollect();
+  if (GC_get_parallel() != 2) return 2;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (GC_get_parallel() != 0) _exit(3);
+    for (int i = 0; i < 1000 && GC_get_parallel() == 0; ++i) GC_gcollect();
+    _exit(GC_get_parallel() == 2 && list_length(list.get()) == 20000 ? 0 : 4);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 5;
+}
+
+TEST(Fork, TheChildHasMarkersOfItsOwn) {
+  JD_OURS_ONLY("bdwgc's child marks alone");
+  const ChildResult r =
+      run_child("fork_with_markers", {{"GC_MARKERS", "3"}, {"JACKDAW_MARK_PATIENCE", "1"}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 JD_CHILD(fork_by_hand) {
   GC_set_handle_fork(-1);
   GC_INIT();

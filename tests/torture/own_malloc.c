@@ -1,5 +1,6 @@
 /* A program whose malloc is the collector's: libc, too, allocates through it, also where the
-   collector asks libc about a new thread. Prints the number of threads whose data was whole. */
+   collector asks libc about a new thread, or makes one of its own. Prints the number of threads
+   whose data was whole. */
 #include <gc/gc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,7 +8,12 @@
 
 /* Not to be collected: libc keeps its memory where nobody looks. */
 void* malloc(size_t size) { return GC_malloc_uncollectable(size); }
+/* libc's way to a new thread's memory. Whoever takes it waits for a collection, if one is under
+   way, wherever libc was called from: a thread that could not be stopped there would wait for ever.
+ */
+static volatile int collecting;
 void* calloc(size_t count, size_t size) {
+  if (collecting) GC_gcollect();
   return size != 0 && count > (size_t)-1 / size ? NULL : GC_malloc_uncollectable(count * size);
 }
 void* realloc(void* old, size_t size) {
@@ -45,6 +51,8 @@ int main(void) {
   pthread_t threads[THREADS];
   int whole = 0;
   int i;
+  GC_INIT();
+  collecting = 1;
   for (i = 0; i < THREADS; ++i) {
     if (pthread_create(&threads[i], NULL, make_list, threads) != 0) return 2;
   }

@@ -1,5 +1,6 @@
 // What must not come between two instructions: a collection at the wrong moment of a free, of the
-// making of a list, or of a question about another thread's block. Each case runs against the
+// making of a list, or of a question about another thread's block; a free at the wrong moment of a
+// collection. Each case runs against the
 // clock, since the moment is short; a child, because a failure leaves the heap in ruins.
 #include <pthread.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 
 #include "child.hpp"
 #include "gc_test.hpp"
@@ -149,6 +151,111 @@ JD_CHILD(lists_while_collecting) {
 TEST(Races, ANewListIsWhole) {
   JD_OURS_ONLY("bdwgc's lists are free lists until they are returned");
   const ChildResult r = run_child("lists_while_collecting", {}, 60);
+  EXPECT_EQ(r.status, 0) << r;
+  EXPECT_EQ(r.err, "") << r;
+}
+
+// --- Freeing by a thread that is never stopped
+// -----------------------------------------------------------
+
+constexpr std::size_t kForeign = 50000;
+constexpr std::size_t kFreers = 4;
+
+// Objects that nothing holds: what frees them looks elsewhere.
+void** foreign;
+std::atomic<std::size_t> freers;
+
+void* free_a_share(void* number) {
+  for (auto i = reinterpret_cast<std::size_t>(number); i < kForeign; i += kFreers) {
+    GC_free(foreign[i]);
+  }
+  --freers;
+  return nullptr;
+}
+
+// Objects that only a free ends, while this thread collects.
+int free_beside_collections(void* (*body)(void*)) {
+  foreign = static_cast<void**>(std::malloc(kForeign * sizeof(void*)));
+  const auto end = Clock::now() + kLong;
+  while (Clock::now() < end) {
+    for (std::size_t i = 0; i < kForeign; ++i) foreign[i] = GC_malloc_atomic_uncollectable(16);
+    freers = kFreers;
+    std::array<pthread_t, kFreers> threads;
+    for (std::size_t i = 0; i < kFreers; ++i) {
+      if (pthread_create(&threads[i], nullptr, body, reinterpret_cast<void*>(i)) != 0) return 9;
+    }
+    while (freers != 0) GC_gcollect();
+    for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+    for (std::size_t i = 0; i < kForeign; ++i) {
+      if (GC_base(foreign[i]) == nullptr) continue;
+      std::fprintf(stderr, "object %zu was freed and is still there\n", i);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+JD_CHILD(free_in_unknown_threads) {
+  GC_INIT();
+  return free_beside_collections(free_a_share);
+}
+
+JD_CHILD(free_in_blocking_sections) {
+  GC_INIT();
+  GC_allow_register_threads();
+  return free_beside_collections([](void* number) -> void* {
+    GC_stack_base base;
+    GC_get_stack_base(&base);
+    GC_register_my_thread(&base);
+    GC_do_blocking(free_a_share, number);
+    GC_unregister_my_thread();
+    return nullptr;
+  });
+}
+
+TEST(Races, ACollectionUndoesNoFreeOfAThreadThatItDoesNotStop) {
+  JD_OURS_ONLY("bdwgc knows of no slot whether it is free");
+  for (const char* child : {"free_in_unknown_threads", "free_in_blocking_sections"}) {
+    const ChildResult r = run_child(child, {{"JACKDAW_VERIFY", "0"}}, 60);
+    EXPECT_EQ(r.status, 0) << child << r;
+    EXPECT_EQ(r.err, "") << child << r;
+  }
+}
+
+// --- Results of threads whose handles are reused
+// ------------------------------------------------------------
+
+constexpr std::size_t kNodes = 50;
+
+void* return_list(void*) { return make_list(kNodes); }
+
+void* create_and_join(void*) {
+  for (;;) {
+    pthread_t thread;
+    if (GC_pthread_create(&thread, nullptr, return_list, nullptr) != 0) _exit(9);
+    // Meanwhile the thread ends, and its result is nowhere but with the collector.
+    usleep(300);
+    void* list = nullptr;
+    GC_pthread_join(thread, &list);
+    if (list_length(list) == kNodes) continue;
+    std::fprintf(stderr, "a thread's result was reclaimed before the thread was joined\n");
+    _exit(1);
+  }
+}
+
+JD_CHILD(join_beside_new_threads) {
+  GC_INIT();
+  for (std::size_t i = 0; i < 4; ++i) start(create_and_join, i);
+  const auto end = Clock::now() + kLong;
+  while (Clock::now() < end) {
+    GC_gcollect();
+    usleep(50);
+  }
+  _exit(0);
+}
+
+TEST(Races, AJoinForgetsTheResultOfItsOwnThread) {
+  const ChildResult r = run_child("join_beside_new_threads", {{"JACKDAW_POISON", "1"}}, 60);
   EXPECT_EQ(r.status, 0) << r;
   EXPECT_EQ(r.err, "") << r;
 }

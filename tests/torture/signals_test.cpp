@@ -103,6 +103,56 @@ TEST(Signals, ErrnoSurvivesAStop) {
   EXPECT_EQ(changed.load(), 0);
 }
 
+// --- Stopped threads
+// ---------------------------------------------------------------------------------
+
+pthread_t stopped_thread;
+std::atomic<bool> world_is_stopped;
+std::atomic<int> handled;
+std::atomic<int> handled_while_stopped;
+
+TEST(Signals, NoHandlerRunsInAStoppedThread) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { ++(world_is_stopped ? handled_while_stopped : handled); };
+  action.sa_flags = SA_RESTART;
+  struct sigaction old = {};
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &old), 0);
+  std::atomic<bool> started{false};
+  std::atomic<bool> finish{false};
+  GcThread thread([&] {
+    stopped_thread = pthread_self();
+    started = true;
+    // Much of the time is spent clearing, where a thread puts its stop off; nothing is left over,
+    // so that this one need not collect.
+    while (!finish.load()) {
+      void* first = opaque(GC_malloc(8000));
+      void* second = opaque(GC_malloc(8000));
+      GC_free(first);
+      GC_free(second);
+    }
+  });
+  while (!started.load()) sched_yield();
+  GC_set_on_collection_event([](GC_EventType event) {
+    if (event == GC_EVENT_PRE_START_WORLD) world_is_stopped = false;
+    if (event != GC_EVENT_POST_STOP_WORLD) return;
+    world_is_stopped = true;
+    // It may be this one that collects.
+    if (pthread_equal(pthread_self(), stopped_thread) != 0) return;
+    pthread_kill(stopped_thread, SIGUSR1);
+    usleep(300);
+  });
+  for (int i = 0; i < 500; ++i) {
+    GC_gcollect();
+    usleep(100);
+  }
+  GC_set_on_collection_event(nullptr);
+  finish = true;
+  thread.join();
+  sigaction(SIGUSR1, &old, nullptr);
+  EXPECT_EQ(handled_while_stopped.load(), 0);
+  EXPECT_GT(handled.load(), 0);
+}
+
 // --- Alternate stacks
 // --------------------------------------------------------------------------------
 

@@ -19,16 +19,19 @@ GC_API void GC_CALL GC_gcollect(void);
 GC_API void GC_CALL GC_gcollect_and_unmap(void);
 
 /*
- * A full collection that is given up when the function, called often, returns non-zero. 1 if the
- * collection was completed; 0 if it was given up or collections are disabled. The function runs
- * with the lock held and possibly with other threads stopped.
+ * A full collection that is given up when the function returns non-zero. It is asked four times:
+ * before anything is done, when the other threads stand still, when the roots have been looked at,
+ * and when everything is marked. 1 if the collection was completed; 0 if it was given up or
+ * collections are disabled. The function runs with the lock held and possibly with other threads
+ * stopped.
  */
 typedef int(GC_CALLBACK* GC_stop_func)(void);
 GC_API int GC_CALL GC_try_to_collect(GC_stop_func) GC_ATTR_NONNULL(1);
 
 /*
- * The stop function of GC_gcollect() and of collections that allocation starts. Not null; the
- * default never stops. Setter and getter take the lock.
+ * The stop function of GC_gcollect() and of collections that allocation starts, but for those
+ * without which an allocation would fail. Not null; the default never stops. Setter and getter take
+ * the lock.
  */
 GC_API void GC_CALL GC_set_stop_func(GC_stop_func) GC_ATTR_NONNULL(1);
 GC_API GC_stop_func GC_CALL GC_get_stop_func(void);

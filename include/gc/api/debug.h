@@ -147,7 +147,11 @@ static inline wchar_t* GC_debug_wcsdup(const wchar_t* str, GC_EXTRA_PARAMS) {
  */
 /* p and q point into the same object, or both outside the heap. */
 GC_API void* GC_CALL GC_same_obj(void* p, void* q);
-/* p is a place where the collector looks for pointers. */
+/*
+ * p is a place where the collector looks for pointers. Places are passed that the program's root
+ * function might name, or a stack that the collector does not know; so is every place in a typed
+ * object, and every one outside the heap while another thread has the lock.
+ */
 GC_API void* GC_CALL GC_is_visible(void* p);
 /* If p points into the heap, it holds an object there. Always so with interior pointers on. */
 GC_API void* GC_CALL GC_is_valid_displacement(void* p);
