@@ -166,7 +166,7 @@ JD_CHILD(smash_length_found_by_collection) {
   GC_INIT();
   static void* held;
   held = GC_debug_malloc(20, "smashed.c", 1234);
-  smash_length(static_cast<volatile char*>(held));
+  smash_length(opaque(static_cast<volatile char*>(held)));
   GC_gcollect();
   return 0;
 }
