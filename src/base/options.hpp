@@ -53,7 +53,8 @@ struct Options {
 
 enum class OptionType : std::uint8_t { Flag, Count, Size, Choice, Path };
 
-struct OptionInfo {
+// In the order in which people read a row.
+struct OptionInfo {  // NOLINT(clang-analyzer-optin.performance.Padding)
   const char* name;
   OptionType type;
   const char* range;         // for people: "1..64", "none, on-grey, ring"; empty: anything

@@ -84,6 +84,7 @@ int fork_busy(int times, bool with_threads, bool nested) {
   int worst = 0;
   {
     std::vector<GcThread> threads;
+    threads.reserve(3);
     for (int t = 0; t < 3; ++t) {
       threads.emplace_back([&finish, t] {
         while (!finish.load()) {

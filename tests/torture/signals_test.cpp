@@ -382,6 +382,7 @@ JD_CHILD(all_blocked_from_the_start) {
   sigset_t before;
   GC_pthread_sigmask(SIG_SETMASK, &all, &before);
   std::vector<GcThread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {
       for (int k = 0; k < 20; ++k) {
@@ -407,6 +408,7 @@ JD_CHILD(other_suspend_signal) {
   GC_INIT();
   if (GC_get_suspend_signal() != SIGUSR2) return 1;
   std::vector<GcThread> threads;
+  threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([] {
       for (int k = 0; k < 30; ++k) {
