@@ -123,7 +123,10 @@ void start_once() {
 
 // Here, because no lock may be held.
 void start_wanted_helpers() {
-  if (mark::team.in_demand()) GC_parallel = static_cast<int>(mark::team.start_helpers());
+  if (!mark::team.in_demand()) return;
+  // Several threads may come here at once, with numbers that are as good as each other's.
+  const int helpers = static_cast<int>(mark::team.start_helpers());
+  __atomic_store_n(&GC_parallel, helpers, __ATOMIC_RELAXED);
 }
 
 void on_slow_path() {
