@@ -201,6 +201,8 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_POST_STOP_WORLD);
 
   heap::SweepCount count = run_stopped(stack_top, roots_known);
+  // While nobody makes or frees an object.
+  if (roots_known && settings.check_heap != nullptr) settings.check_heap();
 
   tell(GC_EVENT_PRE_START_WORLD);
   tell_threads(GC_EVENT_THREAD_UNSUSPENDED);
@@ -220,8 +222,6 @@ void run_cycle(void* data, char* stack_top) {
     heap::discard_idle(static_cast<unsigned>(options.unmap_threshold));
   }
   tell(GC_EVENT_RECLAIM_END);
-
-  if (settings.check_heap != nullptr) settings.check_heap();
 
   ++measured.collections;
   ++GC_gc_no;

@@ -5,6 +5,8 @@
 //   | file | line | bytes | front guard |  object ...  | back guard | (to the slot's end) |
 #include <string.h>
 
+#include <atomic>
+
 #include "gc/gc_gcj.h"
 #include "gc/gc_mark.h"
 #include "heap/walk.hpp"
@@ -68,7 +70,8 @@ bool report_smashed(const char* caller, void* object, Header* header) {
   return false;
 }
 
-// After a collection: every surviving checked object must still have its guards.
+// After a collection, in the stopped world: every surviving checked object must still have its
+// guards.
 void check_survivors() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
@@ -85,10 +88,18 @@ void check_survivors() {
 void* finish(void* base, size_t bytes, const char* file, int line) {
   if (base == nullptr) return nullptr;
   auto* header = static_cast<Header*>(base);
-  cycle::settings.check_heap = check_survivors;
-  *header = {file, static_cast<Word>(line), bytes, front_guard(header)};
+  __atomic_store_n(&cycle::settings.check_heap, &check_survivors, __ATOMIC_RELAXED);
+  // The memory may hold the header of an object that is gone. A collection that comes in between
+  // finds no front guard, or both guards.
+  __atomic_store_n(&header->front, Word{0}, __ATOMIC_RELAXED);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  header->file = file;
+  header->line = static_cast<Word>(line);
+  header->bytes = bytes;
   const Word guard = kBack ^ bytes;
   memcpy(back_of(header), &guard, sizeof guard);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  __atomic_store_n(&header->front, front_guard(header), __ATOMIC_RELAXED);
   return header + 1;
 }
 
