@@ -55,7 +55,7 @@ bool undo_take(const Place& place, char* object) {
   HoleRow* row = cache->rows[place.block->kind];
   if (row == nullptr || every_allocation_is_slow) return false;
   Hole* hole = &row->holes[place.block->size_class];
-  if (heap::extra_of(place.block).owner != hole) return false;
+  if (__atomic_load_n(&heap::extra_of(place.block).owner, __ATOMIC_RELAXED) != hole) return false;
   if (object + hole->slot_size != hole->cursor) return false;
   if (heap::kinds[place.block->kind].clear) base::clear_bytes(object, hole->slot_size);
   __atomic_store_n(&hole->cursor, object, __ATOMIC_RELAXED);
@@ -74,9 +74,11 @@ bool give_slot_back(const Place& place, char* object) {
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // Release: whatever was done to the object comes before it is cleared for another.
   __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
-  // Else its owner or the next taker looks at the bits.
+  // Else its owner or the next taker looks at the bits. Without the lock: what is stale leaves a
+  // free slot uncounted until the next collection.
   const BlockExtra& extra = heap::extra_of(block);
-  return extra.owner == nullptr && !extra.listed;
+  return __atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == nullptr &&
+         !__atomic_load_n(&extra.listed, __ATOMIC_RELAXED);
 }
 
 // A slot of the block was freed. Pre: the lock is held.

@@ -159,7 +159,6 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const std::uint64_t marked = os::now_ns();
   alloc::retire_idle_holes();
   alloc::detach_disclaiming_holes();
-  if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();
   if (verify) verify_swept();
   alloc::show_holes();
@@ -228,6 +227,8 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_POST_STOP_WORLD);
 
   heap::SweepCount count = run_stopped(stack_top, cycle);
+  // While nobody makes or frees an object.
+  if (cycle->outcome == Outcome::Done && settings.check_heap != nullptr) settings.check_heap();
 
   tell(GC_EVENT_PRE_START_WORLD);
   tell_threads(GC_EVENT_THREAD_UNSUSPENDED);
@@ -249,8 +250,6 @@ void run_cycle(void* data, char* stack_top) {
     return_idle_memory(static_cast<unsigned>(options.unmap_threshold));
   }
   tell(GC_EVENT_RECLAIM_END);
-
-  if (settings.check_heap != nullptr) settings.check_heap();
 
   ++measured.collections;
   ++GC_gc_no;

@@ -90,7 +90,8 @@ struct BlockExtra {
   // kind and size class. Block numbers; 0 is none.
   std::uint32_t next;
   std::uint32_t previous;
-  // The thread's hole that allocates from this block; null when no thread owns it.
+  // The thread's hole that allocates from this block; null when no thread owns it. Read without the
+  // lock, too (atomic).
   void* owner;
   // Large head: the object's bytes, a multiple of the granule.
   std::uint64_t bytes;
@@ -102,7 +103,7 @@ struct BlockExtra {
   bool dirty;
   // Clean because the pages were given back to the system.
   bool returned;
-  // On its kind's list of blocks with free slots.
+  // On its kind's list of blocks with free slots. As owner.
   bool listed;
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block;

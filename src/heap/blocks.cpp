@@ -16,6 +16,11 @@ List lists[kMaxKinds][kSizeClasses];
 
 List& list_of(const Block& block) { return lists[block.kind][block.size_class]; }
 
+// Who frees a slot looks without the lock.
+void set_listed(BlockExtra* extra, bool listed) {
+  __atomic_store_n(&extra->listed, listed, __ATOMIC_RELAXED);
+}
+
 void unlist(BlockNumber number) {
   BlockExtra& extra = space.extras[number];
   List& list = list_of(space.blocks[number]);
@@ -29,7 +34,7 @@ void unlist(BlockNumber number) {
   } else {
     list.tail = extra.previous;
   }
-  extra.listed = false;
+  set_listed(&extra, false);
 }
 
 void make_free(Block& block) {
@@ -138,7 +143,7 @@ void list_block(BlockNumber number) {
     list.tail = number;
   }
   list.head = number;
-  extra.listed = true;
+  set_listed(&extra, true);
 }
 
 void forget_lists() { base::clear_bytes(lists, sizeof lists); }
@@ -159,7 +164,7 @@ void list_block_in_order(BlockNumber number) {
     list.head = number;
   }
   list.tail = number;
-  extra.listed = true;
+  set_listed(&extra, true);
 }
 
 }  // namespace jd::heap

@@ -73,7 +73,7 @@ bool grow(BlockNumber count) {
   const std::size_t bytes = std::size_t{count} << kBlockShift;
   if (!os::commit(base::as_pointer(block_address(first)), bytes)) return false;
   space.committed = first + count;
-  space.span = std::size_t{space.committed} << kBlockShift;
+  __atomic_store_n(&space.span, std::size_t{space.committed} << kBlockShift, __ATOMIC_RELAXED);
   give_run(first, count);
   return true;
 }

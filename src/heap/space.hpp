@@ -23,10 +23,11 @@ struct Space {
   BlockNumber reserved = 0;  // blocks in the reservation
 
   // Bytes from `base` that are committed: addresses below base + span may be dereferenced. Grows
-  // under the heap's lock; the marker reads it in a stopped world. A thread that uses a stale,
-  // smaller span only fails to recognise objects which it can't have heard of.
+  // under the heap's lock; the marker reads it in a stopped world, others at any time (both
+  // relaxed). A thread that uses a stale, smaller span only fails to recognise objects which it
+  // can't have heard of.
   std::size_t span = 0;
-  BlockNumber committed = 0;  // the same in blocks
+  BlockNumber committed = 0;  // the same in blocks; under the heap's lock
 };
 extern Space space;
 
@@ -35,7 +36,9 @@ extern Space space;
 // no other lock of ours is taken before it.
 extern os::Lock heap_lock;
 
-inline bool in_heap(Word address) { return address - space.base < space.span; }
+inline bool in_heap(Word address) {
+  return address - space.base < __atomic_load_n(&space.span, __ATOMIC_RELAXED);
+}
 inline BlockNumber block_number(Word address) {
   return static_cast<BlockNumber>((address - space.base) >> kBlockShift);
 }

@@ -51,7 +51,7 @@ constexpr std::uint64_t bits_between(unsigned word, unsigned from, unsigned to) 
 inline unsigned count_bits(const std::uint64_t* words, unsigned slots) {
   unsigned count = 0;
   for (unsigned w = 0; w * 64 < slots; ++w) {
-    count += base::count_ones(words[w]);
+    count += base::count_ones(__atomic_load_n(&words[w], __ATOMIC_RELAXED));
   }
   return count;
 }

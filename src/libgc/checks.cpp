@@ -48,8 +48,7 @@ GC_API int GC_get_kind_and_size(const void* object, size_t* size) {
   return place.block->kind;
 }
 int GC_is_heap_ptr(const void* p) {
-  return heap::space.committed > 1 && base::as_word(p) >= heap::block_address(1) &&
-         heap::in_heap(base::as_word(p));
+  return base::as_word(p) >= heap::block_address(1) && heap::in_heap(base::as_word(p));
 }
 
 // Do both lie in one object? A pointer just past its end still does, if no other begins there.

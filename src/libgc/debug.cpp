@@ -5,6 +5,8 @@
 //   | file | line | bytes | front guard |  object ...  | back guard | (to the slot's end) |
 #include <string.h>
 
+#include <atomic>
+
 #include "gc/gc_gcj.h"
 #include "gc/gc_mark.h"
 #include "heap/walk.hpp"
@@ -82,8 +84,8 @@ bool report_smashed(const char* caller, void* object, Header* header) {
   return true;
 }
 
-// After a collection: every surviving checked object must still have its guards. The world runs,
-// and another thread may be in the middle of finish().
+// After a collection, in the stopped world: every surviving checked object must still have its
+// guards.
 void check_survivors() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
@@ -97,35 +99,21 @@ void check_survivors() {
   });
 }
 
-// Before a sweep: where memory is not cleared, the next object in a dead one's place would begin
-// its life with the dead one's header.
-void forget_dead() {
-  heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
-    if (block.state == heap::BlockState::Free || heap::kinds[block.kind].clear) return;
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      const std::uint64_t dead = block.allocated[w] & ~block.marks[w];
-      heap::for_each_bit(&dead, 64, [&](unsigned bit) {
-        const heap::Place place{&block, w * 64 + bit};
-        if (place.size() < sizeof(Header) + sizeof(Word)) return;
-        auto* header = reinterpret_cast<Header*>(place.address());
-        if (header->front == front_guard(header)) header->front = 0;
-      });
-    }
-  });
-}
-
 void* finish(void* base, size_t bytes, const char* file, int line) {
   if (base == nullptr) return nullptr;
   auto* header = static_cast<Header*>(base);
-  cycle::settings.check_heap = check_survivors;
-  cycle::settings.before_sweep = forget_dead;
+  __atomic_store_n(&cycle::settings.check_heap, &check_survivors, __ATOMIC_RELAXED);
+  // The memory may hold the header of an object that is gone. A collection that comes in between
+  // finds no front guard, or both guards.
+  __atomic_store_n(&header->front, Word{0}, __ATOMIC_RELAXED);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   header->file = file;
   header->line = static_cast<Word>(line);
   header->bytes = bytes;
   const Word guard = kBack ^ bytes;
   memcpy(back_of(header), &guard, sizeof guard);
-  // Last, since it is what makes a checked object: others look at it meanwhile (check_survivors).
-  __atomic_store_n(&header->front, front_guard(header), __ATOMIC_RELEASE);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  __atomic_store_n(&header->front, front_guard(header), __ATOMIC_RELAXED);
   return header + 1;
 }
 

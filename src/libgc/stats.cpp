@@ -19,7 +19,7 @@ GC_prof_stats_s prof_stats(const alloc::Totals& totals) {
   stats.allocd_bytes_before_gc = totals.allocated_before_gc;
   stats.non_gc_bytes = GC_non_gc_bytes;
   stats.gc_no = GC_gc_no;
-  stats.markers_m1 = static_cast<GC_word>(GC_parallel);
+  stats.markers_m1 = static_cast<GC_word>(GC_get_parallel());
   stats.bytes_reclaimed_since_gc = cycle::measured.reclaimed_bytes;
   stats.expl_freed_bytes_since_gc = totals.freed_since_gc;
   stats.obtained_from_os_bytes = cycle::peak_heap_bytes();

@@ -92,7 +92,7 @@ int GC_unregister_my_thread() {
 int GC_thread_is_registered() { return world::self() != nullptr; }
 GC_API void GC_start_mark_threads() {}
 void GC_set_markers_count(unsigned count) { cycle::options.markers = count; }
-int GC_get_parallel() { return GC_parallel; }
+int GC_get_parallel() { return __atomic_load_n(&GC_parallel, __ATOMIC_RELAXED); }
 
 GC_API void GC_suspend_thread(pthread_t handle) {
   {

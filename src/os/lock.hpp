@@ -5,6 +5,16 @@
 #include <atomic>
 #include <cstdint>
 
+#if defined(JD_SANITIZE_THREAD)
+// ThreadSanitizer does not see the atomics of files that are compiled without it
+// (src/CMakeLists.txt), nor those of a thread that was cancelled in a call of libc's. So the lock
+// says which order it makes.
+extern "C" {
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+}
+#endif
+
 namespace jd::os {
 
 class Lock {
@@ -16,13 +26,17 @@ class Lock {
                                         std::memory_order_relaxed)) {
       acquire_slowly();
     }
+    tell_acquired();
   }
   [[nodiscard]] bool try_acquire() {
     std::uint32_t free = kFree;
-    return state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
-                                          std::memory_order_relaxed);
+    const bool taken = state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
+                                                      std::memory_order_relaxed);
+    if (taken) tell_acquired();
+    return taken;
   }
   void release() {
+    tell_released();
     if (state_.exchange(kFree, std::memory_order_release) == kContended) wake_one();
   }
   // For a holder that has parked another thread: that one may have been the sleeper woken last, and
@@ -40,6 +54,14 @@ class Lock {
 
   void acquire_slowly();
   void wake_one();
+
+#if defined(JD_SANITIZE_THREAD)
+  void tell_acquired() { __tsan_acquire(&state_); }
+  void tell_released() { __tsan_release(&state_); }
+#else
+  void tell_acquired() {}
+  void tell_released() {}
+#endif
 
   // Written by every thread that takes or leaves the lock.
   std::atomic<std::uint32_t> state_{kFree};

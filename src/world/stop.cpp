@@ -82,8 +82,14 @@ void on_stop_signal(int, siginfo_t*, void*) {
     thread->stop_pending = true;
     return;
   }
+#if defined(JD_SANITIZE_THREAD)
+  // ThreadSanitizer calls this at one of its own calls, some time after the signal came: what the
+  // calling convention lets a callee keep may be in this function's registers still.
+  os::call_with_registers_on_stack(answer_and_wait, thread);
+#else
   // The interrupted registers are in the signal frame, above this one.
   answer_and_wait(thread, os::frame_address());
+#endif
 }
 
 // Asks for the thread's answer; false if it is gone.

@@ -23,7 +23,13 @@ unsigned registered = 0;
 // Its destructor unregisters a thread (world.req.exit). It postpones itself to the last round of
 // destructors, so that the client's own thread-local destructors may still allocate.
 pthread_key_t exit_key;
+#if defined(JD_SANITIZE_THREAD)
+// ThreadSanitizer gives the thread up in the last round, before us, and can't be called after that.
+// One round more is for a thread that registers among its destructors: it begins to count then.
+constexpr std::uintptr_t kRounds = PTHREAD_DESTRUCTOR_ITERATIONS - 2;
+#else
 constexpr std::uintptr_t kRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+#endif
 // The last round in which it was called in this thread. A thread that leaves and registers again
 // among its destructors goes on counting there: no round may come after the one it would wait for.
 constinit thread_local std::uintptr_t exit_round = 0;

@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   int ran = 0, failed = 0;
 
   if (argc < 2) {
-    fprintf(stderr, "usage: %s LIBRARY [CASE]\n", argv[0]);
+    fprintf(stderr, "usage: %s LIBRARY [CASE | -CASE]\n", argv[0]);
     return 2;
   }
   if (!dladdr(dlsym(RTLD_DEFAULT, "GC_init"), &info) || !same_file(info.dli_fname, argv[1])) {
@@ -91,7 +91,8 @@ int main(int argc, char** argv) {
     for (c = files[i]; c->name != NULL; c++) {
       int status;
       pid_t child;
-      if (argc > 2 && strcmp(argv[2], c->name) != 0) continue;
+      if (argc > 2 && argv[2][0] != '-' && strcmp(argv[2], c->name) != 0) continue;
+      if (argc > 2 && argv[2][0] == '-' && strcmp(argv[2] + 1, c->name) == 0) continue;
       fflush(stdout);
       child = fork();
       if (child == 0) {

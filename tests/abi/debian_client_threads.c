@@ -181,7 +181,7 @@ static void blocked_threads(void) {
 }
 
 /* A thread that blocks all signals through libgc is still stopped. */
-static volatile int stop_spinning;
+static int stop_spinning; /* atomic */
 static void* spin(void* unused) {
   sigset_t all, now;
   struct cell* list = build(1000);
@@ -192,7 +192,7 @@ static void* spin(void* unused) {
   CHECK(sigismember(&now, SIGUSR1));
   CHECK(!sigismember(&now, GC_get_suspend_signal()));
   sem_post(&blocked);
-  while (!stop_spinning) {
+  while (!__atomic_load_n(&stop_spinning, __ATOMIC_ACQUIRE)) {
   }
   CHECK(intact(list, 1000));
   return NULL;
@@ -207,7 +207,7 @@ static void signals(void) {
   CHECK_EQ(GC_pthread_create(&thread, NULL, spin, NULL), 0);
   sem_wait(&blocked);
   for (i = 0; i < 20; i++) GC_gcollect();
-  stop_spinning = 1;
+  __atomic_store_n(&stop_spinning, 1, __ATOMIC_RELEASE);
   CHECK_EQ(GC_pthread_join(thread, NULL), 0);
 }
 
@@ -271,7 +271,7 @@ static void fibers(void) {
 
 static void* keep_busy(void* unused) {
   (void)unused;
-  while (!stop_spinning) build(100);
+  while (!__atomic_load_n(&stop_spinning, __ATOMIC_ACQUIRE)) build(100);
   return NULL;
 }
 /* The child of a program with threads goes on allocating and collecting. */
@@ -300,7 +300,7 @@ static void forking(void) {
     waitpid(child, &status, 0);
     CHECK_EQ(status, 0);
   }
-  stop_spinning = 1;
+  __atomic_store_n(&stop_spinning, 1, __ATOMIC_RELEASE);
   for (i = 0; i < 2; i++) GC_pthread_join(threads[i], NULL);
   CHECK(intact(list, kCells));
 }

@@ -443,7 +443,9 @@ static void thread_local_roots(void) {
 }
 
 /* The redirected names. */
-static volatile int counter, stop;
+static int counter, stop; /* shared: read and written through these */
+static int get(int* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static void set(int* p, int value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }
 static int token;
 static void* worker(void* arg) {
   struct node* n = tree(12);
@@ -452,7 +454,7 @@ static void* worker(void* arg) {
 }
 static void* counting(void* unused) {
   struct timespec pause = {0, 100000};
-  while (!stop) {
+  while (!get(&stop)) {
     __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED);
     nanosleep(&pause, NULL);
   }
@@ -478,22 +480,22 @@ static void suspending(void) {
   CHECK_EQ(GC_is_thread_suspended(thread), 1);
   GC_suspend_thread(thread);
   nanosleep(&pause, NULL);
-  seen = counter;
+  seen = get(&counter);
   nanosleep(&pause, NULL);
-  CHECK_EQ(counter, seen);
+  CHECK_EQ(get(&counter), seen);
   GC_gcollect();
   GC_resume_thread(thread);
   CHECK_EQ(GC_is_thread_suspended(thread), 0);
-  while (counter == seen) nanosleep(&pause, NULL);
+  while (get(&counter) == seen) nanosleep(&pause, NULL);
 
   /* The world is stopped, and the lock held, until it is started again. */
   GC_stop_world_external();
-  seen = counter;
+  seen = get(&counter);
   nanosleep(&pause, NULL);
-  CHECK_EQ(counter, seen);
+  CHECK_EQ(get(&counter), seen);
   GC_start_world_external();
-  while (counter == seen) nanosleep(&pause, NULL);
-  stop = 1;
+  while (get(&counter) == seen) nanosleep(&pause, NULL);
+  set(&stop, 1);
   CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 static void locking(void) {

@@ -108,6 +108,12 @@ struct Case {
   unsigned markers = 1;
 };
 
+#if defined(JD_SANITIZE_THREAD)
+constexpr int kSlowness = 5;  // of the test itself, which looks at each object
+#else
+constexpr int kSlowness = 1;
+#endif
+
 class MarkerTest : public testing::TestWithParam<Case> {};
 
 TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
@@ -125,7 +131,8 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
   team.configure({.markers = helpers + 1, .patience = 1, .stack_entries = GetParam().stack});
   ASSERT_GE(team.start_helpers(), helpers);
   std::size_t overflows = 0;
-  for (int round = 0; round < (helpers != 0 ? 100 : 20); ++round) {
+  const int rounds = (helpers != 0 ? 100 : 20) / kSlowness;
+  for (int round = 0; round < rounds; ++round) {
     clear_marks();
     const Word root = graph.pick();
     const std::vector<Word> expected = graph.reachable(root);

@@ -47,6 +47,13 @@ inline constexpr bool kPeer = false;
     if (jd::test::kPeer) GTEST_SKIP() << "not on the peer: " << why; \
   } while (0)
 
+// What ThreadSanitizer itself can't do: docs/guide/building.md lists these tests with the reasons.
+#if defined(JD_SANITIZE_THREAD)
+#define JD_SKIP_UNDER_TSAN(why) GTEST_SKIP() << "ThreadSanitizer " << why
+#else
+#define JD_SKIP_UNDER_TSAN(why) static_cast<void>(0)
+#endif
+
 // Calls f some KiB further down the stack than any frame of the caller, so that what f leaves
 // behind there can be overwritten.
 void far_away(const std::function<void()>& f);

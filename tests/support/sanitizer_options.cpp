@@ -4,6 +4,8 @@
 // detect_stack_use_after_return=0: a fake stack frame lives outside the thread's stack, where a
 //   collector that scans stacks never looks; roots kept there would be missed.
 // detect_leaks=0: LeakSanitizer does not know that the collector's heap keeps objects alive.
+//
+// There are no suppressions for ThreadSanitizer: what it reports is a race.
 
 extern "C" {
 

@@ -46,6 +46,7 @@ TEST(Loading, ThroughPlainDlopen) {
 
 TEST(Loading, InManyThreads) {
   JD_OURS_ONLY("bdwgc may deadlock with the dynamic loader's lock");
+  JD_SKIP_UNDER_TSAN("hands no signal over to a thread that waits for the loader's lock");
   std::atomic<int> bad{0};
   run_threads(4, [&](std::size_t) {
     const std::size_t times = rounds(100);

@@ -63,6 +63,7 @@ TEST(Signals, InterruptAllocationAndCollection) {
 }
 
 TEST(Signals, StopsDoNotDisturbSystemCalls) {
+  JD_SKIP_UNDER_TSAN("does not take read() for a call that blocks, and hands no signal over in it");
   // A thread in sleep or read while others collect sees neither an error nor a short time.
   std::atomic<bool> finish{false};
   std::atomic<int> interrupted{0};
@@ -169,6 +170,7 @@ void stay_on_alternate_stack(int) {
 }
 
 TEST(Signals, ACollectionWhileAHandlerRunsOnAnAlternateStack) {
+  JD_SKIP_UNDER_TSAN("runs late handlers with all signals blocked, and on the ordinary stack");
   JD_OURS_ONLY("bdwgc scans from the alternate stack to the thread's bottom");
   struct sigaction action = {};
   action.sa_handler = stay_on_alternate_stack;
@@ -366,6 +368,8 @@ JD_CHILD(suspend_signal_unblocked_later) {
       },
       nullptr);
   GC_gcollect();
+  // So that no thread is left over, which ThreadSanitizer would report.
+  pthread_join(helper, nullptr);
   return 0;
 }
 
