@@ -164,10 +164,10 @@ JD_CHILD(smash_length_then_realloc) {
 
 JD_CHILD(smash_length_found_by_collection) {
   GC_INIT();
-  static void* held;
-  held = GC_debug_malloc(20, "smashed.c", 1234);
-  smash_length(opaque(static_cast<volatile char*>(held)));
+  auto* p = opaque(static_cast<volatile char*>(GC_debug_malloc(20, "smashed.c", 1234)));
+  smash_length(p);
   GC_gcollect();
+  keep_here(const_cast<char*>(p));
   return 0;
 }
 
