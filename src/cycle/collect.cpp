@@ -159,6 +159,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const std::uint64_t marked = os::now_ns();
   alloc::retire_idle_holes();
   alloc::detach_disclaiming_holes();
+  if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();
   if (verify) verify_swept();
   alloc::show_holes();

@@ -36,6 +36,9 @@ struct Settings {
   GC_stop_func stop_function = nullptr;
   GC_await_finalize_proc await_finalize = nullptr;
   GC_toggleref_func toggle_reference = nullptr;
+  // Looks at the unmarked objects, which are still there, in the stopped world (checked
+  // allocation).
+  void (*before_sweep)() = nullptr;
   // Looks at the surviving objects after each collection, in the stopped world (checked
   // allocation).
   void (*check_heap)() = nullptr;

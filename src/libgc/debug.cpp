@@ -99,19 +99,35 @@ void check_survivors() {
   });
 }
 
+// Before a sweep: where memory is not cleared, the next object in a dead one's place would begin
+// its life with the dead one's header.
+void forget_dead() {
+  heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
+    if (block.state == heap::BlockState::Free || heap::kinds[block.kind].clear) return;
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      const std::uint64_t dead = block.allocated[w] & ~block.marks[w];
+      heap::for_each_bit(&dead, 64, [&](unsigned bit) {
+        const heap::Place place{&block, w * 64 + bit};
+        if (place.size() < sizeof(Header) + sizeof(Word)) return;
+        auto* header = reinterpret_cast<Header*>(place.address());
+        if (header->front == front_guard(header)) header->front = 0;
+      });
+    }
+  });
+}
+
 void* finish(void* base, size_t bytes, const char* file, int line) {
   if (base == nullptr) return nullptr;
   auto* header = static_cast<Header*>(base);
   __atomic_store_n(&cycle::settings.check_heap, &check_survivors, __ATOMIC_RELAXED);
-  // The memory may hold the header of an object that is gone. A collection that comes in between
-  // finds no front guard, or both guards.
-  __atomic_store_n(&header->front, Word{0}, __ATOMIC_RELAXED);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  __atomic_store_n(&cycle::settings.before_sweep, &forget_dead, __ATOMIC_RELAXED);
   header->file = file;
   header->line = static_cast<Word>(line);
   header->bytes = bytes;
   const Word guard = kBack ^ bytes;
   memcpy(back_of(header), &guard, sizeof guard);
+  // Last, since it is what makes a checked object: a collection that comes in between finds none,
+  // or both guards.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   __atomic_store_n(&header->front, front_guard(header), __ATOMIC_RELAXED);
   return header + 1;
