@@ -21,13 +21,13 @@ using heap::space;
 // 16 MiB, over which a system call is nothing.
 constexpr BlockNumber kLeastGrowth = 16;
 constexpr BlockNumber kMostGrowth = 1024;
-// The most of the growth that is a share of the heap: 4 MiB.
-constexpr BlockNumber kMostShareGrowth = 256;
+// The most of the growth that is a share of the heap: 1 MiB.
+constexpr BlockNumber kMostShareGrowth = 64;
 
 // No collection before this much was allocated since the last: a small heap would otherwise be
 // collected for every hundred kilobytes, and each collection looks at the static data of the
 // libraries. docs/design/cycle.md, "Pacing", has the figures.
-constexpr std::size_t kLeastBetween = 368 * base::kKiB;
+constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
 // From this heap size on, new memory comes in huge pages: the waste of at most one page is under
 // a tenth.
@@ -99,7 +99,7 @@ bool commit_blocks(BlockNumber blocks) {
 bool grow_heap(BlockNumber least) {
   // As far as the next collection is away: with more, the heap would be filled beyond that point
   // before anybody looks, since a collection happens only when free blocks run out. But small heaps
-  // grow by bdwgc's rule, a share of the heap: a few megabytes buy a third of the collections
+  // grow by bdwgc's rule, a share of the heap: a megabyte buys a third of the collections
   // (docs/design/cycle.md, "Pacing").
   const std::size_t charged = charged_bytes();
   const std::size_t allowance = due_after > charged ? due_after - charged : 0;
