@@ -149,6 +149,12 @@ void retire(Hole* hole) {
   hole->block = heap::kNoBlock;
 }
 
+// In a stopped world, where only threads that are not registered may read the word (GC_free's first
+// look at an address).
+static void set_word(heap::Block* block, unsigned w, std::uint64_t bits) {
+  __atomic_store_n(&block->allocated[w], bits, __ATOMIC_RELAXED);
+}
+
 void hide_holes() {
   for_each_hole([](Hole& hole, KindNumber) {
     // The slot at the cursor may be in the hands of a thread that was stopped before it moved the
@@ -156,7 +162,9 @@ void hide_holes() {
     char* first = hole.cursor < hole.limit ? hole.cursor + hole.slot_size : hole.cursor;
     if (first >= hole.end) return;
     change_bits(slots_between(hole, first, hole.end),
-                [](heap::Block* b, unsigned w, std::uint64_t bits) { b->allocated[w] &= ~bits; });
+                [](heap::Block* b, unsigned w, std::uint64_t bits) {
+                  set_word(b, w, b->allocated[w] & ~bits);
+                });
   });
 }
 
@@ -178,8 +186,9 @@ void show_holes() {
       // The sweep took the slot at the cursor for a dead object and poisoned it.
       base::clear_bytes(hole.cursor, hole.slot_size);
     }
-    change_bits(slots,
-                [](heap::Block* b, unsigned w, std::uint64_t bits) { b->allocated[w] |= bits; });
+    change_bits(slots, [](heap::Block* b, unsigned w, std::uint64_t bits) {
+      set_word(b, w, b->allocated[w] | bits);
+    });
   });
 }
 
@@ -190,7 +199,7 @@ void detach_disclaiming_holes() {
       // Until the deferred sweep, "marked" is what keeps a slot.
       change_bits(slots_between(hole, hole.cursor, hole.end),
                   [](heap::Block* b, unsigned w, std::uint64_t bits) {
-                    b->allocated[w] |= bits;
+                    set_word(b, w, b->allocated[w] | bits);
                     b->marks[w] |= bits;
                   });
     }

@@ -67,7 +67,9 @@ void sweep_word(Block& block, unsigned w) {
   if constexpr (kWorld == World::Running) {
     block.marks[w] = __atomic_and_fetch(&block.allocated[w], block.marks[w], __ATOMIC_RELAXED);
   } else {
-    block.marks[w] = block.allocated[w] &= block.marks[w];
+    // Threads that are not registered may read them meanwhile (GC_free's first look).
+    block.marks[w] &= block.allocated[w];
+    __atomic_store_n(&block.allocated[w], block.marks[w], __ATOMIC_RELAXED);
   }
 }
 
@@ -166,7 +168,8 @@ void disclaim_deferred(SweepCount* count) {
     Block& block = space.blocks[number];
     const DisclaimFunction disclaim = kinds[block.kind].disclaim;
     for (unsigned w = 0; w < block.bit_words(); ++w) {
-      for (std::uint64_t dead = block.allocated[w] & ~block.marks[w]; dead != 0; dead &= dead - 1) {
+      const std::uint64_t allocated = __atomic_load_n(&block.allocated[w], __ATOMIC_RELAXED);
+      for (std::uint64_t dead = allocated & ~block.marks[w]; dead != 0; dead &= dead - 1) {
         const Place place{&block, w * 64 + base::lowest_bit(dead)};
         if (disclaim(base::as_pointer(place.address())) != 0) place.set_mark();
       }

@@ -1,5 +1,6 @@
 // Collecting on request, switching the collector off, and what the statistics say.
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "child.hpp"
@@ -301,13 +302,16 @@ TEST(Statistics, AShrunkProgramReturnsItsMemory) {
   void* list = make_list(200000, 500);
   const std::size_t full = GC_get_heap_size();
   EXPECT_GE(full, 100000000u);
-  list = nullptr;
+  // Cut to pieces, so that a stale word somewhere keeps one node, not all that follow.
+  while (list != nullptr) list = std::exchange(*static_cast<void**>(list), nullptr);
   for (int i = 0; i < 4; ++i) {
     clear_stack();
     GC_gcollect_and_unmap();
   }
-  EXPECT_LT(GC_get_heap_size(), full / 2);
-  EXPECT_GT(GC_get_unmapped_bytes(), full / 2);
+  // What the list had; what no test has touched yet stays as it is.
+  constexpr std::size_t kMost = std::size_t{200000} * 500 / 10 * 9;
+  EXPECT_LT(GC_get_heap_size(), full - kMost);
+  EXPECT_GT(GC_get_unmapped_bytes(), kMost);
   // And it is usable again.
   EXPECT_EQ(list_length(make_list(200000, 500)), 200000u);
   keep_here(list);

@@ -229,8 +229,10 @@ constexpr std::size_t kNodes = 50;
 
 void* return_list(void*) { return make_list(kNodes); }
 
+std::atomic<bool> joined_enough{false};
+
 void* create_and_join(void*) {
-  for (;;) {
+  while (!joined_enough) {
     pthread_t thread;
     if (GC_pthread_create(&thread, nullptr, return_list, nullptr) != 0) _exit(9);
     // Meanwhile the thread ends, and its result is nowhere but with the collector.
@@ -241,17 +243,23 @@ void* create_and_join(void*) {
     std::fprintf(stderr, "a thread's result was reclaimed before the thread was joined\n");
     _exit(1);
   }
+  return nullptr;
 }
 
 JD_CHILD(join_beside_new_threads) {
   GC_INIT();
-  for (std::size_t i = 0; i < 4; ++i) start(create_and_join, i);
+  std::array<pthread_t, 4> threads{};
+  for (pthread_t& thread : threads) {
+    if (GC_pthread_create(&thread, nullptr, create_and_join, nullptr) != 0) _exit(9);
+  }
   const auto end = Clock::now() + kLong;
   while (Clock::now() < end) {
     GC_gcollect();
     usleep(50);
   }
-  _exit(0);
+  joined_enough = true;
+  for (pthread_t thread : threads) GC_pthread_join(thread, nullptr);
+  return 0;
 }
 
 TEST(Races, AJoinForgetsTheResultOfItsOwnThread) {
