@@ -20,8 +20,7 @@ inline void cpu_relax() {
 
 // Monotonic time in nanoseconds.
 std::uint64_t now_ns();
-// Gives the processor away once, or sleeps for about that long.
-void yield_cpu();
+// Sleeps for about that long. No cancellation point.
 void sleep_ns(std::uint64_t nanoseconds);
 // Some unpredictable bits for stress delays.
 std::uint64_t random_bits();

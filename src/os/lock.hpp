@@ -42,8 +42,6 @@ class Lock {
   // For a holder that has parked another thread: that one may have been the sleeper woken last, and
   // will not take the lock now. So the next sleeper has to be woken in its stead. Pre: held.
   void mark_contended() { state_.store(kContended, std::memory_order_relaxed); }
-  // True if somebody holds it: for assertions only.
-  [[nodiscard]] bool held() const { return state_.load(std::memory_order_relaxed) != kFree; }
   // The child of a fork owns every lock that fork() was called with; it starts them afresh.
   void reset_in_child() { state_.store(kFree, std::memory_order_relaxed); }
 

@@ -111,24 +111,26 @@ function(jd_gc_test name)
   endif()
 endfunction()
 
-# One setting is name=VAR=value,VAR=value.
-function(jd_gc_stress name setting filter timeout)
+# One setting is name=VAR=value,VAR=value. Sets label to the name and variables to the list of the rest.
+function(jd_split_setting setting)
   # Not REGEX REPLACE, whose ^ matches anew after each replacement.
   string(FIND "${setting}" "=" equals)
   string(SUBSTRING "${setting}" 0 ${equals} label)
   math(EXPR equals "${equals} + 1")
   string(SUBSTRING "${setting}" ${equals} -1 variables)
   string(REPLACE "," ";" variables "${variables}")
+  set(label "${label}" PARENT_SCOPE)
+  set(variables "${variables}" PARENT_SCOPE)
+endfunction()
+
+function(jd_gc_stress name setting filter timeout)
+  jd_split_setting("${setting}")
   jd_gc_discover(${name} "${name}@${label}." "${filter}" "stress" ${timeout} "${variables}")
 endfunction()
 
 function(jd_gc_stress_program name target)
   foreach(setting IN LISTS JD_GC_STRESS_SETTINGS JD_GC_STRESS_EVERY)
-    string(FIND "${setting}" "=" equals)
-    string(SUBSTRING "${setting}" 0 ${equals} label)
-    math(EXPR equals "${equals} + 1")
-    string(SUBSTRING "${setting}" ${equals} -1 variables)
-    string(REPLACE "," ";" variables "${variables}")
+    jd_split_setting("${setting}")
     add_test(NAME ${name}@${label} COMMAND ${target} ${ARGN})
     # By name alone it would find the system's.
     set_tests_properties(${name}@${label} PROPERTIES LABELS stress TIMEOUT 120
