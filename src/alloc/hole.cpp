@@ -149,8 +149,8 @@ void retire(Hole* hole) {
   hole->block = heap::kNoBlock;
 }
 
-// In a stopped world, where only threads that are not registered may read the word (GC_free's first
-// look at an address).
+// In a stopped world, where only threads that no collection stops may read the word (GC_free's
+// first look at an address).
 static void set_word(heap::Block* block, unsigned w, std::uint64_t bits) {
   __atomic_store_n(&block->allocated[w], bits, __ATOMIC_RELAXED);
 }

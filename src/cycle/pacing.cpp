@@ -21,7 +21,8 @@ using heap::space;
 // 16 MiB, over which a system call is nothing.
 constexpr BlockNumber kLeastGrowth = 16;
 constexpr BlockNumber kMostGrowth = 1024;
-// The most of the growth that is a share of the heap: 1 MiB.
+// The most of the growth that is a share of the heap: 1 MiB. Larger steps overshoot the peak of
+// programs with a few megabytes (docs/design/cycle.md, "Pacing").
 constexpr BlockNumber kMostShareGrowth = 64;
 
 // No collection before this much was allocated since the last: a small heap would otherwise be

@@ -36,6 +36,8 @@ struct Settings {
   GC_stop_func stop_function = nullptr;
   GC_await_finalize_proc await_finalize = nullptr;
   GC_toggleref_func toggle_reference = nullptr;
+  // The next two are stored (relaxed) by every thread that makes a checked object, and read by the
+  // collecting thread in the stopped world.
   // Looks at the unmarked objects, which are still there, in the stopped world (checked
   // allocation).
   void (*before_sweep)() = nullptr;

@@ -67,7 +67,7 @@ void sweep_word(Block& block, unsigned w) {
   if constexpr (kWorld == World::Running) {
     block.marks[w] = __atomic_and_fetch(&block.allocated[w], block.marks[w], __ATOMIC_RELAXED);
   } else {
-    // Threads that are not registered may read them meanwhile (GC_free's first look).
+    // Threads that no collection stops may read them meanwhile (GC_free's first look).
     block.marks[w] &= block.allocated[w];
     __atomic_store_n(&block.allocated[w], block.marks[w], __ATOMIC_RELAXED);
   }
@@ -81,7 +81,8 @@ bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   if (poison_freed) poison_dead_slots(number, block);
   for (unsigned w = 0; w < block.bit_words(); ++w) sweep_word<kWorld>(block, w);
   const unsigned live = count_bits(block.allocated, block.slots);
-  extra.listed = false;
+  // After disclaiming the world runs, and who frees a slot looks without the lock.
+  __atomic_store_n(&extra.listed, false, __ATOMIC_RELAXED);
   count_live(block, live, std::size_t{live} * block.slot_size, count);
   count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
   if (live == 0 && extra.owner == nullptr) {
