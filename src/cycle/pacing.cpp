@@ -30,6 +30,11 @@ constexpr BlockNumber kMostShareGrowth = 64;
 // libraries. docs/design/cycle.md, "Pacing", has the figures.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
+// From this much live composite data on, every further byte counts twice: a collection of a large
+// heap is dear, and our heaps are so much denser than bdwgc's that they stay smaller than its all
+// the same (docs/design/cycle.md, "Pacing").
+constexpr std::size_t kLargeLive = 48 * base::kMiB;
+
 // From this heap size on, new memory comes in huge pages: the waste of at most one page is under
 // a tenth.
 constexpr BlockNumber kHugePagesFrom = 32 * base::kMiB >> kBlockShift;
@@ -78,7 +83,8 @@ bool collection_is_due() { return charged_bytes() >= due_after; }
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes) {
   const std::size_t composite = live_bytes - live_atomic_bytes;
-  const std::size_t work = 2 * composite + live_atomic_bytes / 4 + root_bytes;
+  const std::size_t beyond = composite > kLargeLive ? composite - kLargeLive : 0;
+  const std::size_t work = 2 * (composite + beyond) + live_atomic_bytes / 4 + root_bytes;
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
   due_after =
       base::max_of(work / divisor, base::max_of(settings.min_bytes_allocated, kLeastBetween));
