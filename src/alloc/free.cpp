@@ -70,6 +70,8 @@ bool give_slot_back(const Place& place, char* object) {
   Block* block = place.block;
   add_freed(block->slot_size);
   if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
+  // The block may be one whose free slots are zero; or become one in a collection from now on.
+  if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);
   if (undo_take(place, object)) return false;
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // Release: whatever was done to the object comes before it is cleared for another.

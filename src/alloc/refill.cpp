@@ -8,6 +8,7 @@
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "os/context.hpp"
+#include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "world/thread.hpp"
 
@@ -21,10 +22,6 @@ using heap::kNoBlock;
 using heap::space;
 using os::LockGuard;
 
-// Cleared at a time ahead of the cursor: half of the first-level cache's share that the client can
-// be expected to leave us (docs/design/alloc.md, "Clearing ahead").
-constexpr std::size_t kClearAhead = 2 * base::kKiB;
-
 // Written under the lock, except for freed_now, which GC_free adds to (relaxed; a statistic).
 std::size_t allocated_before_gc = 0;
 std::size_t allocated_since_gc = 0;
@@ -32,22 +29,42 @@ std::size_t freed_before_gc = 0;
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
 
+// Adds the time until its end to a total, if that is asked for.
+class Timer {
+ public:
+  explicit Timer(std::atomic<std::uint64_t>* total)
+      : total_(time_refills ? total : nullptr), began_(time_refills ? os::ticks() : 0) {}
+  ~Timer() {
+    if (total_ != nullptr) total_->fetch_add(os::ticks() - began_, std::memory_order_relaxed);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  std::atomic<std::uint64_t>* total_;
+  std::uint64_t began_;
+};
+
 // Makes the slots from the cursor on ready to be handed out: as many as are cleared at a time.
 void prepare(Hole* hole, bool clear) {
   const auto room = static_cast<std::size_t>(hole->end - hole->cursor);
   std::size_t ready = room;
   if (every_allocation_is_slow) {
     ready = hole->slot_size;
-  } else if (clear && room > kClearAhead) {
-    ready = base::max_of(kClearAhead / hole->slot_size, std::size_t{1}) * hole->slot_size;
+  } else if (clear && room > clear_ahead) {
+    ready = base::max_of(clear_ahead / hole->slot_size, std::size_t{1}) * hole->slot_size;
   }
-  if (clear) base::clear_bytes(hole->cursor, ready);
+  if (clear) {
+    const Timer timer(&refill_ticks.clearing);
+    base::clear_bytes(hole->cursor, ready);
+  }
   hole->limit = hole->cursor + ready;
 }
 
 // Finds the next free slots in the hole's block, behind the hole, and makes them the hole. False
 // if there are none.
 bool next_hole(ThreadCache* owner, Hole* hole) {
+  const Timer timer(&refill_ticks.finding);
   Block& block = space.blocks[hole->block];
   char* const start = base::as_pointer(heap::block_address(hole->block));
   const unsigned slots = block.slots;
@@ -136,7 +153,7 @@ void* allocate_small(std::size_t bytes, KindNumber kind) {
                         (hole->block != kNoBlock && space.extras[hole->block].owner == hole &&
                          next_hole(owner, hole));
       if (more) {
-        prepare(hole, clear);
+        prepare(hole, clear && !space.extras[hole->block].zeroed);
         return hole->take();
       }
     }
@@ -192,6 +209,9 @@ bool ready() {
 
 }  // namespace
 
+std::size_t clear_ahead = 0;
+RefillTicks refill_ticks;
+bool time_refills = false;
 bool every_allocation_is_slow = false;
 std::size_t padding = 0;
 

@@ -47,7 +47,8 @@ struct Measurements {
   std::uint64_t mark_last = 0;
   std::uint64_t sweep_total = 0;  // from the records; clearing and hole finding happen elsewhere
   std::uint64_t sweep_last = 0;
-  std::size_t live_objects = 0;  // as of the last collection
+  std::uint64_t marked_objects = 0;  // by all collections together
+  std::size_t live_objects = 0;      // as of the last collection
   std::size_t live_bytes = 0;
   std::size_t live_atomic_bytes = 0;
   std::size_t reclaimed_bytes = 0;  // by the last collection

@@ -49,6 +49,19 @@ void verify_small(BlockNumber number, const Block& block) {
   }
 }
 
+// heap.req.zeroed: what an eager sweep cleared stays so until it is handed out.
+void verify_zeroed(BlockNumber number, const Block& block) {
+  if (!space.extras[number].zeroed) return;
+  for (unsigned slot = 0; slot < block.slots; ++slot) {
+    if (block.is_allocated(slot)) continue;
+    const Word start = heap::block_address(number) + std::size_t{slot} * block.slot_size;
+    for (std::size_t byte = 0; byte < block.slot_size; byte += sizeof(Word)) {
+      const Word word = *reinterpret_cast<const Word*>(start + byte);
+      if (word != 0) broken("a free slot of a cleared block is not clear", number, word);
+    }
+  }
+}
+
 struct Found {
   BlockNumber free = 0;    // blocks in free runs
   BlockNumber runs = 0;    // free runs
@@ -64,6 +77,7 @@ Found walk() {
     switch (block.state) {
       case BlockState::Small:
         verify_small(b, block);
+        verify_zeroed(b, block);
         found.listed += space.extras[b].listed ? 1 : 0;
         previous_free = false;
         ++b;

@@ -14,8 +14,6 @@ int open_file(const char* path, int flags, int mode) {
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
 }
 
-void close_file(int file) { syscall(SYS_close, file); }
-
 std::size_t read_some(int file, char* buffer, std::size_t capacity) {
   for (;;) {
     const long n = syscall(SYS_read, file, buffer, capacity);
@@ -91,6 +89,10 @@ bool is_open(int file) {
 }
 
 int open_log(const char* path) { return open_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644); }
+
+int create_file(const char* path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC, 0644); }
+
+void close_file(int file) { syscall(SYS_close, file); }
 
 void write_all(int file, const char* data, std::size_t size) {
   const int saved = errno;

@@ -47,6 +47,9 @@ void for_each_line(const char* path, Visit visit) {
 bool is_open(int file);
 // Opens a file for appending; -1 if that fails.
 int open_log(const char* path);
+// Makes the file, or empties it; -1 if that fails.
+int create_file(const char* path);
+void close_file(int file);
 // Writes all of it, through interruptions; errors are dropped, since there is nobody to tell.
 void write_all(int file, const char* data, std::size_t size);
 
