@@ -20,6 +20,7 @@ packages_in_group() {
     test) printf '%s\n' libgtest-dev libgmock-dev clang-format-16 shellcheck libgc-dev binutils pkg-config ;;
     tools) printf '%s\n' libcli11-dev libfmt-dev nlohmann-json3-dev ;;
     bench) printf '%s\n' libgc1 ;;
+    reports) printf '%s\n' ghostscript gnuplot-nox valgrind libmimalloc2.0 ;;
     format) printf '%s\n' clang-format-16 ;;
     lint) printf '%s\n' clang-tidy-16 clang-16 cmake ninja-build ;;
     clients)
@@ -36,7 +37,7 @@ packages_in_group() {
 }
 
 package_groups() {
-  printf '%s\n' build clang test tools bench format lint clients
+  printf '%s\n' build clang test tools bench reports format lint clients
 }
 
 need_packages() {

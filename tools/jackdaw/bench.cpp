@@ -1,19 +1,20 @@
 // `jackdaw bench`: each benchmark on our libgc and on a peer's, in turn, each run in a process of
 // its own. The programs (bench/) print one line of JSON with their figures; peak memory and the
 // process's time are taken here. All figures are such that less is better.
-#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <array>
 #include <map>
 #include <optional>
 
+#include "cache_misses.hpp"
 #include "catalogue.hpp"
 #include "commands.hpp"
 #include "failure.hpp"
 #include "machine.hpp"
 #include "places.hpp"
 #include "process.hpp"
+#include "sample.hpp"
 #include "statistics.hpp"
 #include "table.hpp"
 #include "units.hpp"
@@ -23,80 +24,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct FigureName {
-  std::string name;
-  std::string unit;
-};
-
-// One run of one benchmark: its figures in the order it printed them, then ours.
-struct Sample {  // NOLINT(bugprone-exception-escape): moving Json throws nothing
-  std::vector<FigureName> names;
-  std::vector<double> values;
-  Json facts;  // the rest of the program's line: live bytes, collections ...
-};
-
 struct Side {
   const char* key;
   Library library;
   std::vector<Sample> samples;
   std::string failure;  // of the first run that failed
 };
-
-void add_figure(Sample* sample, const char* name, const char* unit, double value) {
-  sample->names.push_back({name, unit});
-  sample->values.push_back(value);
-}
-
-// Throws Failure (with no program's name) if the run failed or its line is not as agreed.
-Sample parse_line(const std::string& line, const Outcome& outcome) {
-  if (!outcome.succeeded()) throw Failure(kExitFailed, outcome.describe());
-  Sample sample;
-  try {
-    sample.facts = Json::parse(line);
-    for (const Json& figure : sample.facts.at("figures")) {
-      sample.names.push_back({figure.at("name"), figure.at("unit")});
-      sample.values.push_back(figure.at("value"));
-    }
-    sample.facts.erase("figures");
-  } catch (const Json::exception& e) {
-    throw Failure(kExitFailed,
-                  fmt::format("it printed something else than its line of JSON: {}", e.what()));
-  }
-  if (sample.names.empty()) throw Failure(kExitFailed, "it printed no figure");
-  return sample;
-}
-
-Sample run_once(const Benchmark& b, const Library& library, const BenchSettings& settings,
-                bool quick) {
-  const File out = make_memory_file("jackdaw-bench");
-  const File null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  Command command;
-  command.file = benchmark_folder() / b.program;
-  command.arguments = {b.program};
-  command.arguments.insert(command.arguments.end(), b.arguments.begin(), b.arguments.end());
-  if (quick) command.arguments.emplace_back("--quick");
-  command.environment = environment_with({library.path}, b.variables);
-  command.in = null.fd();
-  command.out = out.fd();
-  command.interactive = false;
-  command.limit = std::chrono::seconds(settings.limit_seconds);
-  const Outcome outcome = run(command, nullptr);
-  Sample sample = parse_line(contents(out), outcome);
-  // A figure that none may forget, checked: which library the program really ran on.
-  if (sample.facts.value("library", "") != library.path.string()) {
-    throw Failure(kExitFailed, fmt::format("it ran on {} instead of {}",
-                                           sample.facts.value("library", "an unknown library"),
-                                           library.path.string()));
-  }
-  sample.facts.erase("library");
-  if (b.process_time) {
-    // In front: it is what such a benchmark is about.
-    sample.names.insert(sample.names.begin(), {"process time", "s"});
-    sample.values.insert(sample.values.begin(), outcome.wall_seconds);
-  }
-  add_figure(&sample, "peak memory", "B", static_cast<double>(outcome.resident_peak_kib) * 1024);
-  return sample;
-}
 
 // Runs one benchmark on both sides. A failure ends the benchmark and is kept in its side.
 void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSettings& settings,
@@ -109,7 +42,8 @@ void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSetting
                  : fmt::format("{}{}: pair {} of {}", prefix, b.name, pair + 1, settings.runs));
     for (Side* side : sides) {
       try {
-        Sample sample = run_once(b, side->library, settings, settings.quick || pair < 0);
+        Sample sample =
+            run_benchmark(b, side->library, settings.quick || pair < 0, settings.limit_seconds);
         if (pair >= 0) side->samples.push_back(std::move(sample));
       } catch (const Failure& failure) {
         side->failure = failure.what();
@@ -204,9 +138,16 @@ std::string conditions(const BenchSettings& settings, const Machine& machine, co
 }  // namespace
 
 int bench_command(const BenchSettings& settings) {
+  if (settings.names == std::vector<std::string>{kCacheMissesReport} && !settings.list) {
+    return cache_misses_command(settings);
+  }
   const std::vector<Benchmark> chosen = choose_benchmarks(settings.names);
   if (settings.list) {
     list_benchmarks(chosen);
+    if (settings.names.empty()) {
+      fmt::print("\nA report of its own, by its name alone:\n{}  {}\n", kCacheMissesReport,
+                 "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"");
+    }
     return 0;
   }
   const Library ours = our_library(settings.library);

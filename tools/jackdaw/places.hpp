@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace jackdaw {
@@ -23,6 +24,14 @@ Library our_library(const std::string& chosen);
 Library system_library(const std::string& chosen);
 
 std::filesystem::path probe_library();
+// The preload that serves malloc from the collector, if it was built.
+std::optional<std::filesystem::path> malloc_library();
 std::filesystem::path benchmark_folder();
+
+// docs/results of the sources, if this command runs from their build folder.
+std::optional<std::filesystem::path> source_results_folder();
+
+// An executable file on PATH.
+std::optional<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace jackdaw
