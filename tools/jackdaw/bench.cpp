@@ -11,6 +11,7 @@
 #include "catalogue.hpp"
 #include "commands.hpp"
 #include "failure.hpp"
+#include "loader.hpp"
 #include "machine.hpp"
 #include "places.hpp"
 #include "process.hpp"
@@ -37,7 +38,9 @@ struct Sample {  // NOLINT(bugprone-exception-escape): moving Json throws nothin
 
 struct Side {
   const char* key;
-  Library library;
+  std::filesystem::path measured;  // the library that the figures are about
+  std::vector<std::filesystem::path> preload;
+  std::vector<std::string> arguments;
   std::vector<Sample> samples;
   std::string failure;  // of the first run that failed
 };
@@ -66,16 +69,27 @@ Sample parse_line(const std::string& line, const Outcome& outcome) {
   return sample;
 }
 
-Sample run_once(const Benchmark& b, const Library& library, const BenchSettings& settings,
-                bool quick) {
+Side libgc_side(const char* key, const Benchmark& b, const Library& library) {
+  return {key, library.path, {library.path}, b.arguments, {}, ""};
+}
+
+// Nothing if the system has no such library. The program is linked with libgc all the same, and
+// gets the peer's.
+std::optional<Side> rival_side(const char* key, const Rival& rival, const Library& peer) {
+  const auto path = find_system_library(rival.library, {});
+  if (!path) return std::nullopt;
+  return Side{key, *path, {*path, peer.path}, rival.arguments, {}, ""};
+}
+
+Sample run_once(const Benchmark& b, const Side& side, const BenchSettings& settings, bool quick) {
   const File out = make_memory_file("jackdaw-bench");
   const File null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   Command command;
   command.file = benchmark_folder() / b.program;
   command.arguments = {b.program};
-  command.arguments.insert(command.arguments.end(), b.arguments.begin(), b.arguments.end());
+  command.arguments.insert(command.arguments.end(), side.arguments.begin(), side.arguments.end());
   if (quick) command.arguments.emplace_back("--quick");
-  command.environment = environment_with({library.path}, b.variables);
+  command.environment = environment_with(side.preload, b.variables);
   command.in = null.fd();
   command.out = out.fd();
   command.interactive = false;
@@ -83,10 +97,10 @@ Sample run_once(const Benchmark& b, const Library& library, const BenchSettings&
   const Outcome outcome = run(command, nullptr);
   Sample sample = parse_line(contents(out), outcome);
   // A figure that none may forget, checked: which library the program really ran on.
-  if (sample.facts.value("library", "") != library.path.string()) {
+  if (sample.facts.value("library", "") != side.measured.string()) {
     throw Failure(kExitFailed, fmt::format("it ran on {} instead of {}",
                                            sample.facts.value("library", "an unknown library"),
-                                           library.path.string()));
+                                           side.measured.string()));
   }
   sample.facts.erase("library");
   if (b.process_time) {
@@ -109,7 +123,7 @@ void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSetting
                  : fmt::format("{}{}: pair {} of {}", prefix, b.name, pair + 1, settings.runs));
     for (Side* side : sides) {
       try {
-        Sample sample = run_once(b, side->library, settings, settings.quick || pair < 0);
+        Sample sample = run_once(b, *side, settings, settings.quick || pair < 0);
         if (pair >= 0) side->samples.push_back(std::move(sample));
       } catch (const Failure& failure) {
         side->failure = failure.what();
@@ -142,13 +156,27 @@ std::vector<double> column(const Side& side, std::size_t figure) {
   return values;
 }
 
-Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table) {
+Json describe(const Benchmark& b) {
   Json json;
   json["name"] = b.name;
   json["what"] = b.what;
   json["program"] = b.program;
   json["arguments"] = b.arguments;
   json["environment"] = b.variables;
+  if (b.rival) json["rival"] = {{"library", b.rival->library}, {"arguments", b.rival->arguments}};
+  return json;
+}
+
+Json leave_out(const Benchmark& b, Table* table) {
+  Json json = describe(b);
+  json["left_out"] = fmt::format("this system has no {} (Debian: apt-get install {})",
+                                 b.rival->library, b.rival->package);
+  table->add({b.name, "left out: " + json["left_out"].get<std::string>()});
+  return json;
+}
+
+Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table) {
+  Json json = describe(b);
   for (const Side* side : {&ours, &peer}) {
     if (side->failure.empty()) continue;
     json["failure"][side->key] = side->failure;
@@ -229,11 +257,15 @@ int bench_command(const BenchSettings& settings) {
   {
     Progress progress;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      Side a{"ours", ours, {}, ""};
-      Side b{"peer", peer, {}, ""};
-      run_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings, {&a, &b},
-                &progress);
-      json["benchmarks"].push_back(report(chosen[i], a, b, &table));
+      Side a = libgc_side("ours", chosen[i], ours);
+      std::optional<Side> b = chosen[i].rival ? rival_side("peer", *chosen[i].rival, peer)
+                                              : libgc_side("peer", chosen[i], peer);
+      if (b) {
+        run_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings, {&a, &*b},
+                  &progress);
+      }
+      json["benchmarks"].push_back(b ? report(chosen[i], a, *b, &table)
+                                     : leave_out(chosen[i], &table));
       if (json["benchmarks"].back().contains("failure")) ++failures;
       // After each, so that an interrupted series leaves what it has.
       if (!settings.json.empty()) write_file(settings.json, to_text(json));
