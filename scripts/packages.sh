@@ -19,8 +19,8 @@ packages_in_group() {
     clang) printf '%s\n' clang-16 cmake ninja-build libclang-rt-16-dev ;;
     test) printf '%s\n' libgtest-dev libgmock-dev clang-format-16 shellcheck libgc-dev binutils pkg-config ;;
     tools) printf '%s\n' libcli11-dev libfmt-dev nlohmann-json3-dev ;;
-    bench) printf '%s\n' libgc1 ;;
-    reports) printf '%s\n' ghostscript gnuplot-nox valgrind libmimalloc2.0 ;;
+    bench) printf '%s\n' libgc1 libmimalloc2.0 ;;
+    reports) printf '%s\n' ghostscript gnuplot-nox valgrind ;;
     format) printf '%s\n' clang-format-16 ;;
     lint) printf '%s\n' clang-tidy-16 clang-16 cmake ninja-build ;;
     clients)

@@ -11,6 +11,7 @@
 #include "catalogue.hpp"
 #include "commands.hpp"
 #include "failure.hpp"
+#include "loader.hpp"
 #include "machine.hpp"
 #include "places.hpp"
 #include "process.hpp"
@@ -26,10 +27,24 @@ using Json = nlohmann::ordered_json;
 
 struct Side {
   const char* key;
-  Library library;
+  std::filesystem::path measured;  // the library that the figures are about
+  std::vector<std::filesystem::path> preload;
+  std::vector<std::string> arguments;
   std::vector<Sample> samples;
   std::string failure;  // of the first run that failed
 };
+
+Side libgc_side(const char* key, const Benchmark& b, const Library& library) {
+  return {key, library.path, {library.path}, b.arguments, {}, ""};
+}
+
+// Nothing if the system has no such library. The program is linked with libgc all the same, and
+// gets the peer's.
+std::optional<Side> rival_side(const char* key, const Rival& rival, const Library& peer) {
+  const auto path = find_system_library(rival.library, {});
+  if (!path) return std::nullopt;
+  return Side{key, *path, {*path, peer.path}, rival.arguments, {}, ""};
+}
 
 // Runs one benchmark on both sides. A failure ends the benchmark and is kept in its side.
 void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSettings& settings,
@@ -42,8 +57,13 @@ void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSetting
                  : fmt::format("{}{}: pair {} of {}", prefix, b.name, pair + 1, settings.runs));
     for (Side* side : sides) {
       try {
-        Sample sample =
-            run_benchmark(b, side->library, settings.quick || pair < 0, settings.limit_seconds);
+        Sample sample = run_benchmark({b,
+                                       side->measured,
+                                       side->preload,
+                                       side->arguments,
+                                       {},
+                                       settings.quick || pair < 0,
+                                       settings.limit_seconds});
         if (pair >= 0) side->samples.push_back(std::move(sample));
       } catch (const Failure& failure) {
         side->failure = failure.what();
@@ -76,13 +96,27 @@ std::vector<double> column(const Side& side, std::size_t figure) {
   return values;
 }
 
-Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table) {
+Json describe(const Benchmark& b) {
   Json json;
   json["name"] = b.name;
   json["what"] = b.what;
   json["program"] = b.program;
   json["arguments"] = b.arguments;
   json["environment"] = b.variables;
+  if (b.rival) json["rival"] = {{"library", b.rival->library}, {"arguments", b.rival->arguments}};
+  return json;
+}
+
+Json leave_out(const Benchmark& b, Table* table) {
+  Json json = describe(b);
+  json["left_out"] = fmt::format("this system has no {} (Debian: apt-get install {})",
+                                 b.rival->library, b.rival->package);
+  table->add({b.name, "left out: " + json["left_out"].get<std::string>()});
+  return json;
+}
+
+Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table) {
+  Json json = describe(b);
   for (const Side* side : {&ours, &peer}) {
     if (side->failure.empty()) continue;
     json["failure"][side->key] = side->failure;
@@ -170,11 +204,15 @@ int bench_command(const BenchSettings& settings) {
   {
     Progress progress;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      Side a{"ours", ours, {}, ""};
-      Side b{"peer", peer, {}, ""};
-      run_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings, {&a, &b},
-                &progress);
-      json["benchmarks"].push_back(report(chosen[i], a, b, &table));
+      Side a = libgc_side("ours", chosen[i], ours);
+      std::optional<Side> b = chosen[i].rival ? rival_side("peer", *chosen[i].rival, peer)
+                                              : libgc_side("peer", chosen[i], peer);
+      if (b) {
+        run_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings, {&a, &*b},
+                  &progress);
+      }
+      json["benchmarks"].push_back(b ? report(chosen[i], a, *b, &table)
+                                     : leave_out(chosen[i], &table));
       if (json["benchmarks"].back().contains("failure")) ++failures;
       // After each, so that an interrupted series leaves what it has.
       if (!settings.json.empty()) write_file(settings.json, to_text(json));

@@ -37,29 +37,30 @@ Sample parse_line(const std::string& line, const Outcome& outcome) {
 
 }  // namespace
 
-Sample run_benchmark(const Benchmark& b, const Library& library, bool quick, int limit_seconds,
-                     const std::vector<std::string>& variables) {
+Sample run_benchmark(const BenchmarkRun& wanted) {
+  const Benchmark& b = wanted.benchmark;
   const File out = make_memory_file("jackdaw-bench");
   const File null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   Command command;
   command.file = benchmark_folder() / b.program;
   command.arguments = {b.program};
-  command.arguments.insert(command.arguments.end(), b.arguments.begin(), b.arguments.end());
-  if (quick) command.arguments.emplace_back("--quick");
-  std::vector<std::string> environment = b.variables;
-  environment.insert(environment.end(), variables.begin(), variables.end());
-  command.environment = environment_with({library.path}, environment);
+  command.arguments.insert(command.arguments.end(), wanted.arguments.begin(),
+                           wanted.arguments.end());
+  if (wanted.quick) command.arguments.emplace_back("--quick");
+  std::vector<std::string> variables = b.variables;
+  variables.insert(variables.end(), wanted.variables.begin(), wanted.variables.end());
+  command.environment = environment_with(wanted.preload, variables);
   command.in = null.fd();
   command.out = out.fd();
   command.interactive = false;
-  command.limit = std::chrono::seconds(limit_seconds);
+  command.limit = std::chrono::seconds(wanted.limit_seconds);
   const Outcome outcome = run(command, nullptr);
   Sample sample = parse_line(contents(out), outcome);
   // A figure that none may forget, checked: which library the program really ran on.
-  if (sample.facts.value("library", "") != library.path.string()) {
+  if (sample.facts.value("library", "") != wanted.measured.string()) {
     throw Failure(kExitFailed, fmt::format("it ran on {} instead of {}",
                                            sample.facts.value("library", "an unknown library"),
-                                           library.path.string()));
+                                           wanted.measured.string()));
   }
   sample.facts.erase("library");
   if (b.process_time) {
@@ -69,6 +70,12 @@ Sample run_benchmark(const Benchmark& b, const Library& library, bool quick, int
   }
   add_figure(&sample, "peak memory", "B", static_cast<double>(outcome.resident_peak_kib) * 1024);
   return sample;
+}
+
+Sample run_benchmark(const Benchmark& b, const Library& library, bool quick, int limit_seconds,
+                     const std::vector<std::string>& variables) {
+  return run_benchmark(
+      {b, library.path, {library.path}, b.arguments, variables, quick, limit_seconds});
 }
 
 }  // namespace jackdaw

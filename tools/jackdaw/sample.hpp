@@ -22,8 +22,20 @@ struct Sample {  // NOLINT(bugprone-exception-escape): moving Json throws nothin
   nlohmann::ordered_json facts;  // the rest of the program's line: live bytes, collections ...
 };
 
-// Runs the program on the library. `variables` are set beside the benchmark's own. Throws Failure,
-// with no program's name, if the run fails, takes too long, or its line is not as agreed.
+struct BenchmarkRun {
+  const Benchmark& benchmark;
+  std::filesystem::path measured;  // the library that the figures are about
+  std::vector<std::filesystem::path> preload;
+  std::vector<std::string> arguments;
+  std::vector<std::string> variables;  // beside the benchmark's own
+  bool quick = false;
+  int limit_seconds = 300;
+};
+
+// Throws Failure, with no program's name, if the run fails, takes too long, or its line is not as
+// agreed.
+Sample run_benchmark(const BenchmarkRun& wanted);
+// The same on a libgc.
 Sample run_benchmark(const Benchmark& b, const Library& library, bool quick, int limit_seconds,
                      const std::vector<std::string>& variables = {});
 
