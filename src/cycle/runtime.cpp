@@ -87,7 +87,7 @@ void apply_options() {
       .eager = static_cast<base::SweepTime>(options.sweep_time) == base::SweepTime::Eager,
       .nearly_full_divisor = static_cast<unsigned>(options.nearly_full)};
   alloc::clear_ahead = options.clear_ahead;
-  alloc::time_refills = options.time_sweep != 0;
+  if (options.time_sweep != 0) alloc::start_timing_refills();
   alloc::padding = options.pad_objects != 0 ? 1 : 0;
   alloc::every_allocation_is_slow = options.collect_every != 0 || options.pad_objects != 0;
   world::configure_stop(options.retry_signals != 0, options.stop_delay * 1000);

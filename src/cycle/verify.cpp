@@ -8,6 +8,7 @@
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
+#include "heap/walk.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
 
@@ -187,6 +188,14 @@ void verify_hole(alloc::Hole* hole, heap::KindNumber kind) {
   if (block.state != BlockState::Small || block.kind != kind ||
       block.slot_size != hole->slot_size) {
     broken("a hole lies in a block of another sort", hole->block, kind);
+  }
+  if (hole->claimed != 0) {
+    const unsigned w = hole->claimed_word(hole->end);
+    const auto behind =
+        static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / block.slot_size);
+    if ((hole->claimed & ~heap::bits_between(w, behind, block.slots)) != 0) {
+      broken("a hole claims slots that are not behind it", hole->block, hole->claimed);
+    }
   }
   if (hole->cursor < start || hole->end > end || hole->cursor > hole->end ||
       hole->limit > hole->end) {

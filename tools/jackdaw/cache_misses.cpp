@@ -371,6 +371,15 @@ void run_all(std::vector<Row>* rows, const std::vector<Setting>& settings, int r
 int cache_misses_command(const BenchSettings& settings) {
   Plan plan{settings, our_library(settings.library), system_library(settings.peer),
             settings.quick ? 1 : settings.runs};
+  std::string target = settings.markdown;
+  if (target.empty()) {
+    if (const auto folder = source_results_folder()) target = *folder / "cache-misses.md";
+  }
+  // Before minutes of runs, not after them.
+  if (const fs::path folder = fs::path(target).parent_path();
+      !folder.empty() && !fs::is_directory(folder)) {
+    throw Failure(kExitUsage, fmt::format("there is no folder {}", folder.string()));
+  }
   fmt::print("{}\n", conditions(plan));
   std::fflush(stdout);
   Results results;
@@ -393,10 +402,6 @@ int cache_misses_command(const BenchSettings& settings) {
   fmt::print("the peer\n{}\n", peer_table(results.programs).text());
   fmt::print("marking\n{}\n", marking_table(results.marking, results.limit.independent_ns).text());
   fmt::print("the limit\n{}", results.limit.table.text());
-  std::string target = settings.markdown;
-  if (target.empty()) {
-    if (const auto folder = source_results_folder()) target = *folder / "cache-misses.md";
-  }
   if (!target.empty()) {
     std::vector<std::string> plots;
     if (can_draw()) {

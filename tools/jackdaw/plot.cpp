@@ -59,13 +59,15 @@ void draw_bars(const Bars& bars, const std::filesystem::path& svg) {
   command.file = find_program("gnuplot").value();
   command.arguments = {"gnuplot", "-"};
   command.environment = environment_with({}, {});
+  const File output = make_memory_file("jackdaw-plot-output");
   command.in = input.fd();
+  command.out = command.err = output.fd();
   command.interactive = false;
   command.limit = std::chrono::seconds(60);
   const Outcome outcome = run(command, nullptr);
   if (!outcome.succeeded()) {
-    throw Failure(kExitFailed, fmt::format("gnuplot, drawing {}: {}", svg.filename().string(),
-                                           outcome.describe()));
+    throw Failure(kExitFailed, fmt::format("gnuplot, drawing {}: {}\n{}", svg.string(),
+                                           outcome.describe(), contents(output).substr(0, 500)));
   }
 }
 
