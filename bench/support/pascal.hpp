@@ -7,9 +7,10 @@
 //             | if EXPRESSION then STATEMENT [else STATEMENT] | while EXPRESSION do STATEMENT
 //             | for NAME := EXPRESSION to EXPRESSION do STATEMENT
 //   CALL      = NAME ( EXPRESSION {, EXPRESSION} )
-//   EXPRESSION: = <> < <= > >=, then + - or, then * div mod and, then factors: NUMBER, 'STRING',
-//   NAME,
-//               CALL, - FACTOR, not FACTOR, ( EXPRESSION ). {Comments} are skipped.
+//   FACTOR    = NUMBER | 'STRING' | NAME | CALL | - FACTOR | not FACTOR | ( EXPRESSION )
+//
+// Between the factors of an EXPRESSION stand = <> < <= > >=, which bind least, + - or, and
+// * div mod and, which bind most. {Comments} are skipped.
 #pragma once
 
 #include <initializer_list>
