@@ -74,6 +74,7 @@ class Buffer {
  public:
   void add(std::initializer_list<View> parts) {
     for (const View& part : parts) {
+      if (part.length == 0) continue;
       if (part.length > room_ - length_) grow(part.length);
       memcpy(data_ + length_, part.data, part.length);
       length_ += part.length;
