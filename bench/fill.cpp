@@ -1,8 +1,7 @@
 // fill gc|malloc SIZE: the price of new memory, taken in small pieces and written to at once.
 //
-// Models: the first seconds of a program that builds what it will work on. Nothing dies, and
-// nothing
-//   is taken twice; each object is filled to its last byte, so whoever hands out memory gains
+// Models: the first seconds of a program that builds what it will work on. Nothing dies, no memory
+//   is taken twice, and each object is filled to its last byte, so whoever hands out memory gains
 //   nothing by leaving its clearing, or its first touch, to the program. The collector is disabled
 //   until all is allocated. With `malloc` the same loop asks the C library, or whatever malloc is
 //   preloaded: a collector's allocator beside one that need not clear, nor know what it gave.

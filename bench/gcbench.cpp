@@ -7,9 +7,8 @@
 //   begins with the address of a table that describes its class, as gcj's objects do, and the
 //   collector reads from there which words are pointers (two of four).
 // Live: 2^(LONG_LIVED+1) nodes and 4 MB of doubles. A conservative node has 24 bytes and takes 32
-// of
-//   every library's heap: 8 MB with 18 16, 68 MB with 20 20. A described one has 32 bytes; it takes
-//   32 where no byte is added to objects, and 48 in bdwgc's default setting.
+//   of every library's heap: 8 MB with 18 16, 68 MB with 20 20. A described one has 32 bytes; it
+//   takes 32 where no byte is added to objects, and 48 in bdwgc's default setting.
 // Shows: the time of the whole; the part of it in collections and in marking.
 #include <gc/gc_gcj.h>
 

@@ -10,7 +10,8 @@
 //   many in flight), and for one that is not (each line holds the number of the next); nanoseconds
 //   for reading and for clearing a KiB, in order. One thread. All of it with huge pages asked for,
 //   the misses also without: then a miss pays for the page tables, too. Where the system grants no
-//   huge pages, both are the same.
+//   huge pages, both are the same. Each figure is the least of three: a limit is what the memory
+//   does when nobody else uses it.
 #include "support/bench.hpp"
 
 namespace {
@@ -18,7 +19,7 @@ namespace {
 constexpr size_t kLineBytes = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr double kKibibyte = 1024;
-constexpr int kPasses = 2;
+constexpr int kPasses = 3;
 
 struct Line {
   uint64_t next;
@@ -32,6 +33,17 @@ static_assert(sizeof(Line) == kLineBytes);
 constexpr uint64_t kFactor = UINT64_C(0x5851F42D4C957F2D);
 constexpr uint64_t kStep = UINT64_C(0x14057B7EF767814F);
 static_assert(kFactor % 4 == 1 && kStep % 2 == 1);
+
+// The least of what it returns when it is called so often.
+template <class Measure>
+double least(Measure measure) {
+  double best = measure();
+  for (int pass = 1; pass < kPasses; ++pass) {
+    const double another = measure();
+    if (another < best) best = another;
+  }
+  return best;
+}
 
 class Table {
  public:
@@ -57,44 +69,40 @@ class Table {
     return took * 1e9 / static_cast<double>(loads);
   }
 
-  double dependent_miss(size_t loads) const {
-    uint64_t at = 0;
+  // Each time on another part of the chain, which the last-level cache does not hold yet.
+  double dependent_miss(size_t loads) {
+    uint64_t at = chain_;
     const double began = bench::now();
     for (size_t i = 0; i < loads; ++i) at = line_[at].next;
     const double took = bench::now() - began;
-    uint64_t expected = 0;
-    for (size_t i = 0; i < loads; ++i) expected = successor(expected);
-    if (at != expected) bench::die("the chain was misread");
+    for (size_t i = 0; i < loads; ++i) chain_ = successor(chain_);
+    if (at != chain_) bench::die("the chain was misread");
     return took * 1e9 / static_cast<double>(loads);
   }
 
   double reading_a_kibibyte() const {
     const auto* words = reinterpret_cast<const uint64_t*>(line_);
     const size_t count = bytes() / sizeof(uint64_t);
-    uint64_t sum = 0;
+    // Four sums, so that no addition waits for another.
+    uint64_t part[4] = {};
     const double began = bench::now();
-    for (int pass = 0; pass < kPasses; ++pass) {
-      // Four sums, so that no addition waits for another.
-      uint64_t part[4] = {};
-      for (size_t i = 0; i < count; i += 4) {
-        for (size_t k = 0; k < 4; ++k) part[k] += words[i + k];
-      }
-      sum += part[0] + part[1] + part[2] + part[3];
+    for (size_t i = 0; i < count; i += 4) {
+      for (size_t k = 0; k < 4; ++k) part[k] += words[i + k];
     }
     const double took = bench::now() - began;
-    // Every number once in each pass, and nothing else.
-    if (sum != kPasses * (uint64_t{lines_} * (lines_ - 1) / 2)) bench::die("the table was misread");
+    // Every number once, and nothing else.
+    if (part[0] + part[1] + part[2] + part[3] != uint64_t{lines_} * (lines_ - 1) / 2) {
+      bench::die("the table was misread");
+    }
     return for_a_kibibyte(took);
   }
 
   // Leaves the table clear.
   double clearing_a_kibibyte() {
     const double began = bench::now();
-    for (int pass = 0; pass < kPasses; ++pass) {
-      memset(static_cast<void*>(line_), 0, bytes());
-      // As if somebody looked: or the compiler drops all passes but the last.
-      asm volatile("" : : "r"(line_) : "memory");
-    }
+    memset(static_cast<void*>(line_), 0, bytes());
+    // As if somebody looked at once: what is timed must have happened.
+    asm volatile("" : : "r"(line_) : "memory");
     const double took = bench::now() - began;
     for (size_t i = 0; i < lines_; i += 1021) {
       if (line_[i].next != 0) bench::die("the table is not clear");
@@ -108,12 +116,13 @@ class Table {
     return (i * kFactor + kStep) & (lines_ - 1);
   }
   [[nodiscard]] double for_a_kibibyte(double seconds) const {
-    return seconds * 1e9 * kKibibyte / (kPasses * static_cast<double>(bytes()));
+    return seconds * 1e9 * kKibibyte / static_cast<double>(bytes());
   }
 
   size_t lines_;
   bench::Scratch<char> room_;
   Line* line_;
+  uint64_t chain_ = 0;
 };
 
 }  // namespace
@@ -123,24 +132,27 @@ int main(int argc, char** argv) {
   if (argc != 1) bench::die("usage: limit [--quick]");
   const size_t bytes = quick ? size_t{8} << 20 : size_t{1} << 30;
   const size_t lines = bytes / kLineBytes;
-  const size_t independent = quick ? 100000 : 16000000;
-  const size_t dependent = quick ? 20000 : 3000000;
+  const size_t independent = quick ? 100000 : 8000000;
+  const size_t dependent = quick ? 20000 : 1000000;
   GC_INIT();
 
-  double huge[4];
+  // In the order of the report; the last two on small pages.
+  double figures[6];
   {
     Table table(lines, MADV_HUGEPAGE);
-    huge[0] = table.independent_miss(independent);
-    huge[1] = table.dependent_miss(dependent);
-    huge[2] = table.reading_a_kibibyte();
-    huge[3] = table.clearing_a_kibibyte();
+    figures[0] = least([&] { return table.independent_miss(independent); });
+    figures[1] = least([&] { return table.dependent_miss(dependent); });
+    figures[2] = least([&] { return table.reading_a_kibibyte(); });
+    figures[3] = least([&] { return table.clearing_a_kibibyte(); });
   }
-  const Table table(lines, MADV_NOHUGEPAGE);
+  Table table(lines, MADV_NOHUGEPAGE);
+  figures[4] = least([&] { return table.independent_miss(independent); });
+  figures[5] = least([&] { return table.dependent_miss(dependent); });
   bench::report("limit", 0,
-                {{"independent miss", "ns", huge[0]},
-                 {"dependent miss", "ns", huge[1]},
-                 {"reading, per KiB", "ns", huge[2]},
-                 {"clearing, per KiB", "ns", huge[3]},
-                 {"independent miss, small pages", "ns", table.independent_miss(independent)},
-                 {"dependent miss, small pages", "ns", table.dependent_miss(dependent)}});
+                {{"independent miss", "ns", figures[0]},
+                 {"dependent miss", "ns", figures[1]},
+                 {"reading, per KiB", "ns", figures[2]},
+                 {"clearing, per KiB", "ns", figures[3]},
+                 {"independent miss, small pages", "ns", figures[4]},
+                 {"dependent miss, small pages", "ns", figures[5]}});
 }

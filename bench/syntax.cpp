@@ -2,7 +2,7 @@
 //
 // Models: a compiler, after the Pascal-to-C translator in Boehm's "Reducing Garbage Collector Cache
 //   Misses". A source text of 14000 procedures (bench/support/pascal.hpp) is read into one tree:
-//   nodes of 32 and 48 bytes, tables of names, strings as pointer-free objects. Names are
+//   nodes of 24 to 48 bytes, tables of names, strings as pointer-free objects. Names are
 //   resolved, constants folded (new nodes in place of old ones), and C is written twice: every
 //   expression's text is an object of its own, every procedure's a buffer that grows, and all of it
 //   dies young while the tree stays.

@@ -7,9 +7,10 @@
 //             | if EXPRESSION then STATEMENT [else STATEMENT] | while EXPRESSION do STATEMENT
 //             | for NAME := EXPRESSION to EXPRESSION do STATEMENT
 //   CALL      = NAME ( EXPRESSION {, EXPRESSION} )
-//   EXPRESSION: = <> < <= > >=, then + - or, then * div mod and, then factors: NUMBER, 'STRING',
-//   NAME,
-//               CALL, - FACTOR, not FACTOR, ( EXPRESSION ). {Comments} are skipped.
+//   FACTOR    = NUMBER | 'STRING' | NAME | CALL | - FACTOR | not FACTOR | ( EXPRESSION )
+//
+// Between the factors of an EXPRESSION stand = <> < <= > >=, which bind least, + - or, and
+// * div mod and, which bind most. {Comments} are skipped.
 #pragma once
 
 #include <initializer_list>
@@ -73,6 +74,7 @@ class Buffer {
  public:
   void add(std::initializer_list<View> parts) {
     for (const View& part : parts) {
+      if (part.length == 0) continue;
       if (part.length > room_ - length_) grow(part.length);
       memcpy(data_ + length_, part.data, part.length);
       length_ += part.length;
