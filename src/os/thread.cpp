@@ -217,6 +217,22 @@ bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*)) {
   return sigaction(signal, &action, nullptr) == 0;
 }
 
+void unblock_signal(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action {};
+  if (sigaction(signal, nullptr, &action) != 0) return SignalEffect::Another;
+  if ((action.sa_flags & SA_SIGINFO) == 0) {
+    return action.sa_handler == SIG_IGN ? SignalEffect::Ignored : SignalEffect::Another;
+  }
+  return action.sa_sigaction == handler ? SignalEffect::Handled : SignalEffect::Another;
+}
+
 bool thread_blocks_signal(int thread, int signal) {
   base::Word mask = 0;
   read_status(thread, "SigBlk:\t", [&](const char* digits) { parse_hex(digits, &mask); });
