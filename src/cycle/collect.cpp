@@ -184,6 +184,7 @@ void note_sweep(const heap::SweepCount& count) {
   measured.live_objects = count.live_objects;
   measured.live_bytes = count.live_bytes;
   measured.live_atomic_bytes = count.live_atomic_bytes;
+  measured.reclaimed_before += measured.reclaimed_bytes;
   measured.reclaimed_bytes = count.freed_bytes;
 }
 

@@ -58,6 +58,7 @@ void apply_options() {
     const int file = os::open_log(options.log_file);
     if (file >= 0) {
       os::set_log_file(file);
+      os::set_report_file(file);
     } else {
       os::warn("can't open GC_LOG_FILE ", options.log_file, "; logging to standard error");
     }

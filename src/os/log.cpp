@@ -11,11 +11,15 @@ constexpr int kNowhere = -1;
 // Set while the runtime starts; the second through GC_set_log_fd, too. Plain words, torn by nobody.
 int error_target = 2;
 int log_target = error_target;
+int report_target = 1;
 
 }  // namespace
 
 void set_log_file(int file) { log_target = file; }
 int log_file() { return log_target; }
+
+void set_report_file(int file) { report_target = file; }
+int report_file() { return report_target; }
 
 void look_for_standard_error() {
   if (is_open(error_target)) return;
