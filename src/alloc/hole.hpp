@@ -84,10 +84,10 @@ struct Hole {
     __atomic_store_n(&changes, static_cast<std::uint16_t>(before + 2), __ATOMIC_RELEASE);
   }
 
-  // The allocated word that `claimed` belongs to. Pre: the hole has a block and a last slot.
-  [[nodiscard]] unsigned claimed_word(const char* last_end) const {
-    const auto offset = base::as_word(last_end) - heap::block_address(block);
-    return static_cast<unsigned>((offset / slot_size - 1) / 64);
+  // The allocated word that `claimed` belongs to, for a hole that ends there; it has a last slot.
+  [[nodiscard]] unsigned claimed_word(const char* hole_end) const {
+    const Word last_byte = base::as_word(hole_end) - 1 - heap::space.base;
+    return static_cast<unsigned>(last_byte % heap::kBlockSize / slot_size / 64);
   }
 
   // For any thread: is the address, the slot of this number in the hole's block, one that was not
@@ -102,7 +102,10 @@ struct Hole {
     detail::fence(std::memory_order_acquire);
     if (before % 2 != 0 || __atomic_load_n(&changes, __ATOMIC_RELAXED) != before) return false;
     if (slot >= first && slot < last) return true;
-    return more != 0 && claimed_word(last) == number / 64 && ((more >> (number % 64)) & 1) != 0;
+    // By then the hole may be in another block; what `block` says is not covered by the count.
+    return more != 0 &&
+           heap::block_number(base::as_word(last) - 1) == heap::block_number(base::as_word(slot)) &&
+           claimed_word(last) == number / 64 && ((more >> (number % 64)) & 1) != 0;
   }
 };
 static_assert(sizeof(Hole) == 40);
