@@ -24,7 +24,7 @@ bool is_object(const void* object, const char* name, Place* place) {
   }
   if (place->address() != address) {
     os::warn(name, "(", object, "): not the beginning of an object, which is ",
-             base::as_pointer(place->address()), "; ignored");
+             static_cast<const void*>(base::as_pointer(place->address())), "; ignored");
     return false;
   }
   bool free_slot = !place->allocated();

@@ -22,6 +22,9 @@ struct Library {
 Library our_library(const std::string& chosen);
 Library system_library(const std::string& chosen);
 
+// What serves a program's malloc. Its version is not asked for: it is 0.
+Library malloc_library();
+
 std::filesystem::path probe_library();
 std::filesystem::path benchmark_folder();
 
