@@ -1,4 +1,4 @@
-/* Each entry of the malloc family, by libc's documentation. */
+/* Each entry of the malloc family, by libc's documentation (malloc.req.libc). */
 #define _GNU_SOURCE 1
 
 #include <errno.h>

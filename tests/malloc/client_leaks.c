@@ -9,7 +9,9 @@
 
 #include "client.h"
 
-static struct node* kept;
+/* Not static: the compiler would drop a variable that nobody reads. */
+extern struct node* kept;
+struct node* kept;
 static void* volatile sink;
 
 /* Exported, so that the report can name them. */

@@ -82,7 +82,7 @@ class Programs : public testing::TestWithParam<std::tuple<const char*, Work>> {}
 TEST_P(Programs, WriteTheSameAsOnLibcsMalloc) {
   const auto& [mode, work] = GetParam();
   if (find_program(work.program).empty()) {
-    GTEST_SKIP() << work.program << " is not installed (scripts/packages.sh, group programs)";
+    GTEST_SKIP() << work.program << " is not installed (scripts/packages.sh, group test)";
   }
   const Output on_libc = run(work, "");
   const Output on_ours = run(work, mode);
