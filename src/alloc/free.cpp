@@ -143,7 +143,8 @@ bool resize_large_in_place(const Place& place, std::size_t bytes) {
   if (!base::checked_add(bytes, padding + heap::kGranule - 1, &rounded)) return false;
   rounded = base::align_down(rounded, heap::kGranule);
   // What fits a slot is better off in one.
-  if (rounded <= heap::kMaxSmall || rounded / heap::kBlockSize >= heap::space.reserved) return false;
+  if (rounded <= heap::kMaxSmall) return false;
+  if (rounded / heap::kBlockSize >= heap::space.reserved) return false;
   LockGuard guard(heap_lock);
   const std::size_t size = place.size();
   if (!heap::resize_large(place.block, rounded)) return false;

@@ -137,8 +137,8 @@ inline constexpr OptionInfo kOptions[] = {
      "Stress: from the n-th on, let every request for memory to the system fail.", 0, kNoLimit,
      &Options::fail_os, nullptr},
     {"JACKDAW_MALLOC", OptionType::Choice, "free, ignore, leak-check", "free",
-     "For jackdaw run --malloc: free() frees, or does nothing; or leaks are reported at exit.", 0, 2,
-     &Options::malloc_mode, nullptr},
+     "For jackdaw run --malloc: free() frees, or does nothing; or leaks are reported at exit.", 0,
+     2, &Options::malloc_mode, nullptr},
 };
 
 // Reads the environment into *options. Each bad value is reported once through complain(name,

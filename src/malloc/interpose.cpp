@@ -86,8 +86,7 @@ JD_EXPORT int pthread_create(pthread_t* handle, const pthread_attr_t* attributes
 JD_EXPORT int thrd_create(thrd_t* handle, thrd_start_t routine, void* argument) {
   auto* start = make_start(routine, argument);
   if (start == nullptr) return thrd_nomem;
-  const int result =
-      find(&real_thrd_create, "thrd_create")(handle, run<int, thrd_start_t>, start);
+  const int result = find(&real_thrd_create, "thrd_create")(handle, run<int, thrd_start_t>, start);
   if (result != thrd_success) alloc::free_object(start, "thrd_create");
   return result;
 }

@@ -218,7 +218,8 @@ void report() {
     os::log("leak check of process ", os::process_id(), ": nothing is lost");
   } else {
     os::log("leak check of process ", os::process_id(), ": ", objects, " objects, ", bytes,
-            " bytes are unreachable and were not freed, from ", count, count == 1 ? " place" : " places");
+            " bytes are unreachable and were not freed, from ", count,
+            count == 1 ? " place" : " places");
   }
   for (std::size_t i = 0; i < count; ++i) print(*found[i]);
   LockGuard guard(heap_lock);

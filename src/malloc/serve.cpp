@@ -38,7 +38,8 @@ void start_once() {
   cycle::start_without_registering();
   {
     LockGuard guard(heap::heap_lock);
-    JD_CHECK(heap::add_kind(0, true, false) == kScanned, "the kind of malloc's objects has a number");
+    JD_CHECK(heap::add_kind(0, true, false) == kScanned,
+             "the kind of malloc's objects has a number");
   }
   if (!os::mappings_are_known()) {
     // malloc.req.no-proc

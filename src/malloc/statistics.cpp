@@ -1,5 +1,5 @@
-// What `jackdaw run --stats` asks (tools/jackdaw/probe/probe.c): functions of the GC_ interface, under
-// names that no program's libgc has.
+// What `jackdaw run --stats` asks (tools/jackdaw/probe/probe.c): functions of the GC_ interface,
+// under names that no program's libgc has.
 #include "libgc/support.hpp"
 
 #define JD_TOLD extern "C" [[gnu::visibility("default")]]

@@ -111,7 +111,8 @@ AddressRange own_data() {
     if (header[i].p_type != PT_LOAD) continue;
     if (first == ~Word{0}) first = base::align_down(header[i].p_vaddr, 4096);
     if ((header[i].p_flags & PF_W) == 0) continue;
-    data = {image + header[i].p_vaddr - first, image + header[i].p_vaddr - first + header[i].p_memsz};
+    data = {image + header[i].p_vaddr - first,
+            image + header[i].p_vaddr - first + header[i].p_memsz};
   }
   return data;
 }

@@ -1,5 +1,5 @@
-/* Where ordinary programs keep their pointers: for most of these a client of libgc would have to say
-   something (malloc.req.roots). */
+/* Where ordinary programs keep their pointers: for most of these a client of libgc would have to
+   say something (malloc.req.roots). */
 #define _GNU_SOURCE 1
 
 #include <dlfcn.h>

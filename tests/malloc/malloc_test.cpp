@@ -72,8 +72,8 @@ INSTANTIATE_TEST_SUITE_P(, Malloc,
                                                           "thread-places", "threads", "fork",
                                                           "children", "loading", "signals")),
                          [](const auto& info) {
-                           std::string name = std::string(std::get<0>(info.param)) + "_" +
-                                              std::get<1>(info.param);
+                           std::string name =
+                               std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });
@@ -183,8 +183,8 @@ TEST(MallocLeaks, AreNotInventedWhereThereAreNone) {
   for (int i = 0; i < 3; ++i) {
     const Result r = run("leak-check", {"no-leaks"});
     EXPECT_TRUE(r.exited_with(0)) << describe(r);
-    EXPECT_THAT(r.err, testing::MatchesRegex(
-                           "jackdaw: leak check of process [0-9]+: nothing is lost\n"));
+    EXPECT_THAT(r.err,
+                testing::MatchesRegex("jackdaw: leak check of process [0-9]+: nothing is lost\n"));
   }
 }
 

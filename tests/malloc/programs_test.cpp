@@ -30,10 +30,7 @@ const Work kWorks[] = {
      {"-q", "-dNOPAUSE", "-dBATCH", "-sDEVICE=ppmraw", "-r40", "-sOutputFile=OUT/page%d.ppm",
       "IN/pages.ps"},
      nullptr},
-    {"gs_pdf",
-     "gs",
-     {"-q", "-dNOPAUSE", "-dBATCH", "-sDEVICE=bbox", "IN/pages.ps"},
-     nullptr},
+    {"gs_pdf", "gs", {"-q", "-dNOPAUSE", "-dBATCH", "-sDEVICE=bbox", "IN/pages.ps"}, nullptr},
     {"python3", "python3", {"-X", "utf8", "IN/work.py"}, nullptr},
     {"sqlite3", "sqlite3", {":memory:"}, "work.sql"},
     {"gcc", "gcc", {"-O2", "-Wall", "-S", "-o", "OUT/work.s", "IN/client.c"}, nullptr},
@@ -66,7 +63,8 @@ Output run(const Work& work, const std::string& mode) {
   }
   setenv("GC_LOG_FILE", scratch.path("log").c_str(), 1);
   const Result r = run_program(
-      command, work.input != nullptr ? read_file(std::string(JD_TEST_INPUTS "/") + work.input) : "");
+      command,
+      work.input != nullptr ? read_file(std::string(JD_TEST_INPUTS "/") + work.input) : "");
   unsetenv("GC_LOG_FILE");
   Output output{r.status, r.out + r.err, ""};
   std::vector<fs::path> files;

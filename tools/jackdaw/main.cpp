@@ -53,8 +53,9 @@ struct CommandLine {
             ->check(CLI::IsMember({"free", "ignore", "leak-check"}))
             ->type_name("[=free|ignore|leak-check]");
     CLI::Option* compare =
-        run_app->add_flag("--compare", run.compare,
-                          "Run it on the system's libgc too, in turn, and print both side by side")
+        run_app
+            ->add_flag("--compare", run.compare,
+                       "Run it on the system's libgc too, in turn, and print both side by side")
             ->excludes(malloc_mode);
     run_runs = run_app->add_option("--runs", run.runs, "With --compare: pairs of runs (5)")
                    ->check(CLI::Range(1, 10000))

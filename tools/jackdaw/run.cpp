@@ -41,9 +41,8 @@ int run_command(const RunSettings& settings) {
   if (serves_malloc && (settings.force || !settings.library.empty())) {
     throw Failure(kExitRefused, "--force and --library are for clients of libgc, not for --malloc");
   }
-  const Program program = serves_malloc
-                              ? examine_malloc_program(settings.command.front())
-                              : examine_program(settings.command.front(), settings.force);
+  const Program program = serves_malloc ? examine_malloc_program(settings.command.front())
+                                        : examine_program(settings.command.front(), settings.force);
   const Library library = serves_malloc ? malloc_library() : our_library(settings.library);
   std::vector<std::string> variables;
   if (serves_malloc) variables.push_back("JACKDAW_MALLOC=" + settings.malloc_mode);
