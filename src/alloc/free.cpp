@@ -146,6 +146,8 @@ bool resize_large_in_place(const Place& place, std::size_t bytes) {
   if (rounded <= heap::kMaxSmall) return false;
   if (rounded / heap::kBlockSize >= heap::space.reserved) return false;
   LockGuard guard(heap_lock);
+  // Another thread may have freed it by mistake.
+  if (!place.is_large() || !place.allocated()) return false;
   const std::size_t size = place.size();
   if (!heap::resize_large(place.block, rounded)) return false;
   if (rounded < size) {

@@ -20,6 +20,7 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
+#include "world/fork.hpp"
 #include "world/mappings.hpp"
 #include "world/roots.hpp"
 #include "world/stop.hpp"
@@ -228,6 +229,8 @@ void complain_about_roots(const char* consequence) {
 
 void run_cycle(void* data, char* stack_top) {
   auto* cycle = static_cast<Cycle*>(data);
+  // It is its parent's turn, once it has executed another program.
+  if (settings.serves_malloc && world::is_borrowed_process()) return;
   // Before any callback: programs take locks in theirs, which only a whole collection lets go of.
   if (!world::update_static_roots()) {
     complain_about_roots("not collecting");

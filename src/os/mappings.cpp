@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <new>
+
 #include "base/bits.hpp"
 #include "os/memory.hpp"
 
@@ -59,8 +61,11 @@ Line parse(const char* text) {
   return line;
 }
 
-bool read_list(const char* path, MappingVisitor* visitor, bool* opened) {
-  LineReader reader(path);
+// Apart from the stack, which may be a small one: its buffers are half of the least that a thread
+// can have. One visit at a time.
+alignas(LineReader) char reader_place[sizeof(LineReader)];
+
+bool read_list(LineReader& reader, MappingVisitor* visitor, bool* opened) {
   *opened = reader.good();
   // A list without the very frame that reads it is none.
   const char* here = static_cast<const char*>(__builtin_frame_address(0));
@@ -71,6 +76,13 @@ bool read_list(const char* path, MappingVisitor* visitor, bool* opened) {
     if (line.wanted && !visitor->mapping(line.mapping)) return false;
   }
   return reader.good() && found_here;
+}
+
+bool read_list(const char* path, MappingVisitor* visitor, bool* opened) {
+  auto* reader = new (reader_place) LineReader(path);
+  const bool complete = read_list(*reader, visitor, opened);
+  reader->~LineReader();
+  return complete;
 }
 
 // Without the kernel's tables. Pages of a file's mapping may lie beyond the file's end, where a
@@ -107,7 +119,7 @@ bool mappings_are_known() {
   return known;
 }
 
-WrittenPages::WrittenPages() : pagemap_(kPageMap) {}
+WrittenPages::WrittenPages() : saved_errno_(errno), pagemap_(kPageMap) { errno = saved_errno_; }
 
 void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
   if (!pagemap_.is_open()) return visit_readable(low, high, visitor);
@@ -115,8 +127,8 @@ void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
   constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
-  constexpr std::size_t kEntries = 512;
-  std::uint64_t entries[kEntries];
+  constexpr std::size_t kEntries = 2048;
+  static std::uint64_t entries[kEntries];  // not on the stack, as the reader's buffers
   const std::size_t page = page_size();
   const auto report = [&](char* first, char* end) {
     visitor->pages(base::max_of(first, low), base::min_of(end, high));

@@ -24,8 +24,9 @@ class MappingVisitor {
 
 // Visits, in the order of their addresses, every private mapping that can be written, and those
 // that can only be read unless they are of a file: a program may have written such memory before it
-// protected it. Shared mappings and devices are left out. No lock is taken and nothing allocated;
-// for a stopped world. False if the list could not be read to its end, or the visitor ended it.
+// protected it. Shared mappings and devices are left out. No lock is taken, nothing is allocated,
+// and little stack is used; for a stopped world. One visit at a time. False if the list could not be
+// read to its end, or the visitor ended it.
 [[nodiscard]] bool visit_mappings(MappingVisitor* visitor);
 // Can the list be opened now?
 [[nodiscard]] bool mappings_are_known();
@@ -45,9 +46,11 @@ class WrittenPages {
  public:
   WrittenPages();
   // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
+  // One visit at a time.
   void visit(char* low, char* high, PageVisitor* visitor) const;
 
  private:
+  int saved_errno_;  // opening it may fail
   RandomReader pagemap_;
 };
 

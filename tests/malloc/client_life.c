@@ -251,6 +251,109 @@ void test_signals(const char* argument) {
   REQUIRE(pthread_sigmask(SIG_BLOCK, NULL, &all) == 0 && !sigismember(&all, SIGUSR2));
 }
 
+/* Threads that wait with every signal blocked, or for every signal, but for the one that ends it.
+ */
+static void* wait_by_sigsuspend(void* list) {
+  sigset_t set;
+  sigfillset(&set);
+  pthread_sigmask(SIG_SETMASK, &set, NULL);
+  sigdelset(&set, SIGUSR1);
+  while (!stop_working) sigsuspend(&set);
+  return list;
+}
+
+static void* wait_by_sigwait(void* list) {
+  sigset_t set;
+  int number = 0;
+  sigfillset(&set);
+  pthread_sigmask(SIG_SETMASK, &set, NULL);
+  REQUIRE(sigwait(&set, &number) == 0 && number == SIGUSR1);
+  return list;
+}
+
+static void* wait_by_ppoll(void* list) {
+  sigset_t set;
+  sigfillset(&set);
+  pthread_sigmask(SIG_SETMASK, &set, NULL);
+  sigdelset(&set, SIGUSR1);
+  while (!stop_working) ppoll(NULL, 0, NULL, &set);
+  return list;
+}
+
+static void* wait_by_pselect(void* list) {
+  sigset_t set;
+  sigfillset(&set);
+  sigdelset(&set, SIGUSR1);
+  while (!stop_working) pselect(0, NULL, NULL, NULL, NULL, &set);
+  return list;
+}
+
+void test_waiting(const char* argument) {
+  void* (*const ways[])(void*) = {wait_by_sigsuspend, wait_by_sigwait, wait_by_ppoll,
+                                  wait_by_pselect};
+  enum { WAYS = sizeof ways / sizeof ways[0] };
+  pthread_t threads[WAYS];
+  struct sigaction action = {0};
+  int i;
+  (void)argument;
+  action.sa_handler = on_signal;
+  REQUIRE(sigaction(SIGUSR1, &action, NULL) == 0);
+  for (i = 0; i < WAYS; ++i) {
+    REQUIRE(pthread_create(&threads[i], NULL, ways[i], make_list(LENGTH)) == 0);
+  }
+  make_garbage(GARBAGE);
+  stop_working = 1;
+  for (i = 0; i < WAYS; ++i) {
+    void* list = NULL;
+    REQUIRE(pthread_kill(threads[i], SIGUSR1) == 0);
+    REQUIRE(pthread_join(threads[i], &list) == 0 && list_is_whole(list, LENGTH));
+  }
+}
+
+static struct node* left_by_main;
+static pthread_t main_thread;
+
+static void* outlive_main(void* argument) {
+  REQUIRE(pthread_join(main_thread, NULL) == 0);
+  make_garbage(GARBAGE);
+  REQUIRE(list_is_whole(left_by_main, LENGTH));
+  puts("ok");
+  exit(0);
+  return argument;
+}
+
+/* Then /proc/self shows nothing any more. */
+void test_main_ends(const char* argument) {
+  pthread_t thread;
+  (void)argument;
+  main_thread = pthread_self();
+  left_by_main = make_list(LENGTH);
+  REQUIRE(pthread_create(&thread, NULL, outlive_main, NULL) == 0);
+  pthread_exit(NULL);
+}
+
+/* A child that shares the memory allocates until a collection is due: it may not stop the parent's
+   threads, which are not its own. */
+void test_vfork(const char* argument) {
+  pthread_t threads[3];
+  volatile pid_t child;
+  int i;
+  (void)argument;
+  for (i = 0; i < 3; ++i) REQUIRE(pthread_create(&threads[i], NULL, keep_working, NULL) == 0);
+  for (i = 0; i < 5; ++i) {
+    child = vfork();
+    if (child == 0) {
+      for (i = 0; i < 30000; ++i) free(malloc(3000));
+      make_garbage(GARBAGE / 4);
+      _exit(0);
+    }
+    REQUIRE(status_of(child) == 0);
+    make_garbage(GARBAGE / 4);
+  }
+  stop_working = 1;
+  for (i = 0; i < 3; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
+}
+
 /* Where nothing shows what is mapped, nothing may be reclaimed. Status 77: not permitted. */
 void test_no_proc(const char* argument) {
   struct node* list = make_list(LENGTH);
