@@ -70,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(, Malloc,
                          testing::Combine(testing::Values("free", "ignore", "leak-check"),
                                           testing::Values("entries", "limits", "places",
                                                           "thread-places", "threads", "fork",
-                                                          "children", "loading", "signals")),
+                                                          "children", "loading", "signals",
+                                                          "waiting", "main-ends", "vfork")),
                          [](const auto& info) {
                            std::string name =
                                std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
