@@ -4,6 +4,7 @@
 
 #define JD_TOLD extern "C" [[gnu::visibility("default")]]
 
+// NOLINTBEGIN(readability-identifier-naming): names of C functions.
 JD_TOLD unsigned jackdaw_malloc_GC_get_version() { return GC_get_version(); }
 JD_TOLD GC_word jackdaw_malloc_GC_get_gc_no() { return GC_get_gc_no(); }
 JD_TOLD std::size_t jackdaw_malloc_GC_get_heap_size() { return GC_get_heap_size(); }
@@ -18,3 +19,4 @@ JD_TOLD void jackdaw_malloc_GC_set_on_collection_event(GC_on_collection_event_pr
 JD_TOLD void jackdaw_malloc_GC_set_on_heap_resize(GC_on_heap_resize_proc function) {
   GC_set_on_heap_resize(function);
 }
+// NOLINTEND(readability-identifier-naming)

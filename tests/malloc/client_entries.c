@@ -62,26 +62,30 @@ static void check_sizes(void) {
   }
 }
 
+static void* resized(void* p, size_t size) {
+  void* q = realloc(p, size);
+  REQUIRE(q != NULL && malloc_usable_size(q) >= size);
+  return q;
+}
+
 static void check_resizing(void) {
   unsigned char* p = NULL;
   size_t size = 0;
   size_t next;
   /* Up and down again, small and large, in place or not. */
   for (next = 1; next < 3000000; next += next / 2 + 1) {
-    p = realloc(p, next);
-    REQUIRE(p != NULL && malloc_usable_size(p) >= next);
+    p = resized(p, next);
     REQUIRE(is_filled(p, 0, size, 0x33));
     memset(p, 0x33, next);
     size = next;
   }
   for (; next > 4; next = next * 2 / 3) {
-    p = realloc(p, next);
-    REQUIRE(p != NULL && malloc_usable_size(p) >= next);
+    p = resized(p, next);
     REQUIRE(is_filled(p, 0, next < size ? next : size, 0x33));
     size = next;
   }
   /* What a cleared object gains by growing need not be clear, but must be its own. */
-  p = realloc(p, 100000);
+  p = resized(p, 100000);
   memset(p, 1, 100000);
   unsigned char* other = malloc(100000);
   memset(other, 2, 100000);

@@ -20,8 +20,6 @@
 
 enum { LENGTH = 300, GARBAGE = 40 };
 
-extern char** environ;
-
 /* 600 MiB that nobody frees; what is resident tells whether they were collected. */
 void test_garbage(const char* argument) {
   struct rusage usage;
@@ -40,7 +38,9 @@ static void* work(void* argument) {
   int i;
   for (i = 0; i < 200; ++i) {
     free(malloc((size_t)i * 50));
-    own = realloc(own, strlen(own) + 1 + (size_t)i);
+    char* longer = realloc(own, strlen(own) + 1 + (size_t)i);
+    REQUIRE(longer != NULL);
+    own = longer;
   }
   passed = list_is_whole(list, LENGTH) ? list : NULL;
   free(own);

@@ -64,8 +64,9 @@ static void fill(void* plugin) {
   *in_plugin_tls = make_list(LENGTH);
   /* Only a pointer to one past its end, and that in an object. */
   past_end = malloc(sizeof(char*));
-  *(char**)past_end = (char*)malloc(48) + 48;
-  strcpy(*(char**)past_end - 48, "held by its end");
+  char* object = malloc(48);
+  strcpy(object, "held by its end");
+  *(char**)past_end = object + 48;
   for (i = 0; i < LENGTH; ++i) {
     snprintf(name, sizeof name, "name%d", i);
     REQUIRE(tsearch(strdup(name), &tree, compare) != NULL);

@@ -24,7 +24,7 @@ struct Work {
   const char* input;  // a file for standard input; may be null
 };
 
-const Work kWorks[] = {
+const Work works[] = {
     {"gs",
      "gs",
      {"-q", "-dNOPAUSE", "-dBATCH", "-sDEVICE=ppmraw", "-r40", "-sOutputFile=OUT/page%d.ppm",
@@ -92,7 +92,7 @@ TEST_P(Programs, WriteTheSameAsOnLibcsMalloc) {
 
 INSTANTIATE_TEST_SUITE_P(, Programs,
                          testing::Combine(testing::Values("free", "ignore", "leak-check"),
-                                          testing::ValuesIn(kWorks)),
+                                          testing::ValuesIn(works)),
                          [](const auto& info) {
                            std::string name = std::string(std::get<1>(info.param).name) + "_" +
                                               std::get<0>(info.param);
