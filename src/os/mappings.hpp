@@ -25,8 +25,8 @@ class MappingVisitor {
 // Visits, in the order of their addresses, every private mapping that can be written, and those
 // that can only be read unless they are of a file: a program may have written such memory before it
 // protected it. Shared mappings and devices are left out. No lock is taken, nothing is allocated,
-// and little stack is used; for a stopped world. One visit at a time. False if the list could not be
-// read to its end, or the visitor ended it.
+// and little stack is used; for a stopped world. One visit at a time. False if the list could not
+// be read to its end, or the visitor ended it.
 [[nodiscard]] bool visit_mappings(MappingVisitor* visitor);
 // Can the list be opened now?
 [[nodiscard]] bool mappings_are_known();
