@@ -1,5 +1,7 @@
 #include "malloc/leaks.hpp"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -143,6 +145,13 @@ void count_unreachable() {
   });
 }
 
+// A line about the whole. Several processes may write into one log.
+template <class... Parts>
+void say(Parts... parts) {
+  os::log("leak check of process ", os::process_id(), " (",
+          static_cast<const char*>(program_invocation_short_name), "): ", parts...);
+}
+
 void print(const Stack& stack) {
   os::log("leak: ", stack.objects, stack.objects == 1 ? " object, " : " objects, ", stack.bytes,
           " bytes, allocated",
@@ -195,10 +204,7 @@ void report() {
   const bool done = cycle::collect_now(nullptr) && cycle::measured.collections != collections;
   GC_dont_gc = 1;
   cycle::settings.before_sweep = nullptr;
-  if (!done) {
-    os::log("leak check of process ", os::process_id(), ": impossible, the roots are not known");
-    return;
-  }
+  if (!done) return say("impossible, the roots are not known");
   Stack** found = nullptr;
   std::size_t room = 0;
   {
@@ -206,7 +212,7 @@ void report() {
     room = (stack_count + 1) * sizeof(Stack*);
     found = static_cast<Stack**>(heap::table_take(room));
   }
-  if (found == nullptr) return os::log("leak check: no memory for the report");
+  if (found == nullptr) return say("no memory for the report");
   const std::size_t count = sort_found(found);
   std::size_t objects = 0;
   std::size_t bytes = 0;
@@ -215,11 +221,11 @@ void report() {
     bytes += found[i]->bytes;
   }
   if (count == 0) {
-    os::log("leak check of process ", os::process_id(), ": nothing is lost");
+    say("nothing is lost");
   } else {
-    os::log("leak check of process ", os::process_id(), ": ", objects, " objects, ", bytes,
-            " bytes are unreachable and were not freed, from ", count,
-            count == 1 ? " place" : " places");
+    say(objects, objects == 1 ? " object, " : " objects, ", bytes,
+        " bytes are unreachable and were not freed, from ", count,
+        count == 1 ? " place" : " places");
   }
   for (std::size_t i = 0; i < count; ++i) print(*found[i]);
   LockGuard guard(heap_lock);
