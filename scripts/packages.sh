@@ -22,7 +22,8 @@ packages_in_group() {
       printf '%s\n' ghostscript python3 sqlite3 # run on our malloc, in tests/malloc
       ;;
     tools) printf '%s\n' libcli11-dev libfmt-dev nlohmann-json3-dev ;;
-    bench) printf '%s\n' libgc1 ;;
+    bench) printf '%s\n' libgc1 libmimalloc2.0 ;;
+    reports) printf '%s\n' ghostscript gnuplot-nox valgrind ;;
     format) printf '%s\n' clang-format-16 ;;
     lint) printf '%s\n' clang-tidy-16 clang-16 cmake ninja-build ;;
     clients)
@@ -39,7 +40,7 @@ packages_in_group() {
 }
 
 package_groups() {
-  printf '%s\n' build clang test tools bench format lint clients
+  printf '%s\n' build clang test tools bench reports format lint clients
 }
 
 need_packages() {

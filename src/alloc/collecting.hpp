@@ -29,6 +29,20 @@ extern bool every_allocation_is_slow;
 // every_allocation_is_slow: the fast path knows nothing of it.
 extern std::size_t padding;
 
+// Bytes that are cleared at a time ahead of the cursor (docs/design/alloc.md, "Clearing ahead").
+// Set at the start.
+extern std::size_t clear_ahead;
+
+// What the lazy part of the sweep took, in os::ticks: looking for free slots in a block, and
+// clearing them. What reading the clock takes is left out. Counted if time_refills.
+struct RefillTicks {
+  std::atomic<std::uint64_t> finding{0};
+  std::atomic<std::uint64_t> clearing{0};
+};
+extern RefillTicks refill_ticks;
+extern bool time_refills;
+void start_timing_refills();  // at the start
+
 // In a stopped world, before marking: slots in holes become unallocated, but for the one at the
 // cursor, which may just have been handed out. Afterwards show_holes gives them back to their
 // threads.

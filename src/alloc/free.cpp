@@ -32,7 +32,7 @@ bool is_object(const void* object, const char* name, Place* place) {
     // Slots of a hole count as allocated, but nobody has them.
     const auto* hole = static_cast<const Hole*>(
         __atomic_load_n(&heap::extra_of(place->block).owner, __ATOMIC_ACQUIRE));
-    free_slot = hole != nullptr && hole->contains_slot(object);
+    free_slot = hole != nullptr && hole->contains_slot(object, place->slot);
   }
   if (free_slot) {
     os::warn(name, "(", object, "): already free; ignored");
@@ -60,7 +60,7 @@ bool undo_take(const Place& place, char* object) {
   if (heap::kinds[place.block->kind].clear) base::clear_bytes(object, hole->slot_size);
   __atomic_store_n(&hole->cursor, object, __ATOMIC_RELAXED);
   // The hole was counted when it was taken; the slot counts again, as it does in what was freed.
-  __atomic_fetch_add(&cache->taken, hole->slot_size, __ATOMIC_RELAXED);
+  cache->count_taken(hole->slot_size);
   return true;
 }
 
@@ -70,6 +70,8 @@ bool give_slot_back(const Place& place, char* object) {
   Block* block = place.block;
   add_freed(block->slot_size);
   if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
+  // The block may be one whose free slots are zero; or become one in a collection from now on.
+  if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);
   if (undo_take(place, object)) return false;
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // Release: whatever was done to the object comes before it is cleared for another.

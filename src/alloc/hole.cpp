@@ -19,7 +19,7 @@ constexpr HoleRow empty_row() {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, nullptr};
+constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, nullptr};
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
@@ -53,6 +53,13 @@ SlotRange slots_between(const Hole& hole, const char* from, const char* to) {
   const Word start = heap::block_address(hole.block);
   return {block, static_cast<unsigned>((base::as_word(from) - start) / hole.slot_size),
           static_cast<unsigned>((base::as_word(to) - start) / hole.slot_size)};
+}
+
+// Whoever sees a hole without a last slot has none claimed either.
+template <class Change>
+void change_claimed(const Hole& hole, Change change) {
+  if (hole.claimed == 0) return;
+  change(&heap::space.blocks[hole.block], hole.claimed_word(hole.end), hole.claimed);
 }
 
 template <class Change>
@@ -139,13 +146,16 @@ void retire(Hole* hole) {
                   __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
                 });
   }
+  change_claimed(*hole, [](heap::Block* b, unsigned w, std::uint64_t bits) {
+    __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
+  });
   if (extra.owner == hole) {
     __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
     extra.free_slots =
         static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));
     heap::list_block(hole->block);
   }
-  hole->move_to(nullptr, nullptr);
+  hole->move_to(nullptr, nullptr, 0);
   hole->block = heap::kNoBlock;
 }
 
@@ -157,14 +167,14 @@ static void set_word(heap::Block* block, unsigned w, std::uint64_t bits) {
 
 void hide_holes() {
   for_each_hole([](Hole& hole, KindNumber) {
+    const auto hide = [](heap::Block* b, unsigned w, std::uint64_t bits) {
+      set_word(b, w, b->allocated[w] & ~bits);
+    };
+    change_claimed(hole, hide);
     // The slot at the cursor may be in the hands of a thread that was stopped before it moved the
     // cursor, unless it is not ready to be handed out yet: then it still holds words of its past.
     char* first = hole.cursor < hole.limit ? hole.cursor + hole.slot_size : hole.cursor;
-    if (first >= hole.end) return;
-    change_bits(slots_between(hole, first, hole.end),
-                [](heap::Block* b, unsigned w, std::uint64_t bits) {
-                  set_word(b, w, b->allocated[w] & ~bits);
-                });
+    if (first < hole.end) change_bits(slots_between(hole, first, hole.end), hide);
   });
 }
 
@@ -180,29 +190,30 @@ void retire_idle_holes() {
 
 void show_holes() {
   for_each_hole([](Hole& hole, KindNumber) {
+    const auto show = [](heap::Block* b, unsigned w, std::uint64_t bits) {
+      set_word(b, w, b->allocated[w] | bits);
+    };
+    change_claimed(hole, show);
     if (hole.cursor >= hole.end) return;
     const SlotRange slots = slots_between(hole, hole.cursor, hole.end);
     if (heap::poison_freed && hole.cursor < hole.limit && !slots.block->marked(slots.from)) {
       // The sweep took the slot at the cursor for a dead object and poisoned it.
       base::clear_bytes(hole.cursor, hole.slot_size);
     }
-    change_bits(slots, [](heap::Block* b, unsigned w, std::uint64_t bits) {
-      set_word(b, w, b->allocated[w] | bits);
-    });
+    change_bits(slots, show);
   });
 }
 
 void detach_disclaiming_holes() {
   for_each_hole([](Hole& hole, KindNumber kind) {
     if (heap::kinds[kind].disclaim == nullptr) return;
-    if (hole.cursor < hole.end) {
-      // Until the deferred sweep, "marked" is what keeps a slot.
-      change_bits(slots_between(hole, hole.cursor, hole.end),
-                  [](heap::Block* b, unsigned w, std::uint64_t bits) {
-                    set_word(b, w, b->allocated[w] | bits);
-                    b->marks[w] |= bits;
-                  });
-    }
+    // Until the deferred sweep, "marked" is what keeps a slot.
+    const auto keep = [](heap::Block* b, unsigned w, std::uint64_t bits) {
+      set_word(b, w, b->allocated[w] | bits);
+      b->marks[w] |= bits;
+    };
+    if (hole.cursor < hole.end) change_bits(slots_between(hole, hole.cursor, hole.end), keep);
+    change_claimed(hole, keep);
     heap::BlockExtra& extra = heap::space.extras[hole.block];
     if (extra.owner == &hole) extra.owner = nullptr;
   });

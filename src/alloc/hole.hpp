@@ -40,8 +40,8 @@ inline void fence(std::memory_order order) {
 
 // Written by its thread: the cursor at any time, the rest only within a NoStop section or under the
 // heap's lock. Read by the collector in a stopped world, and by threads that free objects of its
-// block (contains_slot). Slots in [cursor, end) have their allocated bits set, so that nobody else
-// takes them.
+// block (contains_slot). Slots in [cursor, end), and those in `claimed`, have their allocated bits
+// set, so that nobody else takes them.
 struct Hole {
   char* cursor;  // the next slot
   char* limit;   // slots below it are ready to be handed out
@@ -50,6 +50,9 @@ struct Hole {
   // Counts the changes of place, odd in the middle of one (move_to).
   std::uint16_t changes;
   BlockNumber block;  // where the hole is; kNoBlock: there is none, and cursor = end
+  // Free slots behind the hole that are its thread's, too: bits of the allocated word that its last
+  // slot is in. So a word of scattered slots costs one atomic instruction, not one a slot.
+  std::uint64_t claimed;
 
   // The next slot, or null: then the slow path has to find one.
   void* take() {
@@ -66,9 +69,10 @@ struct Hole {
     return slot;
   }
 
-  // Changes the place: [from, to), of which nothing is ready to be handed out. Within a NoStop
-  // section of the hole's thread, or under the lock while that can't run.
-  void move_to(char* from, char* to) {
+  // Changes the place: [from, to), of which nothing is ready to be handed out, and what is claimed
+  // behind it. Within a NoStop section of the hole's thread, or under the lock while that can't
+  // run.
+  void move_to(char* from, char* to, std::uint64_t more) {
     const std::uint16_t before = changes;
     __atomic_store_n(&changes, static_cast<std::uint16_t>(before + 1), __ATOMIC_RELAXED);
     // Pairs with the fence in contains_slot: who sees one of these stores sees the odd count.
@@ -76,22 +80,32 @@ struct Hole {
     __atomic_store_n(&cursor, from, __ATOMIC_RELAXED);
     __atomic_store_n(&limit, from, __ATOMIC_RELAXED);
     __atomic_store_n(&end, to, __ATOMIC_RELAXED);
+    __atomic_store_n(&claimed, more, __ATOMIC_RELAXED);
     __atomic_store_n(&changes, static_cast<std::uint16_t>(before + 2), __ATOMIC_RELEASE);
   }
 
-  // For any thread: is the address a slot that was not handed out yet? False also when the hole is
-  // just changing its place; never true for an object that the caller was given.
-  bool contains_slot(const void* slot) const {
+  // The allocated word that `claimed` belongs to. Pre: the hole has a block and a last slot.
+  [[nodiscard]] unsigned claimed_word(const char* last_end) const {
+    const auto offset = base::as_word(last_end) - heap::block_address(block);
+    return static_cast<unsigned>((offset / slot_size - 1) / 64);
+  }
+
+  // For any thread: is the address, the slot of this number in the hole's block, one that was not
+  // handed out yet? False also when the hole is just changing its place; never true for an object
+  // that the caller was given.
+  bool contains_slot(const void* slot, unsigned number) const {
     const std::uint16_t before = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
     // The cursor's moves within the hole are not counted: they only take slots away.
     const char* first = __atomic_load_n(&cursor, __ATOMIC_RELAXED);
     const char* last = __atomic_load_n(&end, __ATOMIC_RELAXED);
+    const std::uint64_t more = __atomic_load_n(&claimed, __ATOMIC_RELAXED);
     detail::fence(std::memory_order_acquire);
-    return before % 2 == 0 && __atomic_load_n(&changes, __ATOMIC_RELAXED) == before &&
-           slot >= first && slot < last;
+    if (before % 2 != 0 || __atomic_load_n(&changes, __ATOMIC_RELAXED) != before) return false;
+    if (slot >= first && slot < last) return true;
+    return more != 0 && claimed_word(last) == number / 64 && ((more >> (number % 64)) & 1) != 0;
   }
 };
-static_assert(sizeof(Hole) == 32);
+static_assert(sizeof(Hole) == 40);
 
 // The holes of one kind, a hole for each size class.
 struct HoleRow {
@@ -125,10 +139,14 @@ struct ThreadCache {
   HoleRow normal;
   HoleRow atomic;
   HoleRow* rows[heap::kMaxKinds];  // the two above, and what other kinds this thread uses
-  // Bytes of the holes taken since they were last added to the totals. Added to by the thread, and
-  // moved by whoever holds the lock (relaxed: only the number matters).
+  // Bytes of all holes that the thread took. Written by it alone (relaxed: only the number
+  // matters), so it wraps rather than being taken from.
   std::size_t taken;
-  ThreadCache* next;  // list of caches, and of free ones; under the lock
+  std::size_t counted;  // of these, what is in the totals; written under the lock (relaxed)
+  ThreadCache* next;    // list of caches, and of free ones; under the lock
+
+  // By the cache's thread.
+  void count_taken(std::size_t bytes) { __atomic_store_n(&taken, taken + bytes, __ATOMIC_RELAXED); }
 };
 
 // The calling thread's cache; while it has none, a cache that is always empty.

@@ -8,6 +8,7 @@
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "os/context.hpp"
+#include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "world/thread.hpp"
 
@@ -21,16 +22,51 @@ using heap::kNoBlock;
 using heap::space;
 using os::LockGuard;
 
-// Cleared at a time ahead of the cursor: half of the first-level cache's share that the client can
-// be expected to leave us (docs/design/alloc.md, "Clearing ahead").
-constexpr std::size_t kClearAhead = 2 * base::kKiB;
-
 // Written under the lock, except for freed_now, which GC_free adds to (relaxed; a statistic).
 std::size_t allocated_before_gc = 0;
 std::size_t allocated_since_gc = 0;
 std::size_t freed_before_gc = 0;
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
+// What a reading of the clock takes, in its ticks. Set at the start.
+std::uint64_t clock_cost = 0;
+
+std::uint64_t clock_cost_measured() {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint64_t before = os::ticks();
+    least = base::min_of(least, os::ticks() - before);
+  }
+  return least;
+}
+
+// Adds the time until its end to a total, if that is asked for.
+class Timer {
+ public:
+  explicit Timer(std::atomic<std::uint64_t>* total)
+      : total_(time_refills ? total : nullptr), began_(time_refills ? os::ticks() : 0) {}
+  ~Timer() {
+    if (total_ == nullptr) return;
+    const std::uint64_t took = os::ticks() - began_;
+    if (took > clock_cost) total_->fetch_add(took - clock_cost, std::memory_order_relaxed);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  std::atomic<std::uint64_t>* total_;
+  std::uint64_t began_;
+};
+
+// Scattered slots are short, and a call of memset takes longer than clearing them. Pre: both are
+// multiples of the granule.
+void clear_slots(char* first, std::size_t bytes) {
+  constexpr std::size_t kShort = 128;
+  if (bytes > kShort) return base::clear_bytes(first, bytes);
+  for (char* end = first + bytes; first != end; first += heap::kGranule) {
+    base::clear_bytes(first, heap::kGranule);
+  }
+}
 
 // Makes the slots from the cursor on ready to be handed out: as many as are cleared at a time.
 void prepare(Hole* hole, bool clear) {
@@ -38,53 +74,81 @@ void prepare(Hole* hole, bool clear) {
   std::size_t ready = room;
   if (every_allocation_is_slow) {
     ready = hole->slot_size;
-  } else if (clear && room > kClearAhead) {
-    ready = base::max_of(kClearAhead / hole->slot_size, std::size_t{1}) * hole->slot_size;
+  } else if (clear && room > clear_ahead) {
+    ready = base::max_of(clear_ahead / hole->slot_size, std::size_t{1}) * hole->slot_size;
   }
-  if (clear) base::clear_bytes(hole->cursor, ready);
+  if (clear) {
+    const Timer timer(&refill_ticks.clearing);
+    clear_slots(hole->cursor, ready);
+  }
   hole->limit = hole->cursor + ready;
+}
+
+// The free slots of a block among the 64 of a word.
+std::uint64_t free_slots_of(const Block& block, unsigned word) {
+  const unsigned left = block.slots - word * 64;
+  const std::uint64_t all = left < 64 ? (std::uint64_t{1} << left) - 1 : ~std::uint64_t{0};
+  return ~__atomic_load_n(&block.allocated[word], __ATOMIC_RELAXED) & all;
 }
 
 // Finds the next free slots in the hole's block, behind the hole, and makes them the hole. False
 // if there are none.
 bool next_hole(ThreadCache* owner, Hole* hole) {
+  const Timer timer(&refill_ticks.finding);
   Block& block = space.blocks[hole->block];
   char* const start = base::as_pointer(heap::block_address(hole->block));
-  const unsigned slots = block.slots;
-  auto from = static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / hole->slot_size);
-  const auto free_bits = [&](unsigned w) {
-    // What was done to an object before another thread freed it happened before it is cleared.
-    return ~__atomic_load_n(&block.allocated[w], __ATOMIC_ACQUIRE);
+  const auto behind =
+      static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / hole->slot_size);
+  const unsigned words = block.bit_words();
+  // Others may be freeing slots of the word at the same time. Acquire: what was done to an object
+  // before another thread freed it happened before it is cleared.
+  const auto claim = [&block](unsigned w, std::uint64_t bits) {
+    __atomic_fetch_or(&block.allocated[w], bits, __ATOMIC_ACQUIRE);
   };
-  // The first free slot at or behind `from`.
-  while (from < slots) {
-    const std::uint64_t bits = free_bits(from / 64) >> (from % 64);
-    if (bits != 0) {
-      from += base::lowest_bit(bits);
+  unsigned w = behind / 64;
+  std::uint64_t free = hole->claimed;
+  if (free != 0) {
+    w = (behind - 1) / 64;
+  } else {
+    if (w >= words) return false;
+    free = free_slots_of(block, w) & (~std::uint64_t{0} << (behind % 64));
+    while (free == 0) {
+      if (++w == words) return false;
+      free = free_slots_of(block, w);
+    }
+    claim(w, free);
+  }
+  const unsigned first = base::lowest_bit(free);
+  const unsigned from = w * 64 + first;
+  // The first bit behind the run; 64: it goes on in the next word, if that begins with a free slot.
+  unsigned end = base::lowest_zero(free | ((std::uint64_t{1} << first) - 1));
+  while (end == 64 && ++w < words) {
+    free = free_slots_of(block, w);
+    if ((free & 1) == 0) {
+      free = 0;
       break;
     }
-    from = (from / 64 + 1) * 64;
+    claim(w, free);
+    end = base::lowest_zero(free);
   }
-  if (from >= slots) return false;
-  // The first allocated one behind it.
-  unsigned to = from;
-  while (to < slots) {
-    const std::uint64_t bits = ~free_bits(to / 64) >> (to % 64);
-    if (bits != 0) {
-      to += base::lowest_bit(bits);
-      break;
-    }
-    to = (to / 64 + 1) * 64;
-  }
-  to = base::min_of(to, slots);
-  for (unsigned w = from / 64; w * 64 < to; ++w) {
-    // Others may be freeing slots of this block at the same time.
-    __atomic_fetch_or(&block.allocated[w], heap::bits_between(w, from, to), __ATOMIC_RELAXED);
-  }
+  // Where the run ended with its word, the next one is either beyond the block or begins taken.
+  const bool within = end < 64;
+  const unsigned to = within ? w * 64 + end : base::min_of(w * 64, unsigned{block.slots});
+  const std::uint64_t rest = within ? free & (~std::uint64_t{0} << end) : 0;
   hole->move_to(start + std::size_t{from} * hole->slot_size,
-                start + std::size_t{to} * hole->slot_size);
-  const auto bytes = static_cast<std::size_t>(hole->end - hole->cursor);
-  __atomic_fetch_add(&owner->taken, bytes, __ATOMIC_RELAXED);
+                start + std::size_t{to} * hole->slot_size, rest);
+  owner->count_taken(static_cast<std::size_t>(hole->end - hole->cursor));
+  return true;
+}
+
+// Makes some more slots of the hole's block ready; the hole has none. False if there are no more.
+// Pre: within a NoStop section.
+bool refill_from_block(ThreadCache* owner, Hole* hole, KindNumber kind) {
+  if (hole->cursor == hole->end) {
+    if (hole->block == kNoBlock || space.extras[hole->block].owner != hole) return false;
+    if (!next_hole(owner, hole)) return false;
+  }
+  prepare(hole, heap::kinds[kind].clear && !space.extras[hole->block].zeroed);
   return true;
 }
 
@@ -105,7 +169,7 @@ bool next_block(ThreadCache* owner, Hole* hole, KindNumber kind, unsigned size_c
     }
     char* const start = base::as_pointer(heap::block_address(number));
     hole->block = number;
-    hole->move_to(start, start);
+    hole->move_to(start, start, 0);
     __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
     if (clean && !every_allocation_is_slow) {
       // A block of fresh pages is one hole and needs no clearing.
@@ -127,18 +191,12 @@ void* allocate_small(std::size_t bytes, KindNumber kind) {
   }
   const unsigned size_class = heap::class_for(bytes);
   Hole* hole = &row->holes[size_class];
-  const bool clear = heap::kinds[kind].clear;
   for (;;) {
     {
       world::NoStop guard(thread);
-      if (void* slot = hole->take()) return slot;
-      const bool more = hole->cursor < hole->end ||
-                        (hole->block != kNoBlock && space.extras[hole->block].owner == hole &&
-                         next_hole(owner, hole));
-      if (more) {
-        prepare(hole, clear);
-        return hole->take();
-      }
+      void* slot = hole->take();
+      if (slot == nullptr && refill_from_block(owner, hole, kind)) slot = hole->take();
+      if (slot != nullptr) return slot;
     }
     if (!next_block(owner, hole, kind, size_class)) return nullptr;
   }
@@ -191,6 +249,15 @@ bool ready() {
 }
 
 }  // namespace
+
+std::size_t clear_ahead = 0;
+RefillTicks refill_ticks;
+bool time_refills = false;
+
+void start_timing_refills() {
+  clock_cost = clock_cost_measured();
+  time_refills = true;
+}
 
 bool every_allocation_is_slow = false;
 std::size_t padding = 0;
@@ -251,11 +318,12 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
     return;
   }
   world::NoStop guard(thread);
-  // The rest of the hole that the first came from.
+  // From the block that the first came from, whose free slots may be scattered.
   Hole* hole = &cache->rows[kind]->hole_for(bytes);
   void** link = static_cast<void**>(first);
   for (std::size_t size = 2 * hole->slot_size; size <= kListBytes; size += hole->slot_size) {
     void* next = hole->take();
+    if (next == nullptr && refill_from_block(cache, hole, kind)) next = hole->take();
     if (next == nullptr) break;
     *link = next;
     link = static_cast<void**>(next);
@@ -271,7 +339,9 @@ std::size_t usable_size_for(std::size_t bytes) {
 }
 
 void add_taken(ThreadCache* from) {
-  allocated_since_gc += __atomic_exchange_n(&from->taken, std::size_t{0}, __ATOMIC_RELAXED);
+  const std::size_t taken = __atomic_load_n(&from->taken, __ATOMIC_RELAXED);
+  allocated_since_gc += taken - from->counted;
+  __atomic_store_n(&from->counted, taken, __ATOMIC_RELAXED);
 }
 
 void give_back_taken(std::size_t bytes) {
@@ -297,7 +367,8 @@ Totals totals() {
 Totals totals_unsynchronised() {
   const std::size_t freed = freed_now.load(std::memory_order_relaxed);
   return {allocated_before_gc,
-          allocated_since_gc + __atomic_load_n(&cache->taken, __ATOMIC_RELAXED) +
+          allocated_since_gc + __atomic_load_n(&cache->taken, __ATOMIC_RELAXED) -
+              __atomic_load_n(&cache->counted, __ATOMIC_RELAXED) +
               reported_allocated.load(std::memory_order_relaxed),
           freed, freed_before_gc + freed};
 }

@@ -27,6 +27,9 @@ constexpr unsigned log2_floor(std::uint64_t n) {
 // Position of the lowest set bit. Pre: n != 0.
 constexpr unsigned lowest_bit(std::uint64_t n) { return static_cast<unsigned>(__builtin_ctzll(n)); }
 
+// Position of the lowest clear bit; 64 if there is none.
+constexpr unsigned lowest_zero(std::uint64_t n) { return ~n == 0 ? 64 : lowest_bit(~n); }
+
 // Set bits in a word. Spelled out because the baseline x86-64 has no instruction for it and the
 // compiler would call libgcc.
 constexpr unsigned count_ones(std::uint64_t n) {

@@ -18,6 +18,9 @@ enum class MarkStrategy : std::uint8_t { None, OnGrey, Ring };
 // What free() means to a program whose malloc is ours (src/malloc).
 enum class MallocMode : std::uint8_t { Free, Ignore, LeakCheck };
 
+// When the free slots of blocks in use are found and cleared (src/heap/sweep.hpp).
+enum class SweepTime : std::uint8_t { Lazy, Eager };
+
 // The values after parsing. Numbers are 64-bit so that one table can point at them; flags are 0
 // or 1.
 struct Options {
@@ -39,6 +42,11 @@ struct Options {
   std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Ring);
   std::uint64_t mark_stack = 0;
   std::uint64_t mark_patience = 512;
+  std::uint64_t sweep_time = static_cast<std::uint64_t>(SweepTime::Lazy);
+  std::uint64_t nearly_full = 8;
+  std::uint64_t clear_ahead = 2 * kKiB;
+  std::uint64_t time_sweep = 0;
+  const char* statistics_file = nullptr;
   std::uint64_t huge_pages = 1;
   std::uint64_t pad_objects = 0;
   std::uint64_t reserve = 0;
@@ -114,6 +122,21 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "512",
      "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work.", 1,
      kNoLimit, &Options::mark_patience, nullptr},
+    {"JACKDAW_SWEEP", OptionType::Choice, "lazy, eager", "lazy",
+     "When the free slots of blocks in use are found and cleared: at need, or in each collection.",
+     0, 1, &Options::sweep_time, nullptr},
+    {"JACKDAW_NEARLY_FULL", OptionType::Count, "1 to 64; 0: no block is passed over", "8",
+     "Allocation passes over blocks of whose slots less than one in so many is free.", 1, 64,
+     &Options::nearly_full, nullptr, true},
+    {"JACKDAW_CLEAR_AHEAD", OptionType::Size, "16 to 16k", "2k",
+     "Memory is cleared in pieces of this size ahead of allocation.", 16, 16 * kKiB,
+     &Options::clear_ahead, nullptr},
+    {"JACKDAW_STATISTICS", OptionType::Path, "", "none",
+     "At exit, write the measured statistics to this file as a line of JSON.", 0, 0, nullptr,
+     &Options::statistics_file},
+    {"JACKDAW_TIME_SWEEP", OptionType::Flag, "", "off",
+     "Measure the finding and the clearing of free slots, too; makes allocation a little slower.",
+     0, 1, &Options::time_sweep, nullptr},
     {"JACKDAW_HUGE_PAGES", OptionType::Flag, "", "on",
      "Ask the system for huge pages once the heap is large.", 0, 1, &Options::huge_pages, nullptr},
     {"JACKDAW_PAD_OBJECTS", OptionType::Flag, "", "off",

@@ -186,9 +186,11 @@ void note_pause(std::uint64_t begin, std::uint64_t stopped, std::uint64_t end) {
 }
 
 void note_sweep(const heap::SweepCount& count) {
+  measured.marked_objects += count.live_objects;
   measured.live_objects = count.live_objects;
   measured.live_bytes = count.live_bytes;
   measured.live_atomic_bytes = count.live_atomic_bytes;
+  measured.reclaimed_before += measured.reclaimed_bytes;
   measured.reclaimed_bytes = count.freed_bytes;
 }
 

@@ -8,6 +8,7 @@
 #include "cycle/finalization.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/settings.hpp"
+#include "cycle/statistics.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "mark/marker.hpp"
@@ -58,10 +59,12 @@ void apply_options() {
     const int file = os::open_log(options.log_file);
     if (file >= 0) {
       os::set_log_file(file);
+      os::set_report_file(file);
     } else {
       os::warn("can't open GC_LOG_FILE ", options.log_file, "; logging to standard error");
     }
   }
+  prepare_statistics(options.statistics_file);
   os::fail_from_call(options.fail_os);
   if (options.nprocs != 0) os::set_cpu_count(static_cast<unsigned>(options.nprocs));
   // Each marker has bits of its own for the whole heap, so more of them must be asked for.
@@ -83,6 +86,11 @@ void apply_options() {
   }
   if (options.maximum_heap_size != 0) settings.max_heap_size = options.maximum_heap_size;
   heap::poison_freed = options.poison != 0;
+  heap::sweep_policy = {
+      .eager = static_cast<base::SweepTime>(options.sweep_time) == base::SweepTime::Eager,
+      .nearly_full_divisor = static_cast<unsigned>(options.nearly_full)};
+  alloc::clear_ahead = options.clear_ahead;
+  if (options.time_sweep != 0) alloc::start_timing_refills();
   alloc::padding = options.pad_objects != 0 ? 1 : 0;
   alloc::every_allocation_is_slow = options.collect_every != 0 || options.pad_objects != 0;
   world::configure_stop(options.retry_signals != 0, options.stop_delay * 1000);

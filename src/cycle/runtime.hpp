@@ -47,12 +47,14 @@ struct Measurements {
   std::uint64_t mark_last = 0;
   std::uint64_t sweep_total = 0;  // from the records; clearing and hole finding happen elsewhere
   std::uint64_t sweep_last = 0;
-  std::size_t live_objects = 0;  // as of the last collection
+  std::uint64_t marked_objects = 0;  // by all collections together
+  std::size_t live_objects = 0;      // as of the last collection
   std::size_t live_bytes = 0;
   std::size_t live_atomic_bytes = 0;
-  std::size_t reclaimed_bytes = 0;  // by the last collection
-  std::size_t root_bytes = 0;       // scanned by the last collection
-  std::size_t peak_heap_bytes = 0;  // when memory was last returned: the heap grows until then
+  std::size_t reclaimed_bytes = 0;   // by the last collection
+  std::size_t reclaimed_before = 0;  // by all before it
+  std::size_t root_bytes = 0;        // scanned by the last collection
+  std::size_t peak_heap_bytes = 0;   // when memory was last returned: the heap grows until then
   std::size_t mark_stack_overflows = 0;
   std::uint64_t full_time_since =
       0;  // pause_total when GC_start_performance_measurement was called

@@ -8,6 +8,7 @@
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
+#include "heap/walk.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
 
@@ -49,6 +50,19 @@ void verify_small(BlockNumber number, const Block& block) {
   }
 }
 
+// heap.req.zeroed: what an eager sweep cleared stays so until it is handed out.
+void verify_zeroed(BlockNumber number, const Block& block) {
+  if (!space.extras[number].zeroed) return;
+  for (unsigned slot = 0; slot < block.slots; ++slot) {
+    if (block.is_allocated(slot)) continue;
+    const Word start = heap::block_address(number) + std::size_t{slot} * block.slot_size;
+    for (std::size_t byte = 0; byte < block.slot_size; byte += sizeof(Word)) {
+      const Word word = *reinterpret_cast<const Word*>(start + byte);
+      if (word != 0) broken("a free slot of a cleared block is not clear", number, word);
+    }
+  }
+}
+
 struct Found {
   BlockNumber free = 0;    // blocks in free runs
   BlockNumber runs = 0;    // free runs
@@ -64,6 +78,7 @@ Found walk() {
     switch (block.state) {
       case BlockState::Small:
         verify_small(b, block);
+        verify_zeroed(b, block);
         found.listed += space.extras[b].listed ? 1 : 0;
         previous_free = false;
         ++b;
@@ -173,6 +188,14 @@ void verify_hole(alloc::Hole* hole, heap::KindNumber kind) {
   if (block.state != BlockState::Small || block.kind != kind ||
       block.slot_size != hole->slot_size) {
     broken("a hole lies in a block of another sort", hole->block, kind);
+  }
+  if (hole->claimed != 0) {
+    const unsigned w = hole->claimed_word(hole->end);
+    const auto behind =
+        static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / block.slot_size);
+    if ((hole->claimed & ~heap::bits_between(w, behind, block.slots)) != 0) {
+      broken("a hole claims slots that are not behind it", hole->block, hole->claimed);
+    }
   }
   if (hole->cursor < start || hole->end > end || hole->cursor > hole->end ||
       hole->limit > hole->end) {

@@ -107,6 +107,8 @@ struct BlockExtra {
   bool listed;
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block;
+  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them.
+  bool zeroed;
 };
 static_assert(sizeof(BlockExtra) == 32);
 

@@ -47,6 +47,7 @@ void make_free(Block& block) {
 }  // namespace
 
 bool poison_freed = false;
+SweepPolicy sweep_policy;
 
 void poison(Word address, std::size_t size) {
   __builtin_memset(base::as_pointer(address), kPoisonByte, size);
@@ -107,6 +108,7 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   space.extras[number].owner = nullptr;
   space.extras[number].listed = false;
   space.extras[number].held_by_first_block = false;
+  space.extras[number].zeroed = false;
   head.state = BlockState::LargeHead;
   return &head;
 }
@@ -163,8 +165,9 @@ void release_block(BlockNumber number) {
 }
 
 bool nearly_full(const Block& block, unsigned free_slots) {
-  // An eighth: see docs/design/alloc.md, "Nearly full blocks".
-  return free_slots == 0 || free_slots * 8u < block.slots;
+  // docs/design/alloc.md, "Nearly full blocks".
+  const unsigned divisor = sweep_policy.nearly_full_divisor;
+  return free_slots == 0 || (divisor != 0 && free_slots * divisor < block.slots);
 }
 
 void list_block(BlockNumber number) {

@@ -32,6 +32,15 @@ constexpr BlockNumber blocks_for(std::size_t bytes) {
 // Frees a small block without objects and without an owner, or the run of a large object.
 void release_block(BlockNumber number);
 
+// How sweeping and the search for free slots go. Set at the start.
+struct SweepPolicy {
+  bool eager = false;  // JACKDAW_SWEEP
+  // A block is nearly full when fewer than slots / divisor are free; 0: none is
+  // (JACKDAW_NEARLY_FULL).
+  unsigned nearly_full_divisor = 8;
+};
+extern SweepPolicy sweep_policy;
+
 // Puts a block that has free slots and no owner on the list of its kind and size class, unless it
 // is nearly full (Boehm 2000: such blocks cost more to search than they give).
 void list_block(BlockNumber number);

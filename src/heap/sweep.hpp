@@ -3,6 +3,9 @@
 // holes in the others are found when somebody allocates from them (Boehm 2000, section 4: sweeping
 // only where it is cheap).
 //
+// With JACKDAW_SWEEP=eager the free slots are found and cleared here, too, which is what the paper
+// compares with.
+//
 // Differs from the paper: there is no reclaim list to build, because the bits are the free list.
 #pragma once
 

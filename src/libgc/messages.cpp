@@ -19,7 +19,6 @@ using namespace jd::libgc;
 
 namespace {
 
-constexpr int kStandardOutput = 1;
 constexpr size_t kLine = 1024;
 
 [[gnu::format(printf, 2, 0)]] void print_to(int file, const char* format, va_list arguments) {
@@ -32,7 +31,7 @@ constexpr size_t kLine = 1024;
 [[gnu::format(printf, 1, 2)]] void print(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  print_to(kStandardOutput, format, arguments);
+  print_to(os::report_file(), format, arguments);
   va_end(arguments);
 }
 
@@ -101,11 +100,9 @@ void dump(const char* name) {
 extern "C" {
 
 GC_API void GC_printf(const char* format, ...) {
-  if (getenv("GC_QUIET") != nullptr) return;
   va_list arguments;
   va_start(arguments, format);
-  const int log = os::log_file();
-  print_to(log == os::standard_error() ? kStandardOutput : log, format, arguments);
+  print_to(os::report_file(), format, arguments);
   va_end(arguments);
 }
 GC_API void GC_err_printf(const char* format, ...) {
@@ -145,7 +142,6 @@ GC_API void GC_dump_regions() {
 }
 
 void GC_dump_finalization() {
-  LockGuard guard(heap_lock);
   using cycle::FinalizationTable;
   print("Disappearing (short) links:\n");
   cycle::visit_table(FinalizationTable::ShortLinks, print_entry);

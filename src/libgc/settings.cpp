@@ -14,7 +14,7 @@ int max_prior_attempts = 1;
 int manual_vdb_allowed = 0;
 int pages_executable = 0;
 GC_word allocated_per_finalizer = 10000;
-GC_timeval_s time_limit{GC_TIME_UNLIMITED, 0};
+unsigned long time_limit_ns = 0;  // beside GC_time_limit, which programs also store into
 
 void print_warning(char* message, GC_word argument) { cycle::print_warning(message, argument); }
 
@@ -73,16 +73,13 @@ int GC_get_disable_automatic_collection() {
   return get_locked(&cycle::settings.automatic_collection_disabled);
 }
 
-void GC_set_time_limit(unsigned long milliseconds) {
-  GC_time_limit = milliseconds;
-  time_limit = {milliseconds, 0};
-}
+void GC_set_time_limit(unsigned long milliseconds) { GC_time_limit = milliseconds; }
 unsigned long GC_get_time_limit() { return GC_time_limit; }
 void GC_set_time_limit_tv(GC_timeval_s limit) {
   GC_time_limit = limit.tv_ms;
-  time_limit = limit;
+  time_limit_ns = limit.tv_nsec;
 }
-GC_timeval_s GC_get_time_limit_tv() { return time_limit; }
+GC_timeval_s GC_get_time_limit_tv() { return {GC_time_limit, time_limit_ns}; }
 void GC_set_rate(int value) { rate = value; }
 int GC_get_rate() { return rate; }
 void GC_set_max_prior_attempts(int value) { max_prior_attempts = value; }

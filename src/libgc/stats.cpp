@@ -1,6 +1,8 @@
 // What the collector measured.
 #include <string.h>
 
+#include <atomic>
+
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "libgc/support.hpp"
@@ -10,17 +12,32 @@ using namespace jd::libgc;
 
 namespace {
 
+// The largest total told so far. Any thread's, at any time (relaxed; a statistic).
+std::atomic<size_t> told_total{0};
+
+// Bytes allocated in all, as programs get to know it: never less than before. A hole counts as
+// allocated when it is taken, and what is left of it is taken off again when it is given back.
+size_t total_bytes(const alloc::Totals& totals) {
+  const size_t total = totals.allocated_before_gc + totals.allocated_since_gc;
+  size_t told = told_total.load(std::memory_order_relaxed);
+  while (told < total) {
+    if (told_total.compare_exchange_weak(told, total, std::memory_order_relaxed)) return total;
+  }
+  return told;
+}
+
 GC_prof_stats_s prof_stats(const alloc::Totals& totals) {
   GC_prof_stats_s stats{};
   stats.heapsize_full = cycle::heap_bytes() + cycle::returned_bytes();
   stats.free_bytes_full = cycle::free_bytes() + cycle::returned_bytes();
   stats.unmapped_bytes = cycle::returned_bytes();
   stats.bytes_allocd_since_gc = totals.allocated_since_gc;
-  stats.allocd_bytes_before_gc = totals.allocated_before_gc;
+  stats.allocd_bytes_before_gc = total_bytes(totals) - totals.allocated_since_gc;
   stats.non_gc_bytes = GC_non_gc_bytes;
   stats.gc_no = GC_gc_no;
   stats.markers_m1 = static_cast<GC_word>(GC_get_parallel());
   stats.bytes_reclaimed_since_gc = cycle::measured.reclaimed_bytes;
+  stats.reclaimed_bytes_before_gc = cycle::measured.reclaimed_before;
   stats.expl_freed_bytes_since_gc = totals.freed_since_gc;
   stats.obtained_from_os_bytes = cycle::peak_heap_bytes();
   return stats;
@@ -44,23 +61,18 @@ size_t GC_get_free_bytes() { return cycle::free_bytes(); }
 size_t GC_get_unmapped_bytes() { return cycle::returned_bytes(); }
 size_t GC_get_bytes_since_gc() { return alloc::totals_unsynchronised().allocated_since_gc; }
 size_t GC_get_expl_freed_bytes_since_gc() { return alloc::totals_unsynchronised().freed_since_gc; }
-size_t GC_get_total_bytes() {
-  const alloc::Totals totals = alloc::totals_unsynchronised();
-  return totals.allocated_before_gc + totals.allocated_since_gc;
-}
+size_t GC_get_total_bytes() { return total_bytes(alloc::totals_unsynchronised()); }
 size_t GC_get_obtained_from_os_bytes() { return cycle::peak_heap_bytes(); }
 
 void GC_get_heap_usage_safe(GC_word* heap_size, GC_word* free_bytes, GC_word* unmapped_bytes,
-                            GC_word* bytes_since_gc, GC_word* total_bytes) {
+                            GC_word* bytes_since_gc, GC_word* all_bytes) {
   LockGuard guard(heap_lock);
   const alloc::Totals totals = alloc::totals();
   if (heap_size != nullptr) *heap_size = cycle::heap_bytes();
   if (free_bytes != nullptr) *free_bytes = cycle::free_bytes();
   if (unmapped_bytes != nullptr) *unmapped_bytes = cycle::returned_bytes();
   if (bytes_since_gc != nullptr) *bytes_since_gc = totals.allocated_since_gc;
-  if (total_bytes != nullptr) {
-    *total_bytes = totals.allocated_before_gc + totals.allocated_since_gc;
-  }
+  if (all_bytes != nullptr) *all_bytes = total_bytes(totals);
 }
 
 size_t GC_get_prof_stats(GC_prof_stats_s* result, size_t size) {

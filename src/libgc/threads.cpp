@@ -15,7 +15,8 @@ using namespace jd::libgc;
 
 namespace {
 
-// GC_allow_register_threads was called. Set before threads register, by any thread.
+// GC_allow_register_threads was called, or a thread was made through us, which bdwgc takes for the
+// same. Set before threads register, by any thread.
 std::atomic<bool> registering_allowed{false};
 
 }  // namespace
@@ -119,6 +120,7 @@ GC_API int GC_is_thread_suspended(pthread_t handle) {
 int GC_pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(void*),
                       void* argument) {
   cycle::start();
+  registering_allowed.store(true, std::memory_order_relaxed);
   return world::create_thread(handle, attributes, start, argument);
 }
 int GC_pthread_join(pthread_t handle, void** result) {

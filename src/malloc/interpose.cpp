@@ -68,8 +68,6 @@ template <class Result, class Routine>
 Result run(void* data) {
   // Without memory for its record, the thread's first allocation tries again.
   if (world::self() == nullptr) static_cast<void>(world::register_self({}));
-  // Its attributes may have said otherwise.
-  os::unblock_signal(world::stop_signal());
   auto* start = static_cast<Start<Routine>*>(data);
   const Start<Routine> todo = *start;
   alloc::free_object(start, "thread");
@@ -103,8 +101,6 @@ void serve::find_libc_functions() {
   look_up(&real_ppoll, "ppoll");
   look_up(&real_pselect, "pselect");
   look_up(&real_epoll_pwait, "epoll_pwait");
-  // A parent may have left it blocked.
-  os::unblock_signal(world::stop_signal());
 }
 
 JD_EXPORT int pthread_create(pthread_t* handle, const pthread_attr_t* attributes,
@@ -181,7 +177,7 @@ JD_EXPORT int epoll_pwait(int file, epoll_event* events, int most, int timeout,
 
 // ... and keeps its handler: a program that resets every signal's would be killed by the next stop.
 JD_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* old) {
-  if (!is_ours(number)) return os::change_action(number, action, old);
+  if (!is_ours(number) || action == nullptr) return os::change_action(number, action, old);
   if (old != nullptr) {
     *old = {};
     old->sa_handler = SIG_DFL;

@@ -112,7 +112,8 @@ inline Range Marker::visit(Word word) {
   if (block.scan == Scan::None) return kNothing;
   const Word address = word - offset + Word{slot} * block.slot_size;
   if (__builtin_expect(block.scan != Scan::Words || block.slot_size == 0, 0)) {
-    return contents_of(block, address);
+    // What its descriptor says may lie in the object, which has not arrived yet.
+    return block.scan == Scan::Descriptor ? Range::object(address) : contents_of(block, address);
   }
   return {reinterpret_cast<const Word*>(address),
           reinterpret_cast<const Word*>(address + block.slot_size)};
@@ -125,16 +126,46 @@ Range Marker::visit_unusual(Word word) {
   return contents_of(*place.block, place.address());
 }
 
+inline std::size_t object_size(const Block& block) {
+  return block.state == BlockState::LargeHead ? heap::extra_of(&block).bytes : block.slot_size;
+}
+
+// An object with a descriptor stays one entry until it is taken from the ring or the stack. So a
+// mark procedure that pushes an object of its own kind, which pushes another, does not recurse.
 Range Marker::contents_of(const Block& block, Word address) {
-  std::size_t size = block.slot_size;
-  if (block.state == BlockState::LargeHead) size = heap::extra_of(&block).bytes;
   if (block.scan == Scan::None) return kNothing;
-  if (block.scan == Scan::Words) {
-    return {reinterpret_cast<const Word*>(address), reinterpret_cast<const Word*>(address + size)};
-  }
+  if (block.scan == Scan::Descriptor) return Range::object(address);
+  return {reinterpret_cast<const Word*>(address),
+          reinterpret_cast<const Word*>(address + object_size(block))};
+}
+
+// What the descriptor of an object says is to be scanned: the words of `range`, and those from
+// `first` on whose bits are set, the highest for the first. What a procedure finds is on the stack.
+struct Marker::Described {
+  Range range = kNothing;
+  const Word* first = nullptr;
+  Word bits = 0;
+};
+
+inline Marker::Described Marker::describe(Word object) {
+  const Block& block = record_of(object);
   const heap::Kind& kind = heap::kinds[block.kind];
-  scan_descriptor(address, size, kind.descriptor + (kind.add_size ? size : 0), 0);
-  return kNothing;
+  const std::size_t size = object_size(block);
+  const Word descriptor =
+      final_descriptor(object, size, kind.descriptor + (kind.add_size ? size : 0));
+  const auto* words = reinterpret_cast<const Word*>(object);
+  const std::size_t count = size / sizeof(Word);
+  switch (descriptor & heap::kDescriptorTag) {
+    case heap::kTagBitmap: {
+      const Word in_object = count < 64 ? ~(~Word{0} >> count) : ~Word{0};
+      return {kNothing, words, descriptor & ~heap::kDescriptorTag & in_object};
+    }
+    case heap::kTagLength:
+      return {{words, words + base::min_of(count, descriptor / sizeof(Word))}, nullptr, 0};
+    default:
+      scan_descriptor(object, size, descriptor);
+      return {};
+  }
 }
 
 // One loop for the three strategies, alone or in company. False if a lone marker lost its patience:
@@ -191,7 +222,6 @@ bool Marker::run_loop() {
         await_record(base::as_word(range.next));
         continue;
       }
-      if (__builtin_expect(range.is_object(), 0)) range = expand(range);
     } else if (kRing && words.count() != 0) {
       // Nothing else to do: let the last ones go without waiting.
       distance = 0;
@@ -202,6 +232,11 @@ bool Marker::run_loop() {
       return true;
     }
 
+    Described described;
+    if (__builtin_expect(range.is_object(), 0)) {
+      described = describe(base::as_word(range.next));
+      range = described.range;
+    }
     if (!kAlone && __builtin_expect(team.hungry(), 0)) {
       if (words.count() > kWordDistance) {
         put_back(rings);
@@ -218,6 +253,25 @@ bool Marker::run_loop() {
           break;
         }
       }
+    }
+    const auto take_bit = [&](Word word) {
+      if (kRing) {
+        if (words.full()) {
+          push_word(word);
+        } else {
+          await_record(word);
+        }
+        return;
+      }
+      const Range child = visit<kCompany>(word);
+      if (child.next == nullptr) return;
+      if (kOnGrey) prefetch(child.next);
+      push(child);
+    };
+    for (; __builtin_expect(described.bits != 0, 0); described.bits <<= 1, ++described.first) {
+      if ((described.bits >> 63) == 0) continue;
+      const Word word = *described.first;
+      if (word - base < span) take_bit(word);
     }
     for (; range.next < range.end; ++range.next) {
       const Word word = *range.next;

@@ -137,15 +137,6 @@ void Marker::push_word(Word word) {
   }
 }
 
-// An entry that stands for a whole object with a descriptor, which is read when the entry is taken
-// from the stack. So a mark procedure that pushes an object of its own kind, which pushes another,
-// does not recurse.
-Range Marker::expand(Range entry) {
-  heap::Place place;
-  if (!heap::find_place(base::as_word(entry.next), &place)) return {nullptr, nullptr};
-  return contents_of(*place.block, place.address());
-}
-
 bool Marker::prepare_own_marks() {
   if (own_marks_ == nullptr) {
     // Like the table of records, for as many blocks as there can ever be.
@@ -179,10 +170,6 @@ void Marker::adopt_overflow(Marker* other) {
 }
 
 void Marker::push_contents(const heap::Place& place) {
-  if (place.block->scan == Scan::Descriptor) {
-    push(Range::object(place.address()));
-    return;
-  }
   const Range contents = contents_of(*place.block, place.address());
   if (contents.next != nullptr) push(contents);
 }

@@ -92,6 +92,7 @@ class alignas(128) Marker {
   // Whether other markers may set the same mark bits.
   enum class Company { Alone, Team };
   struct Rings;
+  struct Described;
   // A block's bits as one marker set them; the first 8 words, of slots of 32 bytes and more, are a
   // line.
   struct alignas(128) OwnMarks {
@@ -112,9 +113,10 @@ class alignas(128) Marker {
   Range share(Range current);
   void put_back(Rings rings);
   Range visit_unusual(Word word);
-  Range contents_of(const heap::Block& block, Word address);
-  void scan_descriptor(Word object, std::size_t size, Word descriptor, unsigned depth);
-  void scan_bitmap(Word object, std::size_t size, Word bitmap);
+  static Range contents_of(const heap::Block& block, Word address);
+  // The descriptor behind those that say that it is elsewhere; 0, a length, if there is none.
+  static Word final_descriptor(Word object, std::size_t size, Word descriptor);
+  void scan_descriptor(Word object, std::size_t size, Word descriptor);
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_typed_array(Word object, std::size_t size);
   void queue_word(const Word* word);
@@ -130,7 +132,7 @@ class alignas(128) Marker {
   // For words of any origin: one that does not fit is marked at once.
   void push_word(Word word);
   void push_rest(Range range);
-  Range expand(Range entry);
+  Described describe(Word object);
   void rescan_marked_objects();
 
   Range* stack_ = nullptr;

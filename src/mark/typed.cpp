@@ -67,8 +67,7 @@ void Marker::scan_typed_array(Word object, std::size_t size) {
   if (tail->element_size == 0) return;
   const std::size_t elements = base::min_of(tail->elements, room / tail->element_size);
   for (std::size_t i = 0; i < elements; ++i) {
-    scan_descriptor(object + i * tail->element_size, tail->element_size, tail->element_descriptor,
-                    0);
+    scan_descriptor(object + i * tail->element_size, tail->element_size, tail->element_descriptor);
   }
 }
 

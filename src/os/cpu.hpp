@@ -20,6 +20,17 @@ inline void cpu_relax() {
 
 // Monotonic time in nanoseconds.
 std::uint64_t now_ns();
+// A counter that runs evenly on all CPUs, for times too short for now_ns(); its rate is known only
+// from two readings beside now_ns().
+inline std::uint64_t ticks() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  std::uint64_t count;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(count));
+  return count;
+#endif
+}
 // Sleeps for about that long. No cancellation point.
 void sleep_ns(std::uint64_t nanoseconds);
 // Some unpredictable bits for stress delays.

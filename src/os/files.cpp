@@ -14,8 +14,6 @@ int open_file(const char* path, int flags, int mode) {
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
 }
 
-void close_file(int file) { syscall(SYS_close, file); }
-
 // -1 if that fails.
 long try_to_read(int file, char* buffer, std::size_t capacity) {
   for (;;) {
@@ -129,6 +127,10 @@ bool RandomReader::read(std::uint64_t offset, void* to, std::size_t size) const 
   }
   return true;
 }
+
+int create_file(const char* path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC, 0644); }
+
+void close_file(int file) { syscall(SYS_close, file); }
 
 void write_all(int file, const char* data, std::size_t size) {
   const int saved = errno;

@@ -50,6 +50,11 @@ void for_each_line(const char* path, Visit visit) {
 bool is_open(int file);
 // Opens a file for appending, under a number that programs do not use; -1 if that fails.
 int open_log(const char* path);
+// Makes the file, or empties it; -1 if that fails.
+int create_file(const char* path);
+void close_file(int file);
+// Writes all of it, through interruptions; errors are dropped, since there is nobody to tell.
+void write_all(int file, const char* data, std::size_t size);
 
 // A file read from given places, without a position of its own.
 class RandomReader {
@@ -65,7 +70,5 @@ class RandomReader {
  private:
   int file_;
 };
-// Writes all of it, through interruptions; errors are dropped, since there is nobody to tell.
-void write_all(int file, const char* data, std::size_t size);
 
 }  // namespace jd::os

@@ -13,11 +13,15 @@ constexpr int kNowhere = -1;
 constexpr int kStandardError = 2;
 constinit int error_target = kStandardError;
 constinit int log_target = kStandardError;
+constinit int report_target = 1;
 
 }  // namespace
 
 void set_log_file(int file) { log_target = file; }
 int log_file() { return log_target; }
+
+void set_report_file(int file) { report_target = file; }
+int report_file() { return report_target; }
 
 void look_for_standard_error() {
   if (is_open(error_target)) return;

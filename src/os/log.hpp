@@ -16,6 +16,10 @@ void look_for_standard_error();
 // Its number, or -1 if it was closed then.
 int standard_error();
 int log_file();
+// Where reports that a program asks for go: standard output, or the file of GC_LOG_FILE. (As with
+// bdwgc, not where GC_set_log_fd sends the log.)
+void set_report_file(int file);
+int report_file();
 
 void log_text(base::Text& line);
 void warn_text(base::Text& line);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -94,6 +95,29 @@ bool find_mapping(const void* p, base::Word* start, base::Word* end) {
   return found;
 }
 
+// Can the aligned word be read? The kernel reads a signal mask before it refuses to do the unknown
+// with it.
+bool word_is_readable(base::Word address) {
+  constexpr int kUnknown = -1;
+  const int saved = errno;
+  const bool was_read =
+      syscall(SYS_rt_sigprocmask, kUnknown, address, nullptr, 8) != 0 && errno == EINVAL;
+  errno = saved;
+  return was_read;
+}
+
+// For systems that forbid process_vm_readv (os.req.no-proc). What is unmapped between the try and
+// the reading would still end the program.
+bool read_after_trying(void* to, const void* from, std::size_t size) {
+  const base::Word end = base::as_word(from) + size;
+  for (base::Word word = base::align_down(base::as_word(from), sizeof(base::Word)); word < end;
+       word = base::align_down(word, page_size()) + page_size()) {
+    if (!word_is_readable(word)) return false;
+  }
+  base::copy_bytes(to, from, size);
+  return true;
+}
+
 bool readable(base::Word address) {
   char byte;
   return read_safely(&byte, base::as_pointer(address), 1);
@@ -182,8 +206,9 @@ bool read_safely(void* to, const void* from, std::size_t size) {
   const iovec remote{const_cast<void*>(from), size};
   const int saved = errno;
   const ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+  const bool forbidden = done < 0 && errno != EFAULT;
   errno = saved;
-  return done == static_cast<ssize_t>(size);
+  return forbidden ? read_after_trying(to, from, size) : done == static_cast<ssize_t>(size);
 }
 
 void* end_of_mapping(const void* p) {

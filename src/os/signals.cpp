@@ -33,13 +33,6 @@ int change_signal_mask(int how, const sigset_t* set, sigset_t* old) {
   return error;
 }
 
-void unblock_signal(int signal) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, signal);
-  change_signal_mask(SIG_UNBLOCK, &set, nullptr);
-}
-
 int change_action(int signal, const struct sigaction* action, struct sigaction* old) {
   return __sigaction(signal, action, old);
 }

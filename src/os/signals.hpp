@@ -8,8 +8,6 @@ namespace jd::os {
 
 // pthread_sigmask.
 int change_signal_mask(int how, const sigset_t* set, sigset_t* old);
-// Lets the calling thread get a signal.
-void unblock_signal(int signal);
 // sigaction.
 int change_action(int signal, const struct sigaction* action, struct sigaction* old);
 // sigaltstack.

@@ -7,6 +7,7 @@
 
 #include "base/bits.hpp"
 #include "base/text.hpp"
+#include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/memory.hpp"
@@ -36,19 +37,24 @@ char* main_stack_high() {
   return base::as_pointer(base::align_up(base::as_word(__libc_stack_end) + 1, kStackPage));
 }
 
-StackBounds own_stack() {
+namespace {
+
+StackBounds main_stack() {
   StackBounds bounds;
-  if (thread_id() == process_id()) {
-    bounds.high = main_stack_high();
-    rlimit limit{};
-    std::size_t size = kUnlimitedStack;
-    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-      size = limit.rlim_cur;
-    }
-    const base::Word high = base::as_word(bounds.high);
-    bounds.low = base::as_pointer(size < high ? high - size : kStackPage);
-    return bounds;
+  bounds.high = main_stack_high();
+  rlimit limit{};
+  std::size_t size = kUnlimitedStack;
+  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    size = limit.rlim_cur;
   }
+  const base::Word high = base::as_word(bounds.high);
+  bounds.low = base::as_pointer(size < high ? high - size : kStackPage);
+  return bounds;
+}
+
+// As libc knows the calling thread's stack; for a main thread it asks /proc.
+StackBounds stack_by_libc() {
+  StackBounds bounds;
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return bounds;
   void* low = nullptr;
@@ -59,6 +65,22 @@ StackBounds own_stack() {
   }
   pthread_attr_destroy(&attributes);
   return bounds;
+}
+
+bool contains(const StackBounds& stack, const void* p) {
+  return p >= static_cast<void*>(stack.low) && p < static_cast<void*>(stack.high);
+}
+
+}  // namespace
+
+StackBounds own_stack() {
+  if (thread_id() != process_id()) return stack_by_libc();
+  const StackBounds initial = main_stack();
+  if (contains(initial, frame_address())) return initial;
+  // The main thread on a stack of the program's own; or, in the child of a fork, what was another
+  // thread before.
+  const StackBounds known = stack_by_libc();
+  return known.high == nullptr || contains(known, __libc_stack_end) ? initial : known;
 }
 
 StackBounds active_alternate_stack() {
@@ -193,6 +215,22 @@ bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*)) {
   // While a thread is stopped no other handler of the client's may run in it.
   sigfillset(&action.sa_mask);
   return sigaction(signal, &action, nullptr) == 0;
+}
+
+void unblock_signal(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action {};
+  if (sigaction(signal, nullptr, &action) != 0) return SignalEffect::Another;
+  if ((action.sa_flags & SA_SIGINFO) == 0) {
+    return action.sa_handler == SIG_IGN ? SignalEffect::Ignored : SignalEffect::Another;
+  }
+  return action.sa_sigaction == handler ? SignalEffect::Handled : SignalEffect::Another;
 }
 
 bool thread_blocks_signal(int thread, int signal) {

@@ -57,6 +57,11 @@ bool thread_has_ended(int thread);
 // Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is, and no
 // alternate stack is asked for. False if the system refuses.
 bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*));
+// Lets the signal come to the calling thread.
+void unblock_signal(int signal);
+// What the signal does now: what install_handler had it do, nothing, or something else.
+enum class SignalEffect { Handled, Ignored, Another };
+SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*));
 // True if `thread` (of this process) now blocks the signal; false when that can't be told.
 bool thread_blocks_signal(int thread, int signal);
 

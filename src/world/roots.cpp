@@ -41,25 +41,28 @@ bool contains(const Bounds& bounds, const void* p) {
 
 bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
 
-// Adds `extent` less everything in `cuts` to `out`.
-bool push_without(heap::Growable<Extent>* out, Extent extent, const heap::Growable<Extent>& cuts,
-                  std::size_t from = 0) {
-  for (std::size_t i = from; i < cuts.count(); ++i) {
-    const Extent& cut = cuts[i];
+// Calls visit(part) for each part of the extent that is not excluded; stops and returns false when
+// that does.
+template <class Visit>
+bool visit_not_excluded(Extent extent, Visit visit, std::size_t from = 0) {
+  for (std::size_t i = from; i < exclusions.count(); ++i) {
+    const Extent& cut = exclusions[i];
     if (!overlaps(extent, cut)) continue;
-    if (extent.low < cut.low && !push_without(out, {extent.low, cut.low}, cuts, i + 1)) {
+    if (extent.low < cut.low && !visit_not_excluded({extent.low, cut.low}, visit, i + 1)) {
       return false;
     }
     if (cut.high >= extent.high) return true;
     extent.low = cut.high;
   }
-  return out->push(extent);
+  return visit(extent);
 }
 
 bool rebuild_static_roots() {
   static_roots.clear();
   for (const Extent& extent : library_data) {
-    if (!push_without(&static_roots, extent, exclusions)) return false;
+    if (!visit_not_excluded(extent, [](Extent part) { return static_roots.push(part); })) {
+      return false;
+    }
   }
   return true;
 }
@@ -283,7 +286,13 @@ void visit_static_roots(RootVisitor* visitor) {
     if (static_roots_doubtful && !both_ends_readable(extent.low, extent.high)) continue;
     visitor->range(extent.low, extent.high);
   }
-  for (const Extent& extent : explicit_roots) visitor->range(extent.low, extent.high);
+  // Here, where no table can grow: most programs exclude nothing.
+  for (const Extent& extent : explicit_roots) {
+    visit_not_excluded(extent, [visitor](Extent part) {
+      visitor->range(part.low, part.high);
+      return true;
+    });
+  }
 }
 
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
@@ -324,9 +333,11 @@ bool is_library_data(const void* p) {
 }
 
 bool may_be_root_address(const void* p) {
+  bool excluded = false;
+  for (const Extent& extent : exclusions) excluded |= contains(extent, p);
   for (const auto* roots : {&static_roots, &explicit_roots}) {
     for (std::size_t i = 0; i < roots->count(); ++i) {
-      if (contains((*roots)[i], p)) return true;
+      if (contains((*roots)[i], p) && !excluded) return true;
     }
   }
   for (const Thread* t = threads; t != nullptr; t = t->next) {

@@ -28,7 +28,8 @@ void remove_roots(char* low, char* high);
 // Forgets explicit ranges; where libraries do not count (ignore_libraries), the program's static
 // data known so far as well.
 void clear_roots();
-// Static data that is not to be scanned. As add_roots.
+// Parts of static data and of explicit ranges, old and new, that are not to be scanned. As
+// add_roots.
 [[nodiscard]] bool exclude_static_roots(char* low, char* high);
 void clear_exclusions();
 

@@ -127,14 +127,22 @@ std::uint32_t find_gone_threads() {
 }
 
 void complain_about_silence() {
-  for_each_thread([](Thread* thread) {
+  const os::SignalEffect effect = os::effect_of_signal(the_stop_signal, on_stop_signal);
+  if (effect == os::SignalEffect::Ignored) {
+    os::fatal("the program ignores signal ", the_stop_signal,
+              ", by which the collector stops threads; choose another with GC_set_suspend_signal");
+  }
+  const char* reason = effect == os::SignalEffect::Another
+                           ? ", whose handler the program has replaced; waiting"
+                           : "; waiting";
+  for_each_thread([reason](Thread* thread) {
     if (!thread->awaited.load(std::memory_order_relaxed)) return;
     if (os::thread_blocks_signal(thread->id, the_stop_signal)) {
       os::warn("thread ", thread->id, " blocks signal ", the_stop_signal,
                ", by which the collector stops threads; waiting for it. Use GC_pthread_sigmask, "
                "or leave this signal unblocked");
     } else {
-      os::warn("thread ", thread->id, " does not answer signal ", the_stop_signal, "; waiting");
+      os::warn("thread ", thread->id, " does not answer signal ", the_stop_signal, reason);
     }
     if (retry_signals) os::signal_thread(thread->id, the_stop_signal);
   });

@@ -116,6 +116,8 @@ bool register_self(os::StackBounds stack) {
     LockGuard guard(heap_lock);
     if (add_self(stack) == nullptr) return false;
   }
+  // Programs block all signals, start the collector, and make threads that inherit the mask.
+  os::unblock_signal(stop_signal());
   // These two may allocate, by a malloc that the client has built on this library. So they come
   // last: until its bounds are known, the stack is scanned up to the end of its mapping.
   if (stack.high == nullptr) self()->stack = os::own_stack();

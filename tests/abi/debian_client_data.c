@@ -6,8 +6,10 @@
 #include <gc/gc.h>
 #include <gc/gc_gcj.h>
 #include <gc/gc_mark.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -153,6 +155,79 @@ static void given_stack_bottom(void) {
   GC_gcollect();
 }
 
+/* Milliseconds and nanoseconds are two settings, of which the first is a variable, too. */
+static void time_limits(void) {
+  struct GC_timeval_s limit = {5, 123};
+  GC_INIT();
+  GC_set_time_limit_tv(limit);
+  CHECK_EQ(GC_time_limit, 5);
+  GC_set_time_limit(7);
+  limit = GC_get_time_limit_tv();
+  CHECK_EQ(limit.tv_ms, 7);
+  CHECK_EQ(limit.tv_nsec, 123);
+  GC_time_limit = 9;
+  limit = GC_get_time_limit_tv();
+  CHECK_EQ(limit.tv_ms, 9);
+}
+
+/* All that a list of dead cells took is counted, by the collection that finds it and later ones. */
+static void drop_cells(void* unused) {
+  int i;
+  (void)unused;
+  for (i = 0; i < 10000; i++) GC_malloc(64);
+}
+static void reclaimed_bytes(void) {
+  struct GC_prof_stats_s stats;
+  int i;
+  GC_INIT();
+  for (i = 0; i < 3; i++) {
+    far_away(drop_cells, NULL);
+    collect_thoroughly();
+  }
+  GC_get_prof_stats(&stats, sizeof stats);
+  CHECK(stats.reclaimed_bytes_before_gc + stats.bytes_reclaimed_since_gc >= 3 * 10000 * 64 / 2);
+}
+
+/* The total never goes down, whoever allocates and collects. */
+static void* allocate_sizes(void* result) {
+  size_t size;
+  for (size = 16; size < 2000; size += 16) GC_malloc(size);
+  return result;
+}
+static void total_bytes(void) {
+  size_t last = 0;
+  int i, k, lower = 0;
+  GC_INIT();
+  for (i = 0; i < 100; i++) {
+    pthread_t thread;
+    for (k = 0; k < 100; k++) {
+      const size_t total = GC_get_total_bytes();
+      if (total < last) lower++;
+      last = total;
+      allocate_sizes(NULL);
+    }
+    if (i % 10 == 0 && GC_pthread_create(&thread, NULL, allocate_sizes, NULL) == 0)
+      GC_pthread_join(thread, NULL);
+    GC_gcollect();
+  }
+  CHECK_EQ(lower, 0);
+}
+
+/* The reports that say so do not take the lock. */
+static void* dump_with_lock(void* result) {
+  GC_dump_named("by name");
+  GC_dump_regions();
+  GC_dump_finalization();
+  return result;
+}
+static void dump(void) {
+  GC_INIT();
+  GC_malloc(10);
+  alarm(20);
+  CHECK(GC_call_with_alloc_lock(dump_with_lock, &pushed) == &pushed);
+}
+static void dumps_without_the_lock(void) { CHECK_EQ(run_in_child(dump), 0); }
+
 const struct TestCase data_cases[] = {
     {"initial_values", initial_values},
     {"variables_are_what_functions_see", variables_are_what_functions_see},
@@ -161,4 +236,8 @@ const struct TestCase data_cases[] = {
     {"heap_bounds", heap_bounds},
     {"stack_bottom", stack_bottom},
     {"given_stack_bottom", given_stack_bottom},
+    {"time_limits", time_limits},
+    {"reclaimed_bytes", reclaimed_bytes},
+    {"total_bytes", total_bytes},
+    {"dumps_without_the_lock", dumps_without_the_lock},
     {NULL, NULL}};

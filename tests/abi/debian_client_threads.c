@@ -138,6 +138,18 @@ static void registered_threads(void) {
   CHECK(result == &check_failures);
 }
 
+/* A program that has made a thread needs no permission to register others. */
+static void* made_thread(void* arg) { return arg; }
+static void registered_after_a_made_one(void) {
+  pthread_t thread;
+  GC_INIT();
+  CHECK_EQ(GC_pthread_create(&thread, NULL, made_thread, NULL), 0);
+  CHECK_EQ(GC_pthread_join(thread, NULL), 0);
+  CHECK_EQ(pthread_create(&thread, NULL, foreign_thread, NULL), 0);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+  CHECK(intact(shared_list, kCells));
+}
+
 /* While it blocks, a thread is not waited for; what its callers hold is held. */
 static sem_t blocked, go_on;
 static struct cell* seen_in_callback;
@@ -305,6 +317,27 @@ static void forking(void) {
   CHECK(intact(list, kCells));
 }
 
+/* The child's only thread is on the stack that it was on in the parent. */
+static void* fork_here(void* unused) {
+  struct GC_stack_base before, after;
+  int status = -1;
+  pid_t child;
+  CHECK_EQ(GC_get_stack_base(&before), GC_SUCCESS);
+  child = fork();
+  if (child == 0)
+    _exit(GC_get_stack_base(&after) != GC_SUCCESS || after.mem_base != before.mem_base);
+  waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
+  return unused;
+}
+static void stack_base_in_a_forked_child(void) {
+  pthread_t thread;
+  GC_INIT();
+  fork_here(NULL);
+  CHECK_EQ(GC_pthread_create(&thread, NULL, fork_here, NULL), 0);
+  CHECK_EQ(GC_pthread_join(thread, NULL), 0);
+}
+
 static void loading(void) {
   void* library;
   GC_INIT();
@@ -321,9 +354,11 @@ const struct TestCase threads_cases[] = {
     {"created_threads", created_threads},
     {"exiting_and_detached_threads", exiting_and_detached_threads},
     {"registered_threads", registered_threads},
+    {"registered_after_a_made_one", registered_after_a_made_one},
     {"blocked_threads", blocked_threads},
     {"signals", signals},
     {"fibers", fibers},
     {"forking", forking},
+    {"stack_base_in_a_forked_child", stack_base_in_a_forked_child},
     {"loading", loading},
     {NULL, NULL}};

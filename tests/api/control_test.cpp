@@ -1,5 +1,11 @@
 // Collecting on request, switching the collector off, and what the statistics say.
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -346,6 +352,18 @@ TEST(Statistics, DumpsGoToStandardOutput) {
   const ChildResult r = run_child("dumps");
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_NE(r.out.find("by name"), std::string::npos) << r;
+}
+
+TEST(Statistics, DumpsGoToTheLogFile) {
+  const std::string path = testing::TempDir() + "jackdaw-dump-" + std::to_string(getpid()) + ".txt";
+  const ChildResult r = run_child("dumps", {{"GC_LOG_FILE", path.c_str()}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out, "");
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_NE(text.str().find("by name"), std::string::npos) << text.str();
+  std::remove(path.c_str());
 }
 
 // --- The lock

@@ -215,6 +215,32 @@ TEST(Roots, ExcludedStaticDataHoldsNothing) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+JD_CHILD(exclude_added_roots) {
+  GC_INIT();
+  auto** slots = static_cast<void**>(std::calloc(3 * kSlots, sizeof(void*)));
+  GC_add_roots(slots, slots + 3 * kSlots);
+  GC_exclude_static_roots(slots + kSlots, slots + 2 * kSlots);
+  Watch excluded;
+  Watch other;
+  fill(slots, kSlots, &other);
+  fill(slots + kSlots, kSlots, &excluded);
+  fill(slots + 2 * kSlots, kSlots, &other);
+  if (testing::AssertionResult r = most_collected(excluded); !r) {
+    std::fprintf(stderr, "excluded: %s\n", r.message());
+    return 1;
+  }
+  if (testing::AssertionResult r = all_alive(other); !r) {
+    std::fprintf(stderr, "not excluded: %s\n", r.message());
+    return 2;
+  }
+  return 0;
+}
+
+TEST(Roots, AnExcludedPartOfAnAddedRangeHoldsNothing) {
+  const ChildResult r = run_child("exclude_added_roots");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 // --- The hook ------------------------------------------------------------------------------------
 
 void** hook_slots;

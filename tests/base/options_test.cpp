@@ -136,6 +136,16 @@ TEST(Options, ChoicesMatchWholeWords) {
   }
 }
 
+TEST(Options, SweepSettings) {
+  EXPECT_EQ(read_with("JACKDAW_SWEEP", "eager").sweep_time, 1u);
+  EXPECT_EQ(read_with("JACKDAW_SWEEP", "lazy").sweep_time, 0u);
+  EXPECT_EQ(read_with("JACKDAW_NEARLY_FULL", "0").nearly_full, 0u);
+  EXPECT_EQ(read_with("JACKDAW_CLEAR_AHEAD", "4k").clear_ahead, 4096u);
+  EXPECT_EQ(complaints.size(), 0u);
+  EXPECT_EQ(read_with("JACKDAW_CLEAR_AHEAD", "32k").clear_ahead, 2048u);
+  EXPECT_EQ(complaints.size(), 1u);
+}
+
 TEST(Options, EveryRowIsDescribedAndHasOnePlaceForItsValue) {
   for (const OptionInfo& option : kOptions) {
     EXPECT_GT(std::string(option.help).size(), 10u) << option.name;

@@ -70,6 +70,13 @@ TEST_F(VerifierDeathTest, FindsABlockOfAnotherSort) {
   EXPECT_DEATH(verify_structures(), "a list holds a block of another sort");
 }
 
+TEST_F(VerifierDeathTest, FindsAWordInAClearedSlot) {
+  space.extras[first_].zeroed = true;
+  verify_structures();
+  *reinterpret_cast<Word*>(block_address(first_) + 32) = 1;
+  EXPECT_DEATH(verify_structures(), "a free slot of a cleared block is not clear");
+}
+
 TEST_F(VerifierDeathTest, FindsABlockOnNoList) {
   forget_lists();
   EXPECT_DEATH(verify_structures(), "a listed block is on no list");

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -185,6 +186,95 @@ TEST(EnvironmentFlags, AnImpossibleLogFileIsReported) {
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_EQ(lines_with(r.err, "GC_LOG_FILE"), 1u) << r;
   EXPECT_GE(count_lines(r.err), 4u) << r;
+}
+
+// What a file holds that a child was to write; removed.
+std::string take_file(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  std::remove(path.c_str());
+  return text.str();
+}
+
+// The value of a member of the statistics file; -1: it has none.
+long long member(const std::string& json, const std::string& name) {
+  const std::string key = "\"" + name + "\": ";
+  const std::size_t at = json.find(key);
+  return at == std::string::npos ? -1 : std::atoll(json.c_str() + at + key.size());
+}
+
+JD_CHILD(fork_and_collect) {
+  GC_INIT();
+  void* list = make_list(1000, 32);
+  for (int i = 0; i < 3; ++i) GC_gcollect();
+  const pid_t child = fork();
+  if (child == 0) {
+    GC_gcollect();
+    std::exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::printf("%d\n", static_cast<int>(getpid()));
+  std::printf("%d\n", static_cast<int>(child));
+  keep_here(list);
+  return status;
+}
+
+std::string statistics_path(const char* name) {
+  return testing::TempDir() + "jackdaw-statistics-" + std::to_string(getpid()) + name;
+}
+
+TEST(EnvironmentStatistics, AreALineOfJsonOfThisProcess) {
+  JD_OURS_ONLY("bdwgc has no such file");
+  const std::string path = statistics_path("");
+  const ChildResult r = run_child("fork_and_collect", {{"JACKDAW_STATISTICS", path.c_str()}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err, "");
+  const std::string json = take_file(path);
+  EXPECT_EQ(count_lines(json), 1u) << json;
+  // Not the child's, which made one more.
+  EXPECT_EQ(member(json, "collections"), 3) << json;
+  EXPECT_GE(member(json, "live_objects"), 1000) << json;
+  EXPECT_GE(member(json, "marked_objects"), 3000) << json;
+  EXPECT_GE(member(json, "run_ns"), member(json, "pause_ns")) << json;
+  EXPECT_GT(member(json, "mark_ns"), 0) << json;
+  EXPECT_EQ(member(json, "clearing_ns"), -1) << json;
+}
+
+TEST(EnvironmentStatistics, TimeWhatSweepingLeavesToAllocation) {
+  JD_OURS_ONLY("bdwgc has no such file");
+  const std::string path = statistics_path("");
+  const ChildResult r = run_child(
+      "collect_some", {{"JACKDAW_STATISTICS", path.c_str()}, {"JACKDAW_TIME_SWEEP", "1"}});
+  EXPECT_TRUE(r.ok()) << r;
+  const std::string json = take_file(path);
+  EXPECT_GT(member(json, "finding_ns"), 0) << json;
+  EXPECT_GT(member(json, "clearing_ns"), 0) << json;
+  EXPECT_LT(member(json, "finding_ns") + member(json, "clearing_ns"), member(json, "run_ns"))
+      << json;
+}
+
+TEST(EnvironmentStatistics, EachProcessHasItsFileIfTheNameSaysSo) {
+  JD_OURS_ONLY("bdwgc has no such file");
+  const std::string path = statistics_path("-%p");
+  const ChildResult r = run_child("fork_and_collect", {{"JACKDAW_STATISTICS", path.c_str()}});
+  EXPECT_TRUE(r.ok()) << r;
+  std::istringstream numbers(r.out);
+  std::string parent;
+  std::string child;
+  numbers >> parent >> child;
+  const std::string of_parent = take_file(statistics_path(("-" + parent).c_str()));
+  const std::string of_child = take_file(statistics_path(("-" + child).c_str()));
+  EXPECT_EQ(member(of_parent, "collections"), 3) << of_parent;
+  EXPECT_EQ(member(of_child, "collections"), 4) << of_child;
+}
+
+TEST(EnvironmentStatistics, AnImpossibleFileIsReported) {
+  JD_OURS_ONLY("bdwgc has no such file");
+  const ChildResult r = run_child("collect_some", {{"JACKDAW_STATISTICS", "/nowhere/at/all"}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(lines_with(r.err, "JACKDAW_STATISTICS"), 1u) << r;
 }
 
 JD_CHILD(print_divisor) {

@@ -1,13 +1,18 @@
 // Systems that lack something: no /proc, no file descriptors, closed standard streams.
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -56,6 +61,57 @@ TEST(System, WithoutProc) {
   GTEST_SKIP() << "the sanitizer needs /proc itself";
 #endif
   const ChildResult r = run_child("without_proc");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// A sandbox that forbids process_vm_readv, as containers' used to do. False if it can't be had.
+bool forbid_reading_memory() {
+  sock_filter filter[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_process_vm_readv},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  const sock_fprog program = {4, filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// Volatile, since nothing but the collector reads it.
+thread_local void* volatile blocked_threads_own;
+
+// What the main thread's variable refers to, while that thread is in a blocking section: then the
+// collector does not read before it tried.
+JD_CHILD(in_a_sandbox) {
+  if (!forbid_reading_memory()) {
+    std::fprintf(stderr, "no seccomp filter: %s\n", std::strerror(errno));
+    return kCannotTry;
+  }
+  const int status = ordinary_program();
+  if (status != 0) return status;
+  Watch watch;
+  far_away([&] {
+    constexpr std::size_t kObjects = 100;
+    void** array = static_cast<void**>(GC_malloc(kObjects * sizeof(void*)));
+    for (std::size_t i = 0; i < kObjects; ++i) {
+      array[i] = GC_malloc(48);
+      watch.add(array[i]);
+    }
+    blocked_threads_own = array;
+  });
+  GC_do_blocking(
+      [](void*) -> void* {
+        run_threads(1, [](std::size_t) { collect(); });
+        return nullptr;
+      },
+      nullptr);
+  return all_alive(watch) ? 0 : 3;
+}
+
+TEST(System, WhereReadingMemoryIsForbidden) {
+  JD_OURS_ONLY("bdwgc does not search thread-local data");
+  const ChildResult r = run_child("in_a_sandbox");
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
 }

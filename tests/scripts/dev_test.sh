@@ -18,6 +18,9 @@ done
 expect 2 "no preset 'fast'" "$dev" test --preset fast
 expect 2 "--compiler is gcc or clang, not 'icc'" "$dev" build --compiler icc
 expect 2 "unknown option --wat" "$dev" test --wat
+expect 2 "dev: --preset needs a name" "$dev" test --preset
+expect 2 "dev: --compiler needs gcc or clang" "$dev" build --compiler
+expect 2 "format takes no arguments" "$dev" format --wat
 expect 2 "one filter" "$dev" test a b
 expect 2 "no package group 'wine'" "$dev" install-deps wine
 

@@ -352,6 +352,40 @@ TEST(Signals, AThreadThatBlocksTheSuspendSignalIsNamed) {
   EXPECT_LE(count_lines(r.err), 6u) << r;
 }
 
+void* run_for_ever(void*) {
+  while (true) sched_yield();
+}
+
+// The child replaces the collector's handler after the start.
+int collect_with_handler(void (*handler)(int)) {
+  GC_INIT();
+  pthread_t thread;
+  GC_pthread_create(&thread, nullptr, run_for_ever, nullptr);
+  ::signal(GC_get_suspend_signal(), handler);
+  GC_gcollect();
+  return 0;
+}
+
+JD_CHILD(ignored_suspend_signal) { return collect_with_handler(SIG_IGN); }
+JD_CHILD(replaced_suspend_handler) {
+  return collect_with_handler([](int) {});
+}
+
+TEST(Signals, AProgramThatIgnoresTheSuspendSignalEndsWithALine) {
+  JD_OURS_ONLY("bdwgc says something else");
+  const ChildResult r = run_child("ignored_suspend_signal", {}, 20);
+  EXPECT_EQ(r.signal, SIGABRT) << r;
+  EXPECT_EQ(lines_with(r.err, "ignores signal " + std::to_string(GC_get_suspend_signal())), 1u)
+      << r;
+}
+
+TEST(Signals, AReplacedSuspendHandlerIsNamed) {
+  JD_OURS_ONLY("bdwgc gives up");
+  const ChildResult r = run_child("replaced_suspend_handler", {}, 4);
+  EXPECT_TRUE(r.timed_out) << r;
+  EXPECT_GE(lines_with(r.err, "whose handler the program has replaced"), 1u) << r;
+}
+
 JD_CHILD(suspend_signal_unblocked_later) {
   GC_INIT();
   pthread_t thread;
@@ -402,6 +436,31 @@ JD_CHILD(all_blocked_from_the_start) {
 
 TEST(Signals, ThreadsMadeWithAllSignalsBlocked) {
   const ChildResult r = run_child("all_blocked_from_the_start", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err, "") << r;
+}
+
+// By a call that the collector knows nothing of.
+void block_all_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
+JD_CHILD(all_blocked_before_the_start) {
+  block_all_signals();
+  GC_INIT();
+  run_threads(4, [](std::size_t) {
+    for (int k = 0; k < 20; ++k) {
+      opaque(make_list(rounds(1000)));
+      GC_gcollect();
+    }
+  });
+  return 0;
+}
+
+TEST(Signals, AllBlockedBeforeTheStart) {
+  const ChildResult r = run_child("all_blocked_before_the_start", {}, 30);
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_EQ(r.err, "") << r;
 }

@@ -1,19 +1,21 @@
 // `jackdaw bench`: each benchmark on our libgc and on a peer's, in turn, each run in a process of
 // its own. The programs (bench/) print one line of JSON with their figures; peak memory and the
 // process's time are taken here. All figures are such that less is better.
-#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <array>
 #include <map>
 #include <optional>
 
+#include "cache_misses.hpp"
 #include "catalogue.hpp"
 #include "commands.hpp"
 #include "failure.hpp"
+#include "loader.hpp"
 #include "machine.hpp"
 #include "places.hpp"
 #include "process.hpp"
+#include "sample.hpp"
 #include "statistics.hpp"
 #include "table.hpp"
 #include "units.hpp"
@@ -23,79 +25,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct FigureName {
-  std::string name;
-  std::string unit;
-};
-
-// One run of one benchmark: its figures in the order it printed them, then ours.
-struct Sample {  // NOLINT(bugprone-exception-escape): moving Json throws nothing
-  std::vector<FigureName> names;
-  std::vector<double> values;
-  Json facts;  // the rest of the program's line: live bytes, collections ...
-};
-
 struct Side {
   const char* key;
-  Library library;
+  std::filesystem::path measured;  // the library that the figures are about
+  std::vector<std::filesystem::path> preload;
+  std::vector<std::string> arguments;
   std::vector<Sample> samples;
   std::string failure;  // of the first run that failed
 };
 
-void add_figure(Sample* sample, const char* name, const char* unit, double value) {
-  sample->names.push_back({name, unit});
-  sample->values.push_back(value);
+Side libgc_side(const char* key, const Benchmark& b, const Library& library) {
+  return {key, library.path, {library.path}, b.arguments, {}, ""};
 }
 
-// Throws Failure (with no program's name) if the run failed or its line is not as agreed.
-Sample parse_line(const std::string& line, const Outcome& outcome) {
-  if (!outcome.succeeded()) throw Failure(kExitFailed, outcome.describe());
-  Sample sample;
-  try {
-    sample.facts = Json::parse(line);
-    for (const Json& figure : sample.facts.at("figures")) {
-      sample.names.push_back({figure.at("name"), figure.at("unit")});
-      sample.values.push_back(figure.at("value"));
-    }
-    sample.facts.erase("figures");
-  } catch (const Json::exception& e) {
-    throw Failure(kExitFailed,
-                  fmt::format("it printed something else than its line of JSON: {}", e.what()));
-  }
-  if (sample.names.empty()) throw Failure(kExitFailed, "it printed no figure");
-  return sample;
-}
-
-Sample run_once(const Benchmark& b, const Library& library, const BenchSettings& settings,
-                bool quick) {
-  const File out = make_memory_file("jackdaw-bench");
-  const File null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  Command command;
-  command.file = benchmark_folder() / b.program;
-  command.arguments = {b.program};
-  command.arguments.insert(command.arguments.end(), b.arguments.begin(), b.arguments.end());
-  if (quick) command.arguments.emplace_back("--quick");
-  command.environment = environment_with({library.path}, b.variables);
-  command.in = null.fd();
-  command.out = out.fd();
-  command.interactive = false;
-  command.limit = std::chrono::seconds(settings.limit_seconds);
-  const Outcome outcome = run(command, nullptr);
-  Sample sample = parse_line(contents(out), outcome);
-  // A figure that none may forget, checked: which library the program really ran on.
-  if (sample.facts.value("library", "") != library.path.string()) {
-    throw Failure(kExitFailed, fmt::format("it ran on {} instead of {}",
-                                           sample.facts.value("library", "an unknown library"),
-                                           library.path.string()));
-  }
-  sample.facts.erase("library");
-  if (b.process_time) {
-    // In front: it is what such a benchmark is about.
-    sample.names.insert(sample.names.begin(), {"process time", "s"});
-    sample.values.insert(sample.values.begin(), outcome.wall_seconds);
-  }
-  add_figure(&sample, "peak memory", "B", static_cast<double>(outcome.resident_peak_kib) * 1024);
-  return sample;
+// Nothing if the system has no such library. The program is linked with libgc all the same, and
+// gets the peer's.
+std::optional<Side> rival_side(const char* key, const Rival& rival, const Library& peer) {
+  const auto path = find_system_library(rival.library, {});
+  if (!path) return std::nullopt;
+  return Side{key, *path, {*path, peer.path}, rival.arguments, {}, ""};
 }
 
 // Runs one benchmark on both sides. A failure ends the benchmark and is kept in its side.
@@ -109,7 +57,13 @@ void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSetting
                  : fmt::format("{}{}: pair {} of {}", prefix, b.name, pair + 1, settings.runs));
     for (Side* side : sides) {
       try {
-        Sample sample = run_once(b, side->library, settings, settings.quick || pair < 0);
+        Sample sample = run_benchmark({b,
+                                       side->measured,
+                                       side->preload,
+                                       side->arguments,
+                                       {},
+                                       settings.quick || pair < 0,
+                                       settings.limit_seconds});
         if (pair >= 0) side->samples.push_back(std::move(sample));
       } catch (const Failure& failure) {
         side->failure = failure.what();
@@ -142,13 +96,27 @@ std::vector<double> column(const Side& side, std::size_t figure) {
   return values;
 }
 
-Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table) {
+Json describe(const Benchmark& b) {
   Json json;
   json["name"] = b.name;
   json["what"] = b.what;
   json["program"] = b.program;
   json["arguments"] = b.arguments;
   json["environment"] = b.variables;
+  if (b.rival) json["rival"] = {{"library", b.rival->library}, {"arguments", b.rival->arguments}};
+  return json;
+}
+
+Json leave_out(const Benchmark& b, Table* table) {
+  Json json = describe(b);
+  json["left_out"] = fmt::format("this system has no {} (Debian: apt-get install {})",
+                                 b.rival->library, b.rival->package);
+  table->add({b.name, "left out: " + json["left_out"].get<std::string>()});
+  return json;
+}
+
+Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table) {
+  Json json = describe(b);
   for (const Side* side : {&ours, &peer}) {
     if (side->failure.empty()) continue;
     json["failure"][side->key] = side->failure;
@@ -204,9 +172,16 @@ std::string conditions(const BenchSettings& settings, const Machine& machine, co
 }  // namespace
 
 int bench_command(const BenchSettings& settings) {
+  if (settings.names == std::vector<std::string>{kCacheMissesReport} && !settings.list) {
+    return cache_misses_command(settings);
+  }
   const std::vector<Benchmark> chosen = choose_benchmarks(settings.names);
   if (settings.list) {
     list_benchmarks(chosen);
+    if (settings.names.empty()) {
+      fmt::print("\nA report of its own, by its name alone:\n{}  {}\n", kCacheMissesReport,
+                 "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"");
+    }
     return 0;
   }
   const Library ours = our_library(settings.library);
@@ -229,11 +204,15 @@ int bench_command(const BenchSettings& settings) {
   {
     Progress progress;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      Side a{"ours", ours, {}, ""};
-      Side b{"peer", peer, {}, ""};
-      run_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings, {&a, &b},
-                &progress);
-      json["benchmarks"].push_back(report(chosen[i], a, b, &table));
+      Side a = libgc_side("ours", chosen[i], ours);
+      std::optional<Side> b = chosen[i].rival ? rival_side("peer", *chosen[i].rival, peer)
+                                              : libgc_side("peer", chosen[i], peer);
+      if (b) {
+        run_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings, {&a, &*b},
+                  &progress);
+      }
+      json["benchmarks"].push_back(b ? report(chosen[i], a, *b, &table)
+                                     : leave_out(chosen[i], &table));
       if (json["benchmarks"].back().contains("failure")) ++failures;
       // After each, so that an interrupted series leaves what it has.
       if (!settings.json.empty()) write_file(settings.json, to_text(json));

@@ -30,15 +30,28 @@ std::vector<Benchmark> make_catalogue() {
        {},
        "the same with stretch 20, long-lived 20",
        false},
+      {"gcbench-descriptors",
+       "gcbench",
+       {"18", "16", "descriptors"},
+       {},
+       "gcbench with a descriptor for each node's class, as gcj has them",
+       false},
+      {"gcbench-big-descriptors",
+       "gcbench",
+       {"20", "20", "descriptors"},
+       {},
+       "the same with stretch 20, long-lived 20",
+       false},
       {"holes", "holes", {}, {}, "gcbench's trees with a dead node between retained ones", false},
+      {"syntax", "syntax", {}, {}, "a translator that keeps 70 MB of syntax tree", false},
       marking("random-2m-32", "mark_random", {"2000000", "32"},
               "marking 2 million nodes of 32 bytes, linked at random"),
       marking("random-8m-32", "mark_random", {"8000000", "32"},
               "marking 8 million nodes of 32 bytes, linked at random"),
       marking("random-2m-64", "mark_random", {"2000000", "64"},
-              "marking 2 million nodes of 64 bytes, linked at random"),
+              "marking 2 million nodes of 64 bytes with four pointers each, linked at random"),
       marking("random-8m-64", "mark_random", {"8000000", "64"},
-              "marking 8 million nodes of 64 bytes, linked at random"),
+              "marking 8 million nodes of 64 bytes with four pointers each, linked at random"),
       marking("tree", "mark_tree", {"ordered"}, "marking a binary tree in allocation order"),
       marking("tree-shuffled", "mark_tree", {"shuffled"},
               "marking a binary tree whose nodes lie in random order"),
@@ -60,6 +73,20 @@ std::vector<Benchmark> make_catalogue() {
                       false});
     }
   }
+  for (const std::string size : {"16", "32", "64", "256"}) {
+    Benchmark fill = {
+        "fill-" + size,
+        "fill",
+        {"gc", size},
+        {},
+        fmt::format("filling 256 MiB of a new heap with objects of {} bytes, none dies", size),
+        false};
+    list.push_back(fill);
+    fill.name = "fill-mimalloc-" + size;
+    fill.what += "; the peer is mimalloc's malloc";
+    fill.rival = Rival{"libmimalloc.so.2", "libmimalloc2.0", {"malloc", size}};
+    list.push_back(std::move(fill));
+  }
   list.push_back(
       {"large", "large", {}, {}, "churn of objects of 8 KiB to 1 MiB, each page touched", false});
   list.push_back({"finalizers", "finalizers", {}, {}, "registering and running finalizers", false});
@@ -71,6 +98,12 @@ std::vector<Benchmark> make_catalogue() {
                   false});
   list.push_back(
       {"startup", "startup", {}, {}, "a program that allocates 1000 objects and ends", true});
+  list.push_back({"limit",
+                  "limit",
+                  {},
+                  {},
+                  "no library: what a cache miss, reading and clearing cost on this machine",
+                  false});
   return list;
 }
 

@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <system_error>
@@ -143,7 +145,7 @@ Library system_library(const std::string& chosen) {
   return open_library(*path);
 }
 
-Library malloc_library() {
+Library our_malloc_library() {
   Library library;
   library.path = required("libjackdaw-malloc.so", "the library that serves malloc");
   refuse_separators(library.path);
@@ -151,6 +153,28 @@ Library malloc_library() {
 }
 
 fs::path probe_library() { return required("jackdaw/libgc-probe.so", "the probe"); }
+
+std::optional<fs::path> malloc_library() { return existing("libjackdaw-malloc.so"); }
+
+std::optional<fs::path> source_results_folder() {
+  // SOURCES/build/PRESET is the folder that holds bin/.
+  const fs::path results = prefix().parent_path().parent_path() / "docs" / "results";
+  std::error_code ignored;
+  if (!fs::is_directory(results, ignored)) return std::nullopt;
+  return results;
+}
+
+std::optional<fs::path> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::string folders = path != nullptr ? path : "/usr/bin:/bin";
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const fs::path file = fs::path(folders.substr(begin, end - begin)) / name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
 
 fs::path benchmark_folder() { return required("jackdaw/bench", "the benchmarks' folder"); }
 

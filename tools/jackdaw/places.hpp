@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace jackdaw {
@@ -22,10 +23,19 @@ struct Library {
 Library our_library(const std::string& chosen);
 Library system_library(const std::string& chosen);
 
-// What serves a program's malloc. Its version is not asked for: it is 0.
-Library malloc_library();
+// What serves a program's malloc. Its version is not asked for: it is 0. Throws Failure if it is
+// not there.
+Library our_malloc_library();
 
 std::filesystem::path probe_library();
+// The preload that serves malloc from the collector, if it was built.
+std::optional<std::filesystem::path> malloc_library();
 std::filesystem::path benchmark_folder();
+
+// docs/results of the sources, if this command runs from their build folder.
+std::optional<std::filesystem::path> source_results_folder();
+
+// An executable file on PATH.
+std::optional<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace jackdaw

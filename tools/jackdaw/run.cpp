@@ -43,7 +43,7 @@ int run_command(const RunSettings& settings) {
   }
   const Program program = serves_malloc ? examine_malloc_program(settings.command.front())
                                         : examine_program(settings.command.front(), settings.force);
-  const Library library = serves_malloc ? malloc_library() : our_library(settings.library);
+  const Library library = serves_malloc ? our_malloc_library() : our_library(settings.library);
   std::vector<std::string> variables;
   if (serves_malloc) variables.push_back("JACKDAW_MALLOC=" + settings.malloc_mode);
   Command command;

@@ -143,7 +143,10 @@ GC_API void GC_CALL GC_add_roots(void* low, void* high);
 GC_API void GC_CALL GC_remove_roots(void* low, void* high);
 GC_API void GC_CALL GC_clear_roots(void);
 
-/* Promises that [low, high) of static data holds no pointer into the heap. Takes the lock. */
+/*
+ * Promises that [low, high) of static data, or of ranges of GC_add_roots(), holds no pointer into
+ * the heap. Takes the lock.
+ */
 GC_API void GC_CALL GC_exclude_static_roots(void* low, void* high);
 /* Forgets all those promises; meant for just before GC_exclude_static_roots(). Unsynchronised. */
 GC_API void GC_CALL GC_clear_exclusion_table(void);

@@ -76,9 +76,9 @@ GC_API void GC_CALL GC_start_performance_measurement(void);
 GC_API unsigned long GC_CALL GC_get_full_gc_total_time(void);
 
 /*
- * Prints to the log, for people: the heap's state under a name (null: the number of the
- * collection), its blocks, the finalizable objects and links. GC_dump takes the lock, the others
- * do not.
+ * Prints to standard output, or to the file of GC_LOG_FILE, for people: the heap's state under a
+ * name (null: the number of the collection), its blocks, the finalizable objects and links. GC_dump
+ * takes the lock, the others do not.
  */
 GC_API void GC_CALL GC_dump(void);
 GC_API void GC_CALL GC_dump_named(const char* name);

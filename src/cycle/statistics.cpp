@@ -1,0 +1,99 @@
+#include "cycle/statistics.hpp"
+
+#include "alloc/allocate.hpp"
+#include "alloc/collecting.hpp"
+#include "base/text.hpp"
+#include "cycle/runtime.hpp"
+#include "os/cpu.hpp"
+#include "os/files.hpp"
+#include "os/log.hpp"
+#include "os/thread.hpp"
+
+namespace jd::cycle {
+namespace {
+
+// Written at the start, under the heap's lock; read when the program exits.
+base::Text file_name;
+bool wanted = false;
+bool for_each_process = false;
+int process = 0;
+std::uint64_t began_ns = 0;
+std::uint64_t began_ticks = 0;
+
+// The name with the number of this process for each "%p".
+void expand(const char* name, base::Text* expanded) {
+  for (; *name != '\0'; ++name) {
+    if (name[0] == '%' && name[1] == 'p') {
+      expanded->add(os::process_id());
+      ++name;
+    } else {
+      expanded->add(*name);
+    }
+  }
+}
+
+std::uint64_t in_nanoseconds(std::uint64_t ticks, std::uint64_t now, std::uint64_t now_ticks) {
+  const double rate =
+      static_cast<double>(now - began_ns) / static_cast<double>(now_ticks - began_ticks);
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * rate);
+}
+
+// Without the lock, which a thread may hold that runs on while this one exits: a number may be one
+// collection old.
+void add_numbers(base::Text* line) {
+  const std::uint64_t now = os::now_ns();
+  const std::uint64_t now_ticks = os::ticks();
+  const alloc::Totals totals = alloc::totals_unsynchronised();
+  const auto add = [line](const char* name, std::uint64_t value) {
+    line->add(", \"", name, "\": ", value);
+  };
+  line->add("{\"collections\": ", measured.collections);
+  add("run_ns", now - began_ns);
+  add("pause_ns", measured.pause_total);
+  add("longest_pause_ns", measured.pause_longest);
+  add("mark_ns", measured.mark_total);
+  add("sweep_ns", measured.sweep_total);
+  if (alloc::time_refills) {
+    add("finding_ns", in_nanoseconds(alloc::refill_ticks.finding, now, now_ticks));
+    add("clearing_ns", in_nanoseconds(alloc::refill_ticks.clearing, now, now_ticks));
+  }
+  add("marked_objects", measured.marked_objects);
+  add("live_objects", measured.live_objects);
+  add("live_bytes", measured.live_bytes);
+  add("allocated_bytes", totals.allocated_before_gc + totals.allocated_since_gc);
+  add("heap_bytes", heap_bytes());
+  add("peak_heap_bytes", peak_heap_bytes());
+  line->add("}\n");
+}
+
+// After the program's own exit handlers. A forked child does not write over its parent's file.
+[[gnu::destructor]] void write_statistics() {
+  if (!wanted || (!for_each_process && os::process_id() != process)) return;
+  base::Text path;
+  expand(file_name.c_str(), &path);
+  const int file = os::create_file(path.c_str());
+  if (file < 0) {
+    os::warn("can't write JACKDAW_STATISTICS ", path.c_str());
+    return;
+  }
+  base::Text line;
+  add_numbers(&line);
+  os::write_all(file, line.data(), line.size());
+  os::close_file(file);
+}
+
+}  // namespace
+
+void prepare_statistics(const char* path) {
+  if (path == nullptr) return;
+  wanted = true;
+  process = os::process_id();
+  began_ns = os::now_ns();
+  began_ticks = os::ticks();
+  file_name.add(path);
+  for (const char* c = path; *c != '\0'; ++c) {
+    if (c[0] == '%' && c[1] == 'p') for_each_process = true;
+  }
+}
+
+}  // namespace jd::cycle

@@ -1,0 +1,112 @@
+// What `jackdaw bench cache-misses` computes of its runs, and its plots.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "failure.hpp"
+#include "places.hpp"
+#include "plot.hpp"
+#include "rounds.hpp"
+#include "run_tool.hpp"
+
+namespace {
+
+using jackdaw::Failure;
+using jackdaw::RunFigures;
+using jackdaw::Setting;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+RunFigures seconds(double whole, double mark) {
+  RunFigures f;
+  f.seconds = whole;
+  f.mark_seconds = mark;
+  return f;
+}
+
+std::optional<double> mark(const RunFigures& f) { return f.mark_seconds; }
+std::optional<double> clearing(const RunFigures& f) { return f.clearing_seconds; }
+
+jackdaw::Row row_with(std::vector<std::vector<RunFigures>> runs) {
+  jackdaw::Row row;
+  row.name = "row";
+  row.runs = std::move(runs);
+  return row;
+}
+
+TEST(Rounds, SharesAreTakenWithinARound) {
+  // The machine was twice as slow in the second round.
+  const jackdaw::Row row =
+      row_with({{seconds(1, 0.5), seconds(2, 1)}, {seconds(0.5, 0.1), seconds(1, 0.2)}});
+  const auto time = jackdaw::share(row, 1, jackdaw::whole, 0, jackdaw::whole);
+  ASSERT_TRUE(time);
+  EXPECT_DOUBLE_EQ(time->median, 0.5);
+  EXPECT_DOUBLE_EQ(time->least, time->most);
+  EXPECT_EQ(time->count, 2u);
+  const auto marking = jackdaw::share(row, 1, mark, 0, jackdaw::whole);
+  ASSERT_TRUE(marking);
+  EXPECT_DOUBLE_EQ(marking->median, 0.1);
+}
+
+TEST(Rounds, WhatWasNotMeasuredIsAbsent) {
+  jackdaw::Row row = row_with({{seconds(1, 0.5)}});
+  EXPECT_FALSE(jackdaw::share(row, 0, clearing, 0, jackdaw::whole));
+  EXPECT_FALSE(jackdaw::median_of(row, 0, clearing));
+  EXPECT_FALSE(jackdaw::median_of(row, 1, jackdaw::whole));
+  EXPECT_TRUE(jackdaw::median_of(row, 0, jackdaw::whole));
+  row.failure = "it did not end";
+  EXPECT_FALSE(jackdaw::median_of(row, 0, jackdaw::whole));
+}
+
+TEST(Rounds, EachRoundBeginsWithAnotherSetting) {
+  std::vector<std::string> order;
+  jackdaw::Row row;
+  row.run = [&order](const Setting& setting) {
+    order.push_back(setting.key);
+    return RunFigures{};
+  };
+  jackdaw::Progress progress;
+  jackdaw::run_rounds(&row, {{"a", {}, {}}, {"b", {}, {}}}, 2, "", &progress);
+  EXPECT_THAT(order, ElementsAre("a", "b", "b", "a"));
+  EXPECT_EQ(row.runs[0].size(), 2u);
+  EXPECT_EQ(row.runs[1].size(), 2u);
+}
+
+TEST(Rounds, AFailureEndsTheRowAndNamesItsSetting) {
+  int runs = 0;
+  jackdaw::Row row;
+  row.run = [&runs](const Setting& setting) -> RunFigures {
+    ++runs;
+    if (setting.key == "b") throw Failure(1, "exit status 3");
+    return {};
+  };
+  jackdaw::Progress progress;
+  jackdaw::run_rounds(&row, {{"a", {}, {}}, {"b", {}, {}}}, 5, "", &progress);
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(row.failure, "b: exit status 3");
+}
+
+TEST(Plot, DrawsAnSvg) {
+  if (!jackdaw::can_draw()) GTEST_SKIP() << "there is no gnuplot here";
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("jackdaw-plot-" + std::to_string(getpid()) + ".svg");
+  jackdaw::draw_bars({"a title", "ns", {"first", "second"}, {{"it's a group", {1, 2}}}}, file);
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("<svg"));
+  EXPECT_THAT(text.str(), HasSubstr("a title"));
+  EXPECT_THAT(text.str(), HasSubstr("it's a group"));
+  std::filesystem::remove(file);
+  EXPECT_THROW(jackdaw::draw_bars({"", "", {"s"}, {{"g", {1}}}}, "/nowhere/at/all.svg"), Failure);
+}
+
+TEST(Places, FindsProgramsOnThePath) {
+  EXPECT_TRUE(jackdaw::find_program("sh"));
+  EXPECT_FALSE(jackdaw::find_program("no-such-program-anywhere"));
+}
+
+}  // namespace

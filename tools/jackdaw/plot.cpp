@@ -1,0 +1,74 @@
+#include "plot.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "failure.hpp"
+#include "places.hpp"
+#include "process.hpp"
+
+namespace jackdaw {
+namespace {
+
+// A string of gnuplot's, in which '_' and the like stand for themselves.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'') result += '\'';
+    result += c;
+  }
+  return result + "'";
+}
+
+// Width by the number of groups, so that their names fit.
+std::string script(const Bars& bars, const std::string& svg) {
+  std::string text = fmt::format(
+      "set terminal svg size {},420 noenhanced font 'sans-serif,13' background 'white'\n"
+      "set output {}\nset title {}\nset ylabel {}\nset style data histograms\n"
+      "set style histogram clustered gap 1\nset style fill solid 0.85 border -1\n"
+      "set boxwidth 0.9\nset grid ytics\nset key top left\nset xtics rotate by -20 nomirror\n"
+      "set yrange [*<0:*]\nset offsets graph 0, 0, graph 0.15, 0\n$data << END\n",
+      220 + 130 * bars.groups.size(), quoted(svg), quoted(bars.title), quoted(bars.unit));
+  for (const auto& [name, values] : bars.groups) {
+    text += '"' + name + '"';
+    for (const double value : values) text += fmt::format(" {:.6g}", value);
+    text += "\n";
+  }
+  text += "END\nplot ";
+  for (std::size_t s = 0; s < bars.series.size(); ++s) {
+    text += fmt::format("{}$data using {}{} title {}", s == 0 ? "" : ", ", s + 2,
+                        s == 0 ? ":xtic(1)" : "", quoted(bars.series[s]));
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+bool can_draw() { return find_program("gnuplot").has_value(); }
+
+void draw_bars(const Bars& bars, const std::filesystem::path& svg) {
+  const File input = make_memory_file("jackdaw-plot");
+  const std::string text = script(bars, svg.string());
+  if (write(input.fd(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      lseek(input.fd(), 0, SEEK_SET) != 0) {
+    throw Failure(kExitRefused, "cannot hand gnuplot its commands");
+  }
+  Command command;
+  command.file = find_program("gnuplot").value();
+  command.arguments = {"gnuplot", "-"};
+  command.environment = environment_with({}, {});
+  const File output = make_memory_file("jackdaw-plot-output");
+  command.in = input.fd();
+  command.out = command.err = output.fd();
+  command.interactive = false;
+  command.limit = std::chrono::seconds(60);
+  const Outcome outcome = run(command, nullptr);
+  if (!outcome.succeeded()) {
+    throw Failure(kExitFailed, fmt::format("gnuplot, drawing {}: {}\n{}", svg.string(),
+                                           outcome.describe(), contents(output).substr(0, 500)));
+  }
+}
+
+}  // namespace jackdaw

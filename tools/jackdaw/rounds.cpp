@@ -1,0 +1,197 @@
+#include "rounds.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "failure.hpp"
+#include "process.hpp"
+#include "sample.hpp"
+
+namespace jackdaw {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// A file for JACKDAW_STATISTICS, gone when this object is.
+class StatisticsFile {
+ public:
+  StatisticsFile() {
+    std::string name = (fs::temp_directory_path() / "jackdaw-statistics-XXXXXX").string();
+    const int file = mkstemp(name.data());
+    if (file < 0) throw Failure(kExitRefused, "cannot make a temporary file");
+    close(file);
+    path_ = name;
+  }
+  ~StatisticsFile() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  StatisticsFile(const StatisticsFile&) = delete;
+  StatisticsFile& operator=(const StatisticsFile&) = delete;
+
+  [[nodiscard]] std::string variable() const { return "JACKDAW_STATISTICS=" + path_.string(); }
+
+  // Null if the library wrote none.
+  [[nodiscard]] Json read() const {
+    std::ifstream file(path_);
+    Json json = Json::parse(file, nullptr, false);
+    return json.is_discarded() ? Json() : json;
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::optional<double> seconds_of(const Json& statistics, const char* name) {
+  if (!statistics.contains(name)) return std::nullopt;
+  return statistics.at(name).get<double>() / 1e9;
+}
+
+void add_statistics(const Json& statistics, RunFigures* figures) {
+  if (statistics.is_null()) return;
+  figures->mark_seconds = seconds_of(statistics, "mark_ns");
+  figures->sweep_seconds = seconds_of(statistics, "sweep_ns");
+  figures->finding_seconds = seconds_of(statistics, "finding_ns");
+  figures->clearing_seconds = seconds_of(statistics, "clearing_ns");
+  figures->collections = statistics.value("collections", 0.0);
+  figures->heap_bytes = statistics.value("peak_heap_bytes", 0.0);
+}
+
+std::optional<double> figure_named(const Sample& sample, const std::string& name) {
+  for (std::size_t i = 0; i < sample.names.size(); ++i) {
+    if (sample.names[i].name == name) return sample.values[i];
+  }
+  return std::nullopt;
+}
+
+RunFigures run_row_benchmark(const Benchmark& benchmark, bool quick, int limit_seconds,
+                             const Setting& setting) {
+  const StatisticsFile file;
+  std::vector<std::string> variables = setting.variables;
+  variables.push_back(file.variable());
+  const Sample sample = run_benchmark(benchmark, setting.library, quick, limit_seconds, variables);
+  RunFigures figures;
+  figures.seconds = sample.values.front();
+  figures.mark_seconds = figure_named(sample, "in marking");
+  figures.collections = sample.facts.value("collections", 0.0);
+  figures.heap_bytes = sample.facts.value("heap_bytes", 0.0);
+  figures.peak_bytes = figure_named(sample, "peak memory").value_or(0);
+  add_statistics(file.read(), &figures);
+  return figures;
+}
+
+RunFigures run_row_command(const std::vector<std::string>& words,
+                           const std::vector<fs::path>& preload, int limit_seconds,
+                           const Setting& setting) {
+  const StatisticsFile file;
+  const File null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  Command command;
+  command.file = words.front();
+  command.arguments = words;
+  std::vector<std::string> variables = setting.variables;
+  variables.push_back(file.variable());
+  command.environment = environment_with(preload, variables);
+  command.in = command.out = command.err = null.fd();
+  command.interactive = false;
+  command.limit = std::chrono::seconds(limit_seconds);
+  const Outcome outcome = run(command, nullptr);
+  if (!outcome.succeeded()) throw Failure(kExitFailed, outcome.describe());
+  RunFigures figures;
+  figures.seconds = outcome.wall_seconds;
+  figures.peak_bytes = static_cast<double>(outcome.resident_peak_kib) * 1024;
+  add_statistics(file.read(), &figures);
+  return figures;
+}
+
+}  // namespace
+
+Json to_json(const RunFigures& f) {
+  Json json = {{"seconds", f.seconds},
+               {"collections", f.collections},
+               {"heap_bytes", f.heap_bytes},
+               {"peak_bytes", f.peak_bytes}};
+  const auto add = [&json](const char* name, const std::optional<double>& value) {
+    if (value) json[name] = *value;
+  };
+  add("mark_seconds", f.mark_seconds);
+  add("sweep_seconds", f.sweep_seconds);
+  add("finding_seconds", f.finding_seconds);
+  add("clearing_seconds", f.clearing_seconds);
+  return json;
+}
+
+Row benchmark_row(const std::string& name, const std::string& what, Benchmark benchmark, bool quick,
+                  int limit_seconds) {
+  Row row;
+  row.name = name;
+  row.what = what;
+  row.run = [benchmark = std::move(benchmark), quick, limit_seconds](const Setting& setting) {
+    return run_row_benchmark(benchmark, quick, limit_seconds, setting);
+  };
+  return row;
+}
+
+Row command_row(const std::string& name, const std::string& what,
+                const std::vector<std::string>& command, const std::vector<fs::path>& preload,
+                int limit_seconds) {
+  Row row;
+  row.name = name;
+  row.what = what;
+  row.run = [command, preload, limit_seconds](const Setting& setting) {
+    return run_row_command(command, preload, limit_seconds, setting);
+  };
+  return row;
+}
+
+void run_rounds(Row* row, const std::vector<Setting>& settings, int rounds,
+                const std::string& prefix, Progress* progress) {
+  row->runs.assign(settings.size(), {});
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+      const std::size_t s = (i + static_cast<std::size_t>(round)) % settings.size();
+      progress->say(fmt::format("{}{}: round {} of {}, {}", prefix, row->name, round + 1, rounds,
+                                settings[s].key));
+      try {
+        row->runs[s].push_back(row->run(settings[s]));
+      } catch (const Failure& failure) {
+        row->failure = fmt::format("{}: {}", settings[s].key, failure.what());
+        return;
+      }
+    }
+  }
+}
+
+std::optional<Summary> share(const Row& row, std::size_t setting, const Figure& part,
+                             std::size_t of_setting, const Figure& whole_figure) {
+  if (!row.failure.empty() || setting >= row.runs.size() || of_setting >= row.runs.size()) {
+    return std::nullopt;
+  }
+  std::vector<double> values;
+  for (std::size_t round = 0; round < row.runs[setting].size(); ++round) {
+    const std::optional<double> a = part(row.runs[setting][round]);
+    const std::optional<double> b = whole_figure(row.runs[of_setting][round]);
+    if (a && b && *b > 0) values.push_back(*a / *b);
+  }
+  if (values.empty()) return std::nullopt;
+  return summarize(values);
+}
+
+std::optional<Summary> median_of(const Row& row, std::size_t setting, const Figure& figure) {
+  if (!row.failure.empty() || setting >= row.runs.size()) return std::nullopt;
+  std::vector<double> values;
+  for (const RunFigures& run : row.runs[setting]) {
+    if (const std::optional<double> value = figure(run)) values.push_back(*value);
+  }
+  if (values.empty()) return std::nullopt;
+  return summarize(values);
+}
+
+double whole(const RunFigures& f) { return f.seconds; }
+
+}  // namespace jackdaw
