@@ -1,6 +1,6 @@
 # What `cmake --install` puts where:
 #
-#   LIBDIR                 libjackdaw.so, libjackdaw.a, pkgconfig/jackdaw.pc
+#   LIBDIR                 libjackdaw.so, libjackdaw.a, libjackdaw-malloc.so, pkgconfig/jackdaw.pc
 #   INCLUDEDIR             jackdaw/
 #   JD_INSTALL_GC_LIBDIR   libgc.so.1, libgc.so, pkgconfig/bdw-gc.pc
 #   JD_INSTALL_GC_INCLUDEDIR  gc.h, gc_cpp.h, gc/
@@ -15,6 +15,9 @@ endif()
 install(TARGETS jackdaw jackdaw_static
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TARGET jackdaw_malloc)
+  install(TARGETS jackdaw_malloc LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 install(TARGETS gc LIBRARY DESTINATION "${JD_INSTALL_GC_LIBDIR}")
 
 if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/include/jackdaw")

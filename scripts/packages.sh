@@ -17,7 +17,10 @@ packages_in_group() {
   case $1 in
     build) printf '%s\n' g++ cmake ninja-build ;;
     clang) printf '%s\n' clang-16 cmake ninja-build libclang-rt-16-dev ;;
-    test) printf '%s\n' libgtest-dev libgmock-dev clang-format-16 shellcheck libgc-dev binutils pkg-config ;;
+    test)
+      printf '%s\n' libgtest-dev libgmock-dev clang-format-16 shellcheck libgc-dev binutils pkg-config
+      printf '%s\n' ghostscript python3 sqlite3 # run on our malloc, in tests/malloc
+      ;;
     tools) printf '%s\n' libcli11-dev libfmt-dev nlohmann-json3-dev ;;
     bench) printf '%s\n' libgc1 libmimalloc2.0 ;;
     reports) printf '%s\n' ghostscript gnuplot-nox valgrind ;;

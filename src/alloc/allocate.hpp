@@ -32,9 +32,17 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result);
 // beginning of an allocated object is reported in one line on standard error and left alone.
 void free_object(void* object, const char* name);
 
+// Is it the beginning of an allocated object? Otherwise says what it is, in one line on standard
+// error. Pre: the thread is registered.
+bool check_object(const void* object, const char* name);
+
 // Grows or shrinks in place if the slot allows, else moves; the kind stays. Null (and the object
 // stays as it was) when memory has run out.
 void* reallocate(void* object, std::size_t bytes, const char* name);
+
+// The part of that which needs no new place: true if the object, which stays where it is, now has
+// room for `bytes`. What it gains is clear if its kind is. Pre: the beginning of an object.
+bool resize_in_place(void* object, std::size_t bytes);
 
 // Bytes that a request takes, for those who must know before: its slot, or its run's length.
 std::size_t usable_size_for(std::size_t bytes);

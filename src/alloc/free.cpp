@@ -24,7 +24,7 @@ bool is_object(const void* object, const char* name, Place* place) {
   }
   if (place->address() != address) {
     os::warn(name, "(", object, "): not the beginning of an object, which is ",
-             base::as_pointer(place->address()), "; ignored");
+             static_cast<const void*>(base::as_pointer(place->address())), "; ignored");
     return false;
   }
   bool free_slot = !place->allocated();
@@ -138,21 +138,65 @@ void free_object(void* object, const char* name) {
   asm volatile("" : : "r"(object) : "memory");
 }
 
-void* reallocate(void* object, std::size_t bytes, const char* name) {
-  Place place;
-  if (!is_object(object, name, &place)) return nullptr;
+namespace {
+
+bool resize_large_in_place(const Place& place, std::size_t bytes) {
+  std::size_t rounded = 0;
+  if (!base::checked_add(bytes, padding + heap::kGranule - 1, &rounded)) return false;
+  rounded = base::align_down(rounded, heap::kGranule);
+  // What fits a slot is better off in one.
+  if (rounded <= heap::kMaxSmall) return false;
+  if (rounded / heap::kBlockSize >= heap::space.reserved) return false;
+  LockGuard guard(heap_lock);
+  // Another thread may have freed it by mistake.
+  if (!place.is_large() || !place.allocated()) return false;
   const std::size_t size = place.size();
-  const KindNumber kind = place.block->kind;
+  if (!heap::resize_large(place.block, rounded)) return false;
+  if (rounded < size) {
+    add_freed(size - rounded);
+  } else {
+    add_allocated(rounded - size);
+    // With the lock: the next collection is to see no words of somebody else's past.
+    if (heap::kinds[place.block->kind].clear) {
+      base::clear_bytes(base::as_pointer(place.address() + size), rounded - size);
+    }
+  }
+  return true;
+}
+
+bool resize_place(const Place& place, void* object, std::size_t bytes) {
+  const std::size_t size = place.size();
   // In place while it fits and does not waste more than half. A slot's last word stays unused where
   // its class says so: the marker takes an address past its end for that of the next object alone.
   const bool loose = !place.is_large() && !heap::is_full_class(place.block->size_class);
   const std::size_t most = (loose ? size - sizeof(Word) : size) - padding;
   if (bytes <= most && bytes >= size / 2) {
-    if (heap::kinds[kind].clear) {
+    if (heap::kinds[place.block->kind].clear) {
       base::clear_bytes(static_cast<char*>(object) + bytes, size - bytes);
     }
-    return object;
+    return true;
   }
+  return place.is_large() && resize_large_in_place(place, bytes);
+}
+
+}  // namespace
+
+bool check_object(const void* object, const char* name) {
+  Place place;
+  return is_object(object, name, &place);
+}
+
+bool resize_in_place(void* object, std::size_t bytes) {
+  Place place;
+  return heap::find_place(base::as_word(object), &place) && resize_place(place, object, bytes);
+}
+
+void* reallocate(void* object, std::size_t bytes, const char* name) {
+  Place place;
+  if (!is_object(object, name, &place)) return nullptr;
+  if (resize_place(place, object, bytes)) return object;
+  const std::size_t size = place.size();
+  const KindNumber kind = place.block->kind;
   void* moved = allocate(bytes, kind);
   if (moved == nullptr) return nullptr;
   base::copy_bytes(moved, object, base::min_of(bytes, size));

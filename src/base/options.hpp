@@ -15,6 +15,8 @@ namespace jd::base {
 
 // The strategies by which the marker hides cache misses (src/mark/marker.hpp).
 enum class MarkStrategy : std::uint8_t { None, OnGrey, Ring };
+// What free() means to a program whose malloc is ours (src/malloc).
+enum class MallocMode : std::uint8_t { Free, Ignore, LeakCheck };
 
 // When the free slots of blocks in use are found and cleared (src/heap/sweep.hpp).
 enum class SweepTime : std::uint8_t { Lazy, Eager };
@@ -57,6 +59,7 @@ struct Options {
 #endif
   std::uint64_t stop_delay = 0;
   std::uint64_t fail_os = 0;
+  std::uint64_t malloc_mode = static_cast<std::uint64_t>(MallocMode::Free);
 };
 
 enum class OptionType : std::uint8_t { Flag, Count, Size, Choice, Path };
@@ -156,6 +159,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_FAIL_OS", OptionType::Count, "0: off", "0",
      "Stress: from the n-th on, let every request for memory to the system fail.", 0, kNoLimit,
      &Options::fail_os, nullptr},
+    {"JACKDAW_MALLOC", OptionType::Choice, "free, ignore, leak-check", "free",
+     "For jackdaw run --malloc: free() frees, or does nothing; or leaks are reported at exit.", 0,
+     2, &Options::malloc_mode, nullptr},
 };
 
 // Reads the environment into *options. Each bad value is reported once through complain(name,

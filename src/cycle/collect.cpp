@@ -20,6 +20,8 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
+#include "world/fork.hpp"
+#include "world/mappings.hpp"
 #include "world/roots.hpp"
 #include "world/stop.hpp"
 
@@ -75,6 +77,10 @@ void tell_threads(GC_EventType event) {
 // in the middle of dlopen is let go again; if that goes on and on, what is known has to do. False
 // if there was no memory to know them (cycle.req.roots).
 bool stop_at_known_libraries() {
+  if (world::using_mappings()) {
+    world::stop_world();
+    return world::read_mappings();
+  }
   constexpr int kTries = 20;
   bool known = true;
   for (int attempt = 1;; ++attempt) {
@@ -211,11 +217,25 @@ void return_idle_memory(unsigned least_age) {
   heap::discard_idle(least_age);
 }
 
+void complain_about_roots(const char* consequence) {
+  if (!world::using_mappings()) {
+    os::warn("no memory for the table of static roots; ", consequence);
+    return;
+  }
+  // Once: it may be so at every collection from now on.
+  static bool said = false;
+  if (said) return;
+  said = true;
+  os::warn("/proc/self/maps can't be read, so the roots are not known; ", consequence);
+}
+
 void run_cycle(void* data, char* stack_top) {
   auto* cycle = static_cast<Cycle*>(data);
+  // It is its parent's turn, once it has executed another program.
+  if (settings.serves_malloc && world::is_borrowed_process()) return;
   // Before any callback: programs take locks in theirs, which only a whole collection lets go of.
   if (!world::update_static_roots()) {
-    os::warn("no memory for the table of static roots; not collecting");
+    complain_about_roots("not collecting");
     return;
   }
   tell(GC_EVENT_START);
@@ -240,7 +260,7 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_POST_START_WORLD);
   if (cycle->outcome != Outcome::Done) {
     if (cycle->outcome == Outcome::RootsUnknown) {
-      os::warn("no memory for the table of static roots; nothing was reclaimed");
+      complain_about_roots("nothing was reclaimed");
     }
     tell(GC_EVENT_END);
     return;

@@ -19,6 +19,7 @@
 #include "os/memory.hpp"
 #include "os/thread.hpp"
 #include "world/fork.hpp"
+#include "world/mappings.hpp"
 #include "world/roots.hpp"
 #include "world/stop.hpp"
 
@@ -68,8 +69,9 @@ void apply_options() {
   if (options.nprocs != 0) os::set_cpu_count(static_cast<unsigned>(options.nprocs));
   // Each marker has bits of its own for the whole heap, so more of them must be asked for.
   constexpr unsigned kMostByDefault = 16;
-  const std::uint64_t markers =
+  std::uint64_t markers =
       options.markers != 0 ? options.markers : base::min_of(os::cpu_count(), kMostByDefault);
+  if (settings.serves_malloc) markers = 1;
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
                         .patience = options.mark_patience,
@@ -121,6 +123,7 @@ void make_heap() {
 // Once, by the first thread that comes; the others wait for the lock. Pre: the lock is held.
 void start_once() {
   apply_options();
+  if (settings.serves_malloc) world::use_mappings();
   make_heap();
   world::main_stack_bottom = &GC_stackbottom;
   world::ignore_libraries_variable = &GC_no_dls;

@@ -27,6 +27,9 @@ struct Settings {
   std::size_t min_bytes_allocated = 1;
   bool unmap_on_gcollect = false;
   bool automatic_collection_disabled = false;
+  // The program knows nothing of a collector (src/malloc): its roots may be anywhere, and a thread
+  // that it did not start might surprise it. Before the start.
+  bool serves_malloc = false;
   int handle_fork = 1;  // 1: through pthread_atfork; 0: not; -1: by the program's own calls
 
   GC_start_callback_proc start_callback = nullptr;

@@ -113,6 +113,43 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   return &head;
 }
 
+namespace {
+
+// Blocks of a large object that are not its first.
+void make_bodies(BlockNumber head, BlockNumber from, BlockNumber to) {
+  for (BlockNumber distance = from; distance < to; ++distance) {
+    Block& body = space.blocks[head + distance];
+    body.magic = 0;
+    body.slots = 0;
+    body.slot_size = 0;
+    body.state = BlockState::LargeBody;
+    body.run = distance;
+    start_using(head + distance);
+  }
+}
+
+}  // namespace
+
+bool resize_large(Block* head, std::size_t bytes) {
+  const BlockNumber number = number_of(head);
+  const BlockNumber before = head->run;
+  const BlockNumber after = blocks_for(bytes);
+  if (after > before) {
+    if (!take_run_at(number + before, after - before)) return false;
+    make_bodies(number, before, after);
+    head->run = after;
+  } else if (after < before) {
+    head->run = after;
+    if (poison_freed) {
+      poison(block_address(number + after), std::size_t{before - after} << kBlockShift);
+    }
+    for (BlockNumber b = number + after; b < number + before; ++b) space.extras[b].age = 0;
+    give_run(number + after, before - after);
+  }
+  space.extras[number].bytes = bytes;
+  return true;
+}
+
 void release_block(BlockNumber number) {
   Block& block = space.blocks[number];
   BlockNumber count = 1;

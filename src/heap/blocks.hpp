@@ -19,6 +19,11 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean);
 Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
                   BlockNumber* dirty_blocks);
 
+// Changes a large object's size where it is: gives blocks behind its new end back, or takes those
+// that are free behind its old one. False if there are not so many. What the object gains holds
+// anything. `bytes` as for make_large; the object stays a large one.
+[[nodiscard]] bool resize_large(Block* head, std::size_t bytes);
+
 // Blocks that a large object of this size takes.
 constexpr BlockNumber blocks_for(std::size_t bytes) {
   return static_cast<BlockNumber>(base::div_up(bytes, kBlockSize));

@@ -42,6 +42,8 @@ class Growable {
   }
   void clear() { count_ = 0; }
   void shrink_to(std::size_t count) { count_ = count; }
+  // Elements that were written through begin(), after a reserve().
+  void set_count(std::size_t count) { count_ = count; }
 
  private:
   static constexpr std::size_t kFirstBytes = 4096;

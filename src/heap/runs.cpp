@@ -139,6 +139,14 @@ BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
   return kNoBlock;
 }
 
+bool take_run_at(BlockNumber first, BlockNumber count) {
+  if (first >= space.committed || space.blocks[first].state != BlockState::Free) return false;
+  const BlockNumber run = space.blocks[first].run;
+  if (run < count) return false;
+  cut(first, run, first, count);
+  return true;
+}
+
 void give_run(BlockNumber first, BlockNumber count) {
   const BlockNumber end = first + count;
   if (end < space.committed && space.blocks[end].state == BlockState::Free) {

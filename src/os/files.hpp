@@ -24,10 +24,13 @@ class LineReader {
   LineReader& operator=(const LineReader&) = delete;
   // The next line without its newline, or null at the end.
   const char* next();
+  // False if the file could not be opened, or not be read to the end.
+  [[nodiscard]] bool good() const { return file_ >= 0 && !failed_; }
 
  private:
   bool fill();
   int file_;
+  bool failed_ = false;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   char buffer_[4096];
@@ -45,12 +48,27 @@ void for_each_line(const char* path, Visit visit) {
 
 // Is there an open file under this number?
 bool is_open(int file);
-// Opens a file for appending; -1 if that fails.
+// Opens a file for appending, under a number that programs do not use; -1 if that fails.
 int open_log(const char* path);
 // Makes the file, or empties it; -1 if that fails.
 int create_file(const char* path);
 void close_file(int file);
 // Writes all of it, through interruptions; errors are dropped, since there is nobody to tell.
 void write_all(int file, const char* data, std::size_t size);
+
+// A file read from given places, without a position of its own.
+class RandomReader {
+ public:
+  explicit RandomReader(const char* path);
+  ~RandomReader();
+  RandomReader(const RandomReader&) = delete;
+  RandomReader& operator=(const RandomReader&) = delete;
+  [[nodiscard]] bool is_open() const { return file_ >= 0; }
+  // False unless all `size` bytes at `offset` were read.
+  [[nodiscard]] bool read(std::uint64_t offset, void* to, std::size_t size) const;
+
+ private:
+  int file_;
+};
 
 }  // namespace jd::os

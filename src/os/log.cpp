@@ -9,9 +9,11 @@ namespace {
 
 constexpr int kNowhere = -1;
 // Set while the runtime starts; the second through GC_set_log_fd, too. Plain words, torn by nobody.
-int error_target = 2;
-int log_target = error_target;
-int report_target = 1;
+// Not to be initialised when the library is loaded: some library's constructor may run before.
+constexpr int kStandardError = 2;
+constinit int error_target = kStandardError;
+constinit int log_target = kStandardError;
+constinit int report_target = 1;
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
+#include "os/own_ranges.hpp"
 
 namespace jd::os {
 namespace {
@@ -137,10 +138,17 @@ void* reserve(std::size_t size, std::size_t alignment) {
   if (aligned != start) munmap(p, aligned - start);
   const base::Word end = start + padded;
   if (end != aligned + size) munmap(base::as_pointer(aligned + size), end - (aligned + size));
+  if (!add_own_range({aligned, aligned + size})) {
+    munmap(base::as_pointer(aligned), size);
+    return nullptr;
+  }
   return base::as_pointer(aligned);
 }
 
-void release(void* p, std::size_t size) { munmap(p, size); }
+void release(void* p, std::size_t size) {
+  remove_own_range({base::as_word(p), base::as_word(p) + size});
+  munmap(p, size);
+}
 
 bool commit(void* p, std::size_t size) {
   if (failure_injected()) return false;
@@ -150,7 +158,10 @@ bool commit(void* p, std::size_t size) {
 void* map(std::size_t size) {
   if (failure_injected()) return nullptr;
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return p == MAP_FAILED ? nullptr : p;
+  if (p == MAP_FAILED) return nullptr;
+  if (add_own_range({base::as_word(p), base::as_word(p) + size})) return p;
+  munmap(p, size);
+  return nullptr;
 }
 
 bool discard(void* p, std::size_t size) { return madvise(p, size, MADV_DONTNEED) == 0; }

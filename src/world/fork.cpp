@@ -4,6 +4,7 @@
 
 #include "heap/space.hpp"
 #include "mark/team.hpp"
+#include "os/thread.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
 
@@ -11,7 +12,17 @@ namespace jd::world {
 
 void keep_only_self_in_child();
 
+namespace {
+
+// Written before other threads exist.
+int own_process = 0;
+
+}  // namespace
+
+bool is_borrowed_process() { return os::process_id() != own_process; }
+
 bool install_fork_handlers() {
+  own_process = os::process_id();
   return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
@@ -20,6 +31,7 @@ void before_fork() { heap::heap_lock.acquire(); }
 void after_fork_in_parent() { heap::heap_lock.release(); }
 
 void after_fork_in_child() {
+  own_process = os::process_id();
   keep_only_self_in_child();
   mark::team.forget_helpers_in_child();
   heap::heap_lock.reset_in_child();

@@ -5,8 +5,10 @@
 #include "heap/growable.hpp"
 #include "heap/space.hpp"
 #include "os/context.hpp"
+#include "os/mappings.hpp"
 #include "os/memory.hpp"
 #include "os/modules.hpp"
+#include "world/mappings.hpp"
 #include "world/stop.hpp"
 
 namespace jd::world {
@@ -243,6 +245,7 @@ void ignore_libraries(bool ignore) {
 }
 
 bool update_static_roots() {
+  if (using_mappings()) return os::mappings_are_known();
   static bool ignored_then = false;
   const std::uint64_t generation = os::module_generation();
   if (static_roots_known && generation == known_generation &&
@@ -261,6 +264,7 @@ bool update_static_roots() {
 }
 
 bool static_roots_are_stale() {
+  if (using_mappings()) return false;
   bool changing = false;
   const std::uint64_t fingerprint = os::module_fingerprint(&changing);
   static_roots_doubtful = changing || fingerprint != known_fingerprint;
@@ -292,6 +296,10 @@ void visit_static_roots(RootVisitor* visitor) {
 }
 
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
+  if (using_mappings()) {
+    visit_thread_stacks(visitor, own_stack_top);
+    return visit_mappings(visitor, own_stack_top);
+  }
   for_each_thread([&](Thread* thread) {
     // Its stack may not be there any more.
     if (thread->gone) return;

@@ -57,6 +57,12 @@ if [[ -x $prefix/bin/jackdaw ]]; then
     echo "FAILED: the installed jackdaw does not run a program on the installed library"
     failures=$((failures + 1))
   fi
+  if [[ $("$prefix/bin/jackdaw" run --malloc -- /bin/sh -c 'cat /proc/self/maps') == *libjackdaw-malloc.so* ]]; then
+    echo "ok: jackdaw run --malloc"
+  else
+    echo "FAILED: the installed jackdaw does not serve a program's malloc"
+    failures=$((failures + 1))
+  fi
 fi
 
 version=$(pkg-config --modversion bdw-gc)

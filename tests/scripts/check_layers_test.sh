@@ -80,6 +80,19 @@ write docs/design/cycle.md <<<"# cycle"
 write src/cycle/settings.hpp <<<'#include "gc/gc.h"'
 expect 0 "5 files keep the order" "$check" "$scratch"
 
+# The room that stands before libc's functions defines some of the system's, and calls no other.
+fresh_tree
+write docs/design/malloc.md <<<"# malloc"
+write src/malloc/interpose.cpp <<'END'
+#include <poll.h>
+#include "libgc/gc.hpp"
+int sigprocmask(int how, const sigset_t* set, sigset_t* old) { return 0; }
+END
+expect 0 "5 files keep the order" "$check" "$scratch"
+echo 'int x = sysconf(1);' >>"$scratch/src/malloc/interpose.cpp"
+expect 1 'src/malloc/interpose.cpp:4: the system call sysconf() belongs in src/os' "$check" "$scratch"
+breaks src/libgc/gc.cpp '#include "malloc/serve.hpp"' 'src/malloc is above it'
+
 fresh_tree
 rm "$scratch/docs/design/heap.md"
 expect 1 'docs/design/heap.md is missing' "$check" "$scratch"

@@ -9,6 +9,7 @@ namespace jackdaw {
 struct RunSettings {
   bool stats = false;
   std::string stats_json;
+  std::string malloc_mode;  // empty: the program is a client of libgc
   bool compare = false;
   int runs = 5;
   std::string library;         // ours, if empty

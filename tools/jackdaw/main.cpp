@@ -44,9 +44,19 @@ struct CommandLine {
                       "At the end, print on stderr what the collector did, each figure measured");
     run_app->add_option("--stats-json", run.stats_json, "Write the figures to this file as JSON")
         ->type_name("FILE");
+    CLI::Option* malloc_mode =
+        run_app
+            ->add_flag("--malloc{free}", run.malloc_mode,
+                       "Serve the malloc of a program that does not use libgc, and collect what it "
+                       "never frees; free() frees, or does nothing (=ignore); or leaks are "
+                       "reported at its exit (=leak-check)")
+            ->check(CLI::IsMember({"free", "ignore", "leak-check"}))
+            ->type_name("[=free|ignore|leak-check]");
     CLI::Option* compare =
-        run_app->add_flag("--compare", run.compare,
-                          "Run it on the system's libgc too, in turn, and print both side by side");
+        run_app
+            ->add_flag("--compare", run.compare,
+                       "Run it on the system's libgc too, in turn, and print both side by side")
+            ->excludes(malloc_mode);
     run_runs = run_app->add_option("--runs", run.runs, "With --compare: pairs of runs (5)")
                    ->check(CLI::Range(1, 10000))
                    ->needs(compare)

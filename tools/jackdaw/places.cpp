@@ -94,6 +94,15 @@ unsigned ask_version(const fs::path& path) {
   return static_cast<unsigned>(std::stoul(answer));
 }
 
+// LD_PRELOAD knows no way to quote its separators.
+void refuse_separators(const fs::path& path) {
+  if (path.string().find_first_of(" :") == std::string::npos) return;
+  throw Failure(kExitRefused,
+                fmt::format("the path '{}' has a blank or a colon in it, which LD_PRELOAD cannot "
+                            "express; use a link to it from another folder",
+                            path.string()));
+}
+
 Library open_library(const fs::path& path) {
   std::error_code error;
   Library library;
@@ -101,13 +110,7 @@ Library open_library(const fs::path& path) {
   if (!fs::exists(library.path, error)) {
     throw Failure(kExitRefused, fmt::format("there is no library {}", path.string()));
   }
-  // LD_PRELOAD knows no way to quote its separators.
-  if (library.path.string().find_first_of(" :") != std::string::npos) {
-    throw Failure(kExitRefused,
-                  fmt::format("the path '{}' has a blank or a colon in it, which LD_PRELOAD cannot "
-                              "express; use a link to it from another folder",
-                              library.path.string()));
-  }
+  refuse_separators(library.path);
   library.version = ask_version(library.path);
   return library;
 }
@@ -140,6 +143,13 @@ Library system_library(const std::string& chosen) {
                   "apt-get install libgc1) or name one by its path");
   }
   return open_library(*path);
+}
+
+Library our_malloc_library() {
+  Library library;
+  library.path = required("libjackdaw-malloc.so", "the library that serves malloc");
+  refuse_separators(library.path);
+  return library;
 }
 
 fs::path probe_library() { return required("jackdaw/libgc-probe.so", "the probe"); }

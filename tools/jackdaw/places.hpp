@@ -23,6 +23,10 @@ struct Library {
 Library our_library(const std::string& chosen);
 Library system_library(const std::string& chosen);
 
+// What serves a program's malloc. Its version is not asked for: it is 0. Throws Failure if it is
+// not there.
+Library our_malloc_library();
+
 std::filesystem::path probe_library();
 // The preload that serves malloc from the collector, if it was built.
 std::optional<std::filesystem::path> malloc_library();

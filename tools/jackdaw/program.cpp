@@ -124,47 +124,71 @@ fs::path binary_behind(const fs::path& file) {
   throw Failure(kExitNotExecutable, file.string() + " is a script of a script of a script ...");
 }
 
-}  // namespace
-
-Program examine_program(const std::string& name, bool force) {
+// What an examination found. `what` names the program in messages.
+struct Examined {
   Program program;
+  LibgcSearch search;
+  bool is_script;
+  std::string what;
+};
+
+// `advice`: what could be done with a static program.
+Examined examine(const std::string& name, const char* advice) {
+  Examined e;
+  Program& program = e.program;
   program.file = find_in_path(name);
   program.binary = binary_behind(program.file);
-  const bool is_script = program.binary != program.file;
-  const std::string what = is_script ? fmt::format("{} (which runs the script {})",
-                                                   program.binary.string(), program.file.string())
-                                     : program.binary.string();
+  e.is_script = program.binary != program.file;
+  e.what = e.is_script ? fmt::format("{} (which runs the script {})", program.binary.string(),
+                                     program.file.string())
+                       : program.binary.string();
 
   const std::optional<ElfFile> elf = read_elf(program.binary);
   if (!elf) {
-    throw Failure(kExitNotExecutable, what + " is neither an ELF program nor a script with '#!'");
+    throw Failure(kExitNotExecutable, e.what + " is neither an ELF program nor a script with '#!'");
   }
   if (elf->foreign) {
-    throw Failure(kExitNotExecutable, what + " is a program for another machine than this one");
+    throw Failure(kExitNotExecutable, e.what + " is a program for another machine than this one");
   }
   if (elf->interpreter.empty()) {
     throw Failure(kExitRefused,
-                  what +
+                  e.what +
                       " is statically linked: it has its libraries inside and no other can be "
-                      "put under it. Link it anew, with libgc as a shared library.");
+                      "put under it. " +
+                      advice);
   }
-  const LibgcSearch search = search_libgc(program.binary, *elf);
-  program.libgc_way = search.way;
-  if (!search.found && !force) {
-    std::string message =
-        fmt::format("{} does not use libgc: neither it nor a library it is linked with needs {}.",
-                    what, kLibgcSoname);
-    if (!search.missing.empty()) {
-      message +=
-          fmt::format(" (Not found, so not looked into: {}.)", fmt::join(search.missing, ", "));
-    }
-    message += is_script ? " Name the program that uses libgc, or insist with --force if the "
+  e.search = search_libgc(program.binary, *elf);
+  program.libgc_way = e.search.way;
+  return e;
+}
+
+}  // namespace
+
+Program examine_program(const std::string& name, bool force) {
+  const Examined e = examine(name, "Link it anew, with libgc as a shared library.");
+  if (e.search.found || force) return e.program;
+  std::string message =
+      fmt::format("{} does not use libgc: neither it nor a library it is linked with needs {}.",
+                  e.what, kLibgcSoname);
+  if (!e.search.missing.empty()) {
+    message +=
+        fmt::format(" (Not found, so not looked into: {}.)", fmt::join(e.search.missing, ", "));
+  }
+  message += e.is_script ? " Name the program that uses libgc, or insist with --force if the "
                            "script starts one."
                          : " Insist with --force if it loads libgc with dlopen or starts a "
                            "program that uses it.";
-    throw NoLibgc(message);
-  }
-  return program;
+  message += " With --malloc its malloc is served instead.";
+  throw NoLibgc(message);
+}
+
+Program examine_malloc_program(const std::string& name) {
+  const Examined e = examine(name, "Link it anew, with libc as a shared library.");
+  if (!e.search.found) return e.program;
+  throw Failure(kExitRefused,
+                fmt::format("{} uses libgc: its objects are collected already. Run it on Jackdaw's "
+                            "libgc, without --malloc: jackdaw run -- {} ...",
+                            e.what, name));
 }
 
 }  // namespace jackdaw

@@ -18,5 +18,8 @@ struct Program {
 // executable, setuid, static, another machine's. Throws NoLibgc if nothing it is linked with needs
 // libgc.so.1, unless `force`: a program may load libgc later with dlopen, or start another.
 Program examine_program(const std::string& name, bool force);
+// The same for a program whose malloc is to be served. Throws Failure, too, if it uses libgc: then
+// that is what Jackdaw stands in for.
+Program examine_malloc_program(const std::string& name);
 
 }  // namespace jackdaw

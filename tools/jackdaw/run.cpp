@@ -37,19 +37,27 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 int run_command(const RunSettings& settings) {
-  const Library library = our_library(settings.library);
-  const Program program = examine_program(settings.command.front(), settings.force);
+  const bool serves_malloc = !settings.malloc_mode.empty();
+  if (serves_malloc && (settings.force || !settings.library.empty())) {
+    throw Failure(kExitRefused, "--force and --library are for clients of libgc, not for --malloc");
+  }
+  const Program program = serves_malloc ? examine_malloc_program(settings.command.front())
+                                        : examine_program(settings.command.front(), settings.force);
+  const Library library = serves_malloc ? our_malloc_library() : our_library(settings.library);
+  std::vector<std::string> variables;
+  if (serves_malloc) variables.push_back("JACKDAW_MALLOC=" + settings.malloc_mode);
   Command command;
   command.file = program.file;
   command.arguments = settings.command;
   if (!settings.stats && settings.stats_json.empty()) {
     // Nothing to wait for: become the program, and signals and statuses need no passing on.
-    command.environment = environment_with({library.path}, {});
+    command.environment = environment_with({library.path}, variables);
     execute(command);
   }
-  const Measurement m = run_measured({command, library, {}});
+  const Measurement m = run_measured({command, library, variables});
   if (settings.stats) {
-    fmt::print(stderr, "jackdaw: {} on libgc {} ({}), {}\n{}", settings.command.front(),
+    fmt::print(stderr, "jackdaw: {} on {} {} ({}), {}\n{}", settings.command.front(),
+               serves_malloc ? "jackdaw's malloc, libgc" : "libgc",
                m.version.empty() ? library.version_text() : m.version,
                m.library.empty() ? library.path.string() : m.library, m.outcome.describe(),
                to_text(m));

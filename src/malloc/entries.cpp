@@ -1,0 +1,137 @@
+// The malloc family. Each entry is a few lines over serve.hpp.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "alloc/allocate.hpp"
+#include "heap/space.hpp"
+#include "malloc/serve.hpp"
+#include "os/memory.hpp"
+
+using namespace jd;
+
+#define JD_EXPORT extern "C" [[gnu::visibility("default")]]
+// Where the program called us.
+#define JD_CALLER __builtin_return_address(0)
+
+namespace {
+
+// Pre: not null.
+void release(void* object, const char* name) {
+  // What is in no heap is told, too, but by one that serves.
+  if (serve::is_early(object)) return;
+  const int saved = errno;
+  if (serve::start()) alloc::free_object(object, name);
+  errno = saved;
+}
+
+// From the start's own time; its size is not known, but what follows can be read.
+void* resize_early(const void* object, std::size_t bytes, const void* caller) {
+  void* moved = serve::allocate(bytes, caller);
+  if (moved == nullptr) return nullptr;
+  const auto* from = static_cast<const char*>(object);
+  std::size_t size = 0;
+  while (size < bytes && serve::is_early(from + size)) ++size;
+  base::copy_bytes(moved, object, size);
+  return moved;
+}
+
+void* resize(void* object, std::size_t bytes, const void* caller) {
+  if (object == nullptr) return serve::allocate(bytes, caller);
+  if (serve::is_early(object)) return resize_early(object, bytes, caller);
+  if (bytes == 0) {
+    if (!serve::ignoring) release(object, "realloc");
+    return nullptr;
+  }
+  if (!serve::start()) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return serve::resize(object, bytes, caller);
+}
+
+void* invalid() {
+  errno = EINVAL;
+  return nullptr;
+}
+
+// As libc's memalign: the next power of two.
+std::size_t round_alignment(std::size_t alignment) {
+  return alignment <= 1 ? 1 : std::size_t{1} << (base::log2_floor(alignment - 1) + 1);
+}
+
+}  // namespace
+
+// malloc.req.fast
+JD_EXPORT void* malloc(std::size_t bytes) {
+  if (__builtin_expect(serve::fast && bytes <= serve::kMostSmall, 1)) {
+    alloc::HoleRow* row = alloc::cache->rows[serve::kScanned];
+    if (__builtin_expect(row != nullptr, 1)) {
+      void* slot = row->hole_for(serve::with_spare(bytes)).take();
+      if (__builtin_expect(slot != nullptr, 1)) return slot;
+    }
+  }
+  return serve::allocate(bytes, JD_CALLER);
+}
+
+JD_EXPORT void free(void* object) {
+  if (object == nullptr || serve::ignoring) return;
+  release(object, "free");
+}
+
+JD_EXPORT void* calloc(std::size_t count, std::size_t size) {
+  std::size_t bytes = 0;
+  if (!base::checked_multiply(count, size, &bytes)) bytes = SIZE_MAX;
+  return serve::allocate_clear(bytes, JD_CALLER);
+}
+
+JD_EXPORT void* realloc(void* object, std::size_t bytes) {
+  return resize(object, bytes, JD_CALLER);
+}
+
+JD_EXPORT void* reallocarray(void* object, std::size_t count, std::size_t size) {
+  std::size_t bytes = 0;
+  if (!base::checked_multiply(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return resize(object, bytes, JD_CALLER);
+}
+
+JD_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
+  if (alignment > serve::kMost) return invalid();
+  return serve::allocate_aligned(bytes, round_alignment(alignment), JD_CALLER);
+}
+
+JD_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  if (!base::is_power_of_two(alignment)) return invalid();
+  return serve::allocate_aligned(bytes, alignment, JD_CALLER);
+}
+
+JD_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
+  if (alignment < sizeof(void*) || !base::is_power_of_two(alignment)) return EINVAL;
+  const int saved = errno;
+  void* object = serve::allocate_aligned(bytes, alignment, JD_CALLER);
+  errno = saved;
+  if (object == nullptr) return ENOMEM;
+  *result = object;
+  return 0;
+}
+
+JD_EXPORT void* valloc(std::size_t bytes) {
+  return serve::allocate_aligned(bytes, os::page_size(), JD_CALLER);
+}
+
+JD_EXPORT void* pvalloc(std::size_t bytes) {
+  const std::size_t page = os::page_size();
+  std::size_t rounded = 0;
+  if (!base::checked_add(bytes, page - 1, &rounded)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return serve::allocate_aligned(base::align_down(rounded, page), page, JD_CALLER);
+}
+
+JD_EXPORT std::size_t malloc_usable_size(void* object) {
+  if (object == nullptr || serve::is_early(object)) return 0;
+  return serve::usable_size(object);
+}

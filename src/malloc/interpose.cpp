@@ -1,0 +1,201 @@
+// malloc.req.threads, malloc.req.signals.
+#include "malloc/interpose.hpp"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <threads.h>
+
+#include "alloc/allocate.hpp"
+#include "cycle/runtime.hpp"
+#include "malloc/serve.hpp"
+#include "os/log.hpp"
+#include "os/signals.hpp"
+#include "os/symbols.hpp"
+#include "world/stop.hpp"
+
+using namespace jd;
+
+#define JD_EXPORT extern "C" [[gnu::visibility("default")]]
+
+namespace {
+
+// libc's. Written by find_libc_functions, or (the same) by who needs them before.
+decltype(&pthread_create) real_pthread_create;
+decltype(&thrd_create) real_thrd_create;
+decltype(&signal) real_signal;
+decltype(&sigsuspend) real_sigsuspend;
+decltype(&sigwait) real_sigwait;
+decltype(&sigwaitinfo) real_sigwaitinfo;
+decltype(&sigtimedwait) real_sigtimedwait;
+decltype(&ppoll) real_ppoll;
+decltype(&pselect) real_pselect;
+decltype(&epoll_pwait) real_epoll_pwait;
+
+template <class Function>
+void look_up(Function** place, const char* name) {
+  if (*place == nullptr) *place = reinterpret_cast<Function*>(os::next_function(name));
+}
+
+template <class Function>
+Function* find(Function** place, const char* name) {
+  look_up(place, name);
+  if (*place == nullptr) os::fatal("libc has no function ", name);
+  return *place;
+}
+
+// What a new thread is to do. A root until the thread has it: the new thread is not known before.
+template <class Routine>
+struct Start {
+  Routine routine;
+  void* argument;
+};
+
+template <class Routine>
+Start<Routine>* make_start(Routine routine, void* argument) {
+  if (!serve::start()) return nullptr;
+  void* place = alloc::allocate(sizeof(Start<Routine>), heap::kUncollectable);
+  if (place == nullptr) return nullptr;
+  auto* start = static_cast<Start<Routine>*>(place);
+  *start = {routine, argument};
+  return start;
+}
+
+template <class Result, class Routine>
+Result run(void* data) {
+  // Without memory for its record, the thread's first allocation tries again.
+  if (world::self() == nullptr) static_cast<void>(world::register_self({}));
+  auto* start = static_cast<Start<Routine>*>(data);
+  const Start<Routine> todo = *start;
+  alloc::free_object(start, "thread");
+  return todo.routine(todo.argument);
+}
+
+// The stack on which the kernel runs a thread's handlers. Often nobody but the kernel has its
+// address, so it is kept here, in the thread's own storage, which is a root.
+thread_local void* alternate_stack;
+
+bool is_ours(int number) { return cycle::started() && number == world::stop_signal(); }
+
+// The set, or a copy without the stop signal.
+const sigset_t* without_ours(const sigset_t* set, sigset_t* copy) {
+  if (set == nullptr || !cycle::started()) return set;
+  *copy = *set;
+  sigdelset(copy, world::stop_signal());
+  return copy;
+}
+
+}  // namespace
+
+void serve::find_libc_functions() {
+  look_up(&real_pthread_create, "pthread_create");
+  look_up(&real_thrd_create, "thrd_create");
+  look_up(&real_signal, "signal");
+  look_up(&real_sigsuspend, "sigsuspend");
+  look_up(&real_sigwait, "sigwait");
+  look_up(&real_sigwaitinfo, "sigwaitinfo");
+  look_up(&real_sigtimedwait, "sigtimedwait");
+  look_up(&real_ppoll, "ppoll");
+  look_up(&real_pselect, "pselect");
+  look_up(&real_epoll_pwait, "epoll_pwait");
+}
+
+JD_EXPORT int pthread_create(pthread_t* handle, const pthread_attr_t* attributes,
+                             void* (*routine)(void*), void* argument) {
+  auto* start = make_start(routine, argument);
+  if (start == nullptr) return EAGAIN;
+  const int error = find(&real_pthread_create, "pthread_create")(
+      handle, attributes, run<void*, void* (*)(void*)>, start);
+  if (error != 0) alloc::free_object(start, "pthread_create");
+  return error;
+}
+
+JD_EXPORT int thrd_create(thrd_t* handle, thrd_start_t routine, void* argument) {
+  auto* start = make_start(routine, argument);
+  if (start == nullptr) return thrd_nomem;
+  const int result = find(&real_thrd_create, "thrd_create")(handle, run<int, thrd_start_t>, start);
+  if (result != thrd_success) alloc::free_object(start, "thrd_create");
+  return result;
+}
+
+// The signal by which the collector stops threads is blocked nowhere, not even for the time of a
+// call, and waited for by nobody ...
+JD_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
+  if (how != SIG_BLOCK && how != SIG_SETMASK) return os::change_signal_mask(how, set, old);
+  sigset_t copy;
+  return os::change_signal_mask(how, without_ours(set, &copy), old);
+}
+
+JD_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) {
+  const int error = pthread_sigmask(how, set, old);
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+JD_EXPORT int sigsuspend(const sigset_t* set) {
+  sigset_t copy;
+  return find(&real_sigsuspend, "sigsuspend")(without_ours(set, &copy));
+}
+
+JD_EXPORT int sigwait(const sigset_t* set, int* number) {
+  sigset_t copy;
+  return find(&real_sigwait, "sigwait")(without_ours(set, &copy), number);
+}
+
+JD_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  sigset_t copy;
+  return find(&real_sigwaitinfo, "sigwaitinfo")(without_ours(set, &copy), info);
+}
+
+JD_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
+  sigset_t copy;
+  return find(&real_sigtimedwait, "sigtimedwait")(without_ours(set, &copy), info, timeout);
+}
+
+JD_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set) {
+  sigset_t copy;
+  return find(&real_ppoll, "ppoll")(files, count, timeout, without_ours(set, &copy));
+}
+
+JD_EXPORT int pselect(int count, fd_set* reading, fd_set* writing, fd_set* exceptions,
+                      const timespec* timeout, const sigset_t* set) {
+  sigset_t copy;
+  return find(&real_pselect, "pselect")(count, reading, writing, exceptions, timeout,
+                                        without_ours(set, &copy));
+}
+
+JD_EXPORT int epoll_pwait(int file, epoll_event* events, int most, int timeout,
+                          const sigset_t* set) {
+  sigset_t copy;
+  return find(&real_epoll_pwait, "epoll_pwait")(file, events, most, timeout,
+                                                without_ours(set, &copy));
+}
+
+// ... and keeps its handler: a program that resets every signal's would be killed by the next stop.
+JD_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* old) {
+  if (!is_ours(number) || action == nullptr) return os::change_action(number, action, old);
+  if (old != nullptr) {
+    *old = {};
+    old->sa_handler = SIG_DFL;
+  }
+  return 0;
+}
+
+JD_EXPORT sighandler_t signal(int number, sighandler_t handler) {
+  if (is_ours(number)) return SIG_DFL;
+  return find(&real_signal, "signal")(number, handler);
+}
+
+JD_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) {
+  const int result = os::change_alternate_stack(stack, old);
+  if (result == 0 && stack != nullptr) {
+    alternate_stack = (stack->ss_flags & SS_DISABLE) != 0 ? nullptr : stack->ss_sp;
+    // The kernel reads it, if nobody else does.
+    asm volatile("" : : "r"(&alternate_stack) : "memory");
+  }
+  return result;
+}

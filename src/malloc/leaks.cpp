@@ -1,0 +1,235 @@
+#include "malloc/leaks.hpp"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "heap/arena.hpp"
+#include "heap/walk.hpp"
+#include "malloc/serve.hpp"
+#include "os/context.hpp"
+#include "os/log.hpp"
+#include "os/symbols.hpp"
+#include "os/thread.hpp"
+
+namespace jd::serve::leaks {
+namespace {
+
+using base::Word;
+using heap::heap_lock;
+using os::LockGuard;
+
+// Frames of a stack that are kept: enough to come out of the libraries that allocate for others.
+constexpr int kMostFrames = 24;
+// Of ours, above the caller's.
+constexpr int kOwnFrames = 8;
+
+// A stack from which something was allocated, once. Never removed.
+struct Stack {
+  Stack* next;  // in its bucket; written before the stack is published
+  std::uint64_t hash;
+  // Found by report(), in the stopped world.
+  std::size_t objects;
+  std::size_t bytes;
+  std::size_t frames;
+  void* addresses[1];  // as many as `frames` says
+};
+
+// Readers take no lock: a stack is published (release) whole, under the heap's lock.
+constexpr std::size_t kBuckets = std::size_t{1} << 14;
+std::atomic<Stack*> buckets[kBuckets];
+std::size_t stack_count = 0;  // under the heap's lock
+
+// Set once, by begin().
+bool can_take_stacks = false;
+// The unwinder may allocate.
+constinit thread_local bool taking = false;
+
+// Where allocations of unknown origin are counted: those before begin().
+Stack unknown{};
+
+// An object's tag: the top bit, which no address has, the stack's address in units of the arena's
+// alignment, and the bytes of the object that were not asked for.
+constexpr unsigned kStackShift = 21;
+constexpr unsigned kArenaShift = 6;
+constexpr Word kTagBit = Word{1} << 63;
+constexpr Word kMostSlack = (Word{1} << kStackShift) - 1;
+
+Word* tag_of(const heap::Place& place) {
+  return reinterpret_cast<Word*>(base::as_pointer(place.address() + place.size() - kSpare));
+}
+
+std::uint64_t hash_of(void* const* addresses, std::size_t count) {
+  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a, a word at a time
+  for (std::size_t i = 0; i < count; ++i) {
+    hash = (hash ^ base::as_word(addresses[i])) * 1099511628211ull;
+  }
+  return hash ^ (hash >> 32);
+}
+
+Stack* find(std::uint64_t hash, void* const* addresses, std::size_t count) {
+  Stack* stack = buckets[hash % kBuckets].load(std::memory_order_acquire);
+  for (; stack != nullptr; stack = stack->next) {
+    if (stack->hash == hash && stack->frames == count &&
+        __builtin_memcmp(stack->addresses, addresses, count * sizeof addresses[0]) == 0) {
+      return stack;
+    }
+  }
+  return nullptr;
+}
+
+Stack* find_or_add(void* const* addresses, std::size_t count) {
+  const std::uint64_t hash = hash_of(addresses, count);
+  if (Stack* stack = find(hash, addresses, count)) return stack;
+  LockGuard guard(heap_lock);
+  if (Stack* stack = find(hash, addresses, count)) return stack;
+  auto* stack =
+      static_cast<Stack*>(heap::arena_take(sizeof(Stack) + (count - 1) * sizeof addresses[0]));
+  if (stack == nullptr) return &unknown;
+  stack->hash = hash;
+  stack->frames = count;
+  for (std::size_t i = 0; i < count; ++i) stack->addresses[i] = addresses[i];
+  stack->next = buckets[hash % kBuckets].load(std::memory_order_relaxed);
+  buckets[hash % kBuckets].store(stack, std::memory_order_release);
+  ++stack_count;
+  return stack;
+}
+
+Stack* take_stack(const void* caller) {
+  if (!can_take_stacks || taking) return &unknown;
+  taking = true;
+  void* addresses[kMostFrames + kOwnFrames];
+  const int count = os::take_backtrace(addresses, kMostFrames + kOwnFrames);
+  taking = false;
+  int first = 0;
+  while (first < count && addresses[first] != caller) ++first;
+  if (first == count) return &unknown;
+  return find_or_add(addresses + first,
+                     static_cast<std::size_t>(base::min_of(count - first, kMostFrames)));
+}
+
+template <class Visit>
+void for_each_stack(Visit visit) {
+  visit(&unknown);
+  for (const std::atomic<Stack*>& bucket : buckets) {
+    for (Stack* s = bucket.load(std::memory_order_relaxed); s != nullptr; s = s->next) visit(s);
+  }
+}
+
+void count_lost(const heap::Place& place) {
+  const Word tag = *tag_of(place);
+  Stack* stack = &unknown;
+  std::size_t bytes = place.size() - kSpare;
+  if ((tag & kTagBit) != 0) {
+    stack = reinterpret_cast<Stack*>(
+        base::as_pointer(((tag & ~kTagBit) >> kStackShift) << kArenaShift));
+    if (stack == nullptr) stack = &unknown;
+    bytes -= base::min_of(bytes, std::size_t{tag & kMostSlack});
+  }
+  ++stack->objects;
+  stack->bytes += bytes;
+}
+
+// In the stopped world, when everything reachable is marked: counts the rest, and keeps it.
+void count_unreachable() {
+  heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
+    if (block.state == heap::BlockState::Free) return;
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      const std::uint64_t lost = block.allocated[w] & ~block.marks[w];
+      heap::for_each_bit(&lost, 64, [&](unsigned bit) { count_lost({&block, w * 64 + bit}); });
+      block.marks[w] |= lost;
+    }
+  });
+}
+
+// A line about the whole. Several processes may write into one log.
+template <class... Parts>
+void say(Parts... parts) {
+  os::log("leak check of process ", os::process_id(), " (",
+          static_cast<const char*>(program_invocation_short_name), "): ", parts...);
+}
+
+void print(const Stack& stack) {
+  os::log("leak: ", stack.objects, stack.objects == 1 ? " object, " : " objects, ", stack.bytes,
+          " bytes, allocated",
+          stack.frames == 0 ? " where no stack could be taken" : " by this call:");
+  for (std::size_t i = 0; i < stack.frames; ++i) {
+    base::Text line;
+    line.add("jackdaw:   ");
+    // The call itself, which ends just before the address that it returns to.
+    os::describe_code(static_cast<char*>(stack.addresses[i]) - 1, &line);
+    os::log_text(line);
+  }
+}
+
+// Those with lost objects, the most bytes first, into a table of their own.
+std::size_t sort_found(Stack** found) {
+  std::size_t count = 0;
+  for_each_stack([&](Stack* stack) {
+    if (stack->objects != 0) found[count++] = stack;
+  });
+  std::sort(found, found + count, [](const Stack* a, const Stack* b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a->hash < b->hash;
+  });
+  return count;
+}
+
+}  // namespace
+
+void tag(void* object, std::size_t bytes, const void* caller) {
+  heap::Place place;
+  if (!heap::find_place(base::as_word(object), &place)) return;
+  Stack* stack = take_stack(caller);
+  const Word which = stack == &unknown ? 0 : base::as_word(stack) >> kArenaShift;
+  const Word slack = base::min_of(Word{place.size() - kSpare - bytes}, kMostSlack);
+  *tag_of(place) = kTagBit | which << kStackShift | slack;
+}
+
+void begin() {
+  // Allocations of the unwinder's own have no stack.
+  taking = true;
+  os::prepare_backtraces();
+  taking = false;
+  can_take_stacks = true;
+}
+
+void report() {
+  os::clear_stack_below();
+  cycle::settings.before_sweep = count_unreachable;
+  GC_dont_gc = 0;
+  const auto collections = cycle::measured.collections;
+  const bool done = cycle::collect_now(nullptr) && cycle::measured.collections != collections;
+  GC_dont_gc = 1;
+  cycle::settings.before_sweep = nullptr;
+  if (!done) return say("impossible, the roots are not known");
+  Stack** found = nullptr;
+  std::size_t room = 0;
+  {
+    LockGuard guard(heap_lock);
+    room = (stack_count + 1) * sizeof(Stack*);
+    found = static_cast<Stack**>(heap::table_take(room));
+  }
+  if (found == nullptr) return say("no memory for the report");
+  const std::size_t count = sort_found(found);
+  std::size_t objects = 0;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    objects += found[i]->objects;
+    bytes += found[i]->bytes;
+  }
+  if (count == 0) {
+    say("nothing is lost");
+  } else {
+    say(objects, objects == 1 ? " object, " : " objects, ", bytes,
+        " bytes are unreachable and were not freed, from ", count,
+        count == 1 ? " place" : " places");
+  }
+  for (std::size_t i = 0; i < count; ++i) print(*found[i]);
+  LockGuard guard(heap_lock);
+  heap::table_give(found, room);
+}
+
+}  // namespace jd::serve::leaks

@@ -1,0 +1,23 @@
+// The process's beginning and end.
+#include "malloc/interpose.hpp"
+#include "malloc/leaks.hpp"
+#include "malloc/serve.hpp"
+
+namespace jd::serve {
+namespace {
+
+// Before the program's first thread; libc was initialised before.
+[[gnu::constructor]] void on_load() {
+  static_cast<void>(start());
+  find_libc_functions();
+  if (mode() == base::MallocMode::LeakCheck) leaks::begin();
+}
+
+// After the program's own functions for its end, since the libraries it is linked with are
+// finished after it; they may go on allocating.
+[[gnu::destructor]] void on_end() {
+  if (mode() == base::MallocMode::LeakCheck && start()) leaks::report();
+}
+
+}  // namespace
+}  // namespace jd::serve

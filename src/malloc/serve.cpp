@@ -1,0 +1,148 @@
+#include "malloc/serve.hpp"
+
+#include <errno.h>
+
+#include "alloc/allocate.hpp"
+#include "alloc/collecting.hpp"
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "heap/space.hpp"
+#include "malloc/leaks.hpp"
+#include "os/log.hpp"
+#include "os/mappings.hpp"
+#include "world/thread.hpp"
+
+namespace jd::serve {
+namespace {
+
+using base::MallocMode;
+using os::LockGuard;
+
+static_assert(with_spare(0) == 8 && with_spare(24) == 24 && with_spare(25) == 40);
+
+// Set (release) when start_once is done.
+std::atomic<bool> is_started{false};
+os::Lock start_lock;
+// In the middle of start_once, where libc may ask for memory. By its thread.
+constinit thread_local bool starting = false;
+
+alignas(16) char early[16 * base::kKiB];
+std::atomic<std::size_t> early_used{0};
+
+// A program that asks for too much is told by a null pointer, as ever.
+void say_nothing(char*, GC_word) {}
+
+void start_once() {
+  cycle::settings.serves_malloc = true;
+  cycle::settings.warn = say_nothing;
+  cycle::start_without_registering();
+  {
+    LockGuard guard(heap::heap_lock);
+    JD_CHECK(heap::add_kind(0, true, false) == kScanned,
+             "the kind of malloc's objects has a number");
+  }
+  if (!os::mappings_are_known()) {
+    // malloc.req.no-proc
+    GC_dont_gc = 1;
+    os::warn("/proc/self/maps can't be read, so the roots are not known; not collecting");
+  }
+  ignoring = mode() == MallocMode::Ignore;
+  if (mode() == MallocMode::LeakCheck) {
+    // malloc.req.leaks: nothing goes before it was reported.
+    GC_dont_gc = 1;
+  } else {
+    fast = true;
+  }
+}
+
+void* out_of_memory() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+// Pre: bytes <= kMost.
+void* finish(void* object, std::size_t bytes, const void* caller) {
+  if (object == nullptr) return out_of_memory();
+  if (mode() == MallocMode::LeakCheck) leaks::tag(object, bytes, caller);
+  return object;
+}
+
+std::size_t size_of(const void* object) {
+  heap::Place place;
+  return heap::find_place(base::as_word(object), &place) ? place.size() : 0;
+}
+
+}  // namespace
+
+bool fast = false;
+bool ignoring = false;
+
+MallocMode mode() { return static_cast<MallocMode>(cycle::options.malloc_mode); }
+
+bool start() {
+  if (is_started.load(std::memory_order_acquire)) return true;
+  if (starting) return false;
+  starting = true;
+  {
+    LockGuard guard(start_lock);
+    if (!is_started.load(std::memory_order_relaxed)) start_once();
+    is_started.store(true, std::memory_order_release);
+  }
+  starting = false;
+  return true;
+}
+
+void* early_memory(std::size_t bytes) {
+  const std::size_t size = base::align_up(bytes, 16);
+  if (size > sizeof early) return out_of_memory();
+  const std::size_t at = early_used.fetch_add(size, std::memory_order_relaxed);
+  return at <= sizeof early - size ? early + at : out_of_memory();
+}
+
+bool is_early(const void* p) { return p >= early && p < early + sizeof early; }
+
+void* allocate(std::size_t bytes, const void* caller) {
+  if (bytes > kMost) return out_of_memory();
+  if (!start()) return early_memory(bytes);
+  return finish(alloc::allocate(with_spare(bytes), kScanned), bytes, caller);
+}
+
+void* allocate_clear(std::size_t bytes, const void* caller) {
+  if (bytes > kMost) return out_of_memory();
+  if (!start()) return early_memory(bytes);
+  if (bytes > kMostSmall) {
+    // Fresh pages need no clearing, and the collector knows which are.
+    return finish(alloc::allocate(with_spare(bytes), heap::kNormal), bytes, caller);
+  }
+  void* object = finish(alloc::allocate(with_spare(bytes), kScanned), bytes, caller);
+  if (object != nullptr) base::clear_bytes(object, bytes);
+  return object;
+}
+
+void* allocate_aligned(std::size_t bytes, std::size_t alignment, const void* caller) {
+  if (alignment <= heap::kGranule) return allocate(bytes, caller);
+  if (bytes > kMost || alignment > kMost) return out_of_memory();
+  if (!start()) return out_of_memory();
+  return finish(alloc::allocate_aligned(with_spare(bytes), alignment, kScanned), bytes, caller);
+}
+
+void* resize(void* object, std::size_t bytes, const void* caller) {
+  if (bytes > kMost) return out_of_memory();
+  // A thread's first call may be this one.
+  if (world::self() == nullptr && !world::register_self({})) return out_of_memory();
+  if (!alloc::check_object(object, "realloc")) return out_of_memory();
+  const std::size_t before = usable_size(object);
+  if (alloc::resize_in_place(object, with_spare(bytes))) return finish(object, bytes, caller);
+  void* moved = allocate(bytes, caller);
+  if (moved == nullptr) return nullptr;
+  base::copy_bytes(moved, object, base::min_of(bytes, before));
+  if (!ignoring) alloc::free_object(object, "realloc");
+  return moved;
+}
+
+std::size_t usable_size(const void* object) {
+  const std::size_t size = size_of(object);
+  return size > kSpare ? size - kSpare : 0;
+}
+
+}  // namespace jd::serve

@@ -1,0 +1,57 @@
+// What the malloc family is served with. The entries are in entries.cpp.
+//
+// Requirements: docs/design/malloc.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "alloc/hole.hpp"
+#include "base/options.hpp"
+#include "heap/kinds.hpp"
+
+namespace jd::serve {
+
+// Scanned from end to end, and not cleared: the first kind that is added.
+inline constexpr heap::KindNumber kScanned = heap::kBuiltInKinds;
+
+// Every object has a spare word behind what was asked for (malloc.req.past-end): pointers one past
+// the end are to hold it, wherever they are kept. In leak-check mode the word holds the object's
+// tag. The sum is an odd number of words, so that only the loose size classes are used, and every
+// slot is at least one word larger.
+constexpr std::size_t kSpare = sizeof(base::Word);
+constexpr std::size_t with_spare(std::size_t bytes) {
+  return base::align_up(bytes, kSpare) | kSpare;
+}
+// The largest request that a slot serves.
+inline constexpr std::size_t kMostSmall = heap::kMaxSmall - kSpare;
+static_assert(with_spare(kMostSmall) <= heap::kMaxSmall);
+// The largest request that can be met at all, as in libc.
+inline constexpr std::size_t kMost = PTRDIFF_MAX - 64;
+
+// The runtime is started, and malloc may take its fast path. Written once, at the start.
+extern bool fast;
+// free() does nothing.
+extern bool ignoring;
+
+base::MallocMode mode();
+
+// The functions below begin with this: starts the runtime. False within the start itself: then
+// early_memory serves.
+bool start();
+// From a small static buffer, never freed, cleared; null when it is used up.
+void* early_memory(std::size_t bytes);
+bool is_early(const void* p);
+
+// `caller`: the return address of the entry, for the stacks of leak-check. Null, with errno set,
+// when memory has run out.
+void* allocate(std::size_t bytes, const void* caller);
+void* allocate_clear(std::size_t bytes, const void* caller);
+// Pre: a power of two.
+void* allocate_aligned(std::size_t bytes, std::size_t alignment, const void* caller);
+// Null also if it is no object, of which the program is told.
+void* resize(void* object, std::size_t bytes, const void* caller);
+// Of an object.
+std::size_t usable_size(const void* object);
+
+}  // namespace jd::serve

@@ -1,0 +1,57 @@
+// What is mapped in this process, by /proc: for programs whose roots may be anywhere
+// (world.req.mappings).
+#pragma once
+
+#include "os/files.hpp"
+
+namespace jd::os {
+
+// A private mapping that can be read and may hold what the program wrote.
+struct Mapping {
+  char* low;
+  char* high;
+  bool main_stack;  // the stack that the kernel made
+};
+
+class MappingVisitor {
+ public:
+  // False ends the visit.
+  virtual bool mapping(const Mapping& mapping) = 0;
+
+ protected:
+  ~MappingVisitor() = default;
+};
+
+// Visits, in the order of their addresses, every private mapping that can be written, and those
+// that can only be read unless they are of a file: a program may have written such memory before it
+// protected it. Shared mappings and devices are left out. No lock is taken, nothing is allocated,
+// and little stack is used; for a stopped world. One visit at a time. False if the list could not
+// be read to its end, or the visitor ended it.
+[[nodiscard]] bool visit_mappings(MappingVisitor* visitor);
+// Can the list be opened now?
+[[nodiscard]] bool mappings_are_known();
+
+class PageVisitor {
+ public:
+  virtual void pages(char* low, char* high) = 0;
+
+ protected:
+  ~PageVisitor() = default;
+};
+
+// Which pages of a range this process has written to, by the kernel's own tables. Pages that were
+// never touched, and those of a file's that are as they are in the file, hold none of the process's
+// pointers.
+class WrittenPages {
+ public:
+  WrittenPages();
+  // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
+  // One visit at a time.
+  void visit(char* low, char* high, PageVisitor* visitor) const;
+
+ private:
+  int saved_errno_;  // opening it may fail
+  RandomReader pagemap_;
+};
+
+}  // namespace jd::os

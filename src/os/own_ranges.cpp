@@ -1,0 +1,120 @@
+#include "os/own_ranges.hpp"
+
+#include <link.h>
+#include <sys/mman.h>
+
+#include <atomic>
+
+#include "os/lock.hpp"
+
+// Made by the linker: the beginning of the object's image, where its headers are.
+extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
+
+namespace jd::os {
+namespace {
+
+using base::Word;
+
+// Nobody is stopped while holding it but a thread that maps memory without the heap's lock, and
+// there is none such once threads are stopped.
+Lock ranges_lock;
+
+// A few are enough: the system puts new mappings next to older ones, and neighbours are joined.
+AddressRange first_ranges[64];
+// Under ranges_lock.
+AddressRange* ranges = first_ranges;
+std::size_t capacity = 64;
+std::size_t count = 0;
+std::atomic<std::uint64_t> version{0};
+
+// Joins the range to one that it touches. What lies between two that meet then stays two ranges.
+bool join(AddressRange range) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (ranges[i].high == range.low) {
+      ranges[i].high = range.high;
+      return true;
+    }
+    if (ranges[i].low == range.high) {
+      ranges[i].low = range.low;
+      return true;
+    }
+  }
+  return false;
+}
+
+// The larger table is a mapping of ours, too, and the first one to be written into it.
+bool grow() {
+  const std::size_t bytes = base::align_up(2 * capacity * sizeof(AddressRange), 4096);
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return false;
+  auto* larger = static_cast<AddressRange*>(p);
+  for (std::size_t i = 0; i < count; ++i) larger[i] = ranges[i];
+  // The old one stays where it is, known as ours.
+  ranges = larger;
+  capacity = bytes / sizeof(AddressRange);
+  const Word low = base::as_word(p);
+  if (!join({low, low + bytes})) ranges[count++] = {low, low + bytes};
+  return true;
+}
+
+}  // namespace
+
+bool add_own_range(AddressRange range) {
+  LockGuard guard(ranges_lock);
+  version.fetch_add(1, std::memory_order_relaxed);
+  if (join(range)) return true;
+  if (count == capacity && !grow()) return false;
+  ranges[count++] = range;
+  return true;
+}
+
+void remove_own_range(AddressRange range) {
+  LockGuard guard(ranges_lock);
+  version.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < count;) {
+    AddressRange& own = ranges[i];
+    if (range.low >= own.high || range.high <= own.low) {
+      ++i;
+    } else if (range.low > own.low && range.high < own.high) {
+      // Without a place for the upper part that is forgotten: it is looked through, no more.
+      const AddressRange upper{range.high, own.high};
+      own.high = range.low;
+      if (count < capacity || grow()) ranges[count++] = upper;
+      return;
+    } else if (range.low > own.low) {
+      own.high = range.low;
+      ++i;
+    } else if (range.high < own.high) {
+      own.low = range.high;
+      ++i;
+    } else {
+      own = ranges[--count];
+    }
+  }
+}
+
+std::size_t copy_own_ranges(AddressRange* to, std::size_t room) {
+  LockGuard guard(ranges_lock);
+  for (std::size_t i = 0; i < count && i < room; ++i) to[i] = ranges[i];
+  return count;
+}
+
+std::uint64_t own_ranges_version() { return version.load(std::memory_order_relaxed); }
+
+AddressRange own_data() {
+  const Word image = base::as_word(&__ehdr_start);
+  const auto* header =
+      reinterpret_cast<const ElfW(Phdr)*>(base::as_pointer(image + __ehdr_start.e_phoff));
+  Word first = ~Word{0};  // where the image was to be loaded
+  AddressRange data{0, 0};
+  for (int i = 0; i < __ehdr_start.e_phnum; ++i) {
+    if (header[i].p_type != PT_LOAD) continue;
+    if (first == ~Word{0}) first = base::align_down(header[i].p_vaddr, 4096);
+    if ((header[i].p_flags & PF_W) == 0) continue;
+    data = {image + header[i].p_vaddr - first,
+            image + header[i].p_vaddr - first + header[i].p_memsz};
+  }
+  return data;
+}
+
+}  // namespace jd::os

@@ -1,0 +1,28 @@
+// The address ranges that this library has reserved or mapped for itself, and not released.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bits.hpp"
+
+namespace jd::os {
+
+struct AddressRange {
+  base::Word low;
+  base::Word high;
+};
+
+// For memory.cpp. Any thread. False if there was no memory to write it down.
+[[nodiscard]] bool add_own_range(AddressRange range);
+void remove_own_range(AddressRange range);
+
+// Copies at most `capacity` of them, in no order; returns how many there are.
+std::size_t copy_own_ranges(AddressRange* to, std::size_t capacity);
+// Changes with every addition and removal.
+std::uint64_t own_ranges_version();
+
+// The writable data of the object that this library was linked into.
+AddressRange own_data();
+
+}  // namespace jd::os

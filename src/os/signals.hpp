@@ -1,0 +1,16 @@
+// What a program's own calls about signals come to, for a library that stands before libc's
+// functions of these names. As those, they set errno or return it.
+#pragma once
+
+#include <signal.h>
+
+namespace jd::os {
+
+// pthread_sigmask.
+int change_signal_mask(int how, const sigset_t* set, sigset_t* old);
+// sigaction.
+int change_action(int signal, const struct sigaction* action, struct sigaction* old);
+// sigaltstack.
+int change_alternate_stack(const stack_t* stack, stack_t* old);
+
+}  // namespace jd::os

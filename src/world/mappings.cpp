@@ -1,0 +1,131 @@
+#include "world/mappings.hpp"
+
+#include <algorithm>
+
+#include "heap/growable.hpp"
+#include "os/mappings.hpp"
+#include "os/own_ranges.hpp"
+#include "world/stop.hpp"
+
+namespace jd::world {
+namespace {
+
+using base::as_pointer;
+using os::AddressRange;
+
+bool in_use = false;
+
+// As of the last read_mappings. Under the heap's lock.
+heap::Growable<os::Mapping> mappings;
+heap::Growable<AddressRange> own_ranges;
+// What a visit leaves out: our own memory, and the stacks of known threads.
+heap::Growable<AddressRange> cuts;
+
+class Collect final : public os::MappingVisitor {
+ public:
+  bool mapping(const os::Mapping& mapping) override { return mappings.push(mapping); }
+};
+
+bool copy_own_ranges() {
+  const std::size_t count = os::copy_own_ranges(nullptr, 0);
+  // One more for our data, and some for what this very call may map.
+  constexpr std::size_t kSpare = 8;
+  if (!own_ranges.reserve(count + kSpare) || !cuts.reserve(count + kSpare)) return false;
+  const std::size_t copied = os::copy_own_ranges(own_ranges.begin(), count + kSpare - 1);
+  if (copied > count + kSpare - 1) return false;
+  own_ranges.set_count(copied);
+  return own_ranges.push(os::own_data());
+}
+
+char* stack_pointer(const Thread& thread, char* own_stack_top) {
+  if (thread.blocked) return thread.blocked_at;
+  return &thread == self() ? own_stack_top : thread.stopped_at;
+}
+
+bool on_own_stack(const Thread& thread, const char* sp) {
+  return sp >= thread.stack.low && sp < thread.stack.high;
+}
+
+// The main thread's stack is as long as it is mapped: its low end is but the system's limit.
+char* mapped_low(const Thread& thread) {
+  if (!thread.is_main) return thread.stack.low;
+  for (const os::Mapping& mapping : mappings) {
+    if (mapping.main_stack) return base::max_of(mapping.low, thread.stack.low);
+  }
+  return thread.stack.high;
+}
+
+void find_cuts(char* own_stack_top) {
+  cuts.clear();
+  // There is room for these.
+  for (const AddressRange& range : own_ranges) static_cast<void>(cuts.push(range));
+  for_each_thread([&](Thread* thread) {
+    if (thread->gone || !on_own_stack(*thread, stack_pointer(*thread, own_stack_top))) return;
+    const AddressRange stack{base::as_word(mapped_low(*thread)), base::as_word(thread->stack.high)};
+    // Without memory for it, the whole of the stack is visited.
+    if (stack.low < stack.high) static_cast<void>(cuts.push(stack));
+  });
+  std::sort(cuts.begin(), cuts.end(),
+            [](const AddressRange& a, const AddressRange& b) { return a.low < b.low; });
+}
+
+class VisitPages final : public os::PageVisitor {
+ public:
+  explicit VisitPages(RootVisitor* visitor) : visitor_(visitor) {}
+  void pages(char* low, char* high) override { visitor_->range(low, high); }
+
+ private:
+  RootVisitor* visitor_;
+};
+
+}  // namespace
+
+void use_mappings() { in_use = true; }
+bool using_mappings() { return in_use; }
+
+bool read_mappings() {
+  // The tables grow meanwhile, which changes what is mapped: then once more. By the third time
+  // they are large enough.
+  constexpr int kTries = 10;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    const std::uint64_t version = os::own_ranges_version();
+    mappings.clear();
+    Collect collect;
+    if (!os::visit_mappings(&collect) || !copy_own_ranges()) return false;
+    if (os::own_ranges_version() == version) return true;
+  }
+  return false;
+}
+
+void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
+  find_cuts(own_stack_top);
+  const os::WrittenPages written;
+  VisitPages pages(visitor);
+  std::size_t first = 0;  // the cuts before it end below the mapping
+  for (const os::Mapping& mapping : mappings) {
+    while (first < cuts.count() && as_pointer(cuts[first].high) <= mapping.low) ++first;
+    char* at = mapping.low;
+    for (std::size_t i = first; i < cuts.count() && as_pointer(cuts[i].low) < mapping.high; ++i) {
+      char* const cut = as_pointer(cuts[i].low);
+      if (cut > at) written.visit(at, cut, &pages);
+      at = base::max_of(at, as_pointer(cuts[i].high));
+    }
+    if (at < mapping.high) written.visit(at, mapping.high, &pages);
+  }
+}
+
+void visit_thread_stacks(RootVisitor* visitor, char* own_stack_top) {
+  for_each_thread([&](Thread* thread) {
+    if (thread->gone) return;
+    char* sp = stack_pointer(*thread, own_stack_top);
+    if (on_own_stack(*thread, sp)) {
+      visitor->stack(sp, thread->stack.high);
+    } else {
+      // Some other stack: a mapping, which is visited whole, or an object of the heap's, which its
+      // own address holds.
+      visitor->range(&sp, &sp + 1);
+    }
+  });
+}
+
+}  // namespace jd::world

@@ -1,0 +1,47 @@
+/* What the files of the test client share. */
+#ifndef JACKDAW_TESTS_MALLOC_CLIENT_H
+#define JACKDAW_TESTS_MALLOC_CLIENT_H
+
+#include <stddef.h>
+
+__attribute__((noreturn)) void fail(const char* what, int line);
+#define REQUIRE(condition) ((condition) ? (void)0 : fail(#condition, __LINE__))
+
+void* opaque(void* p);
+void far_away(void (*function)(void*), void* argument);
+void clear_stack(void);
+
+struct node {
+  struct node* next;
+  int number;
+  unsigned char fill[36];
+};
+struct node* make_list(int length);
+int list_is_whole(const struct node* list, int length);
+void make_garbage(size_t mebibytes);
+
+struct test {
+  const char* name;
+  void (*function)(const char* argument);
+};
+extern const struct test tests[]; /* ends with a null name */
+
+void test_entries(const char* argument);
+void test_limits(const char* argument);
+void test_wrong_free(const char* argument);
+void test_garbage(const char* argument);
+void test_places(const char* plugin);
+void test_thread_places(const char* argument);
+void test_threads(const char* argument);
+void test_fork(const char* argument);
+void test_children(const char* argument);
+void test_loading(const char* plugin);
+void test_signals(const char* argument);
+void test_waiting(const char* argument);
+void test_main_ends(const char* argument);
+void test_vfork(const char* argument);
+void test_no_proc(const char* argument);
+void test_leaks(const char* argument);
+void test_no_leaks(const char* argument);
+
+#endif

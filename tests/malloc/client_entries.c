@@ -1,0 +1,177 @@
+/* Each entry of the malloc family, by libc's documentation (malloc.req.libc). */
+#define _GNU_SOURCE 1
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+
+static int is_filled(const unsigned char* p, size_t from, size_t to, unsigned char with) {
+  for (; from < to; ++from) {
+    if (p[from] != with) return 0;
+  }
+  return 1;
+}
+
+static void check_block(void* p, size_t size, size_t alignment) {
+  REQUIRE(p != NULL);
+  REQUIRE((uintptr_t)p % alignment == 0);
+  REQUIRE(malloc_usable_size(p) >= size);
+  memset(p, 0xa5, malloc_usable_size(p));
+}
+
+static void check_sizes(void) {
+  static const size_t sizes[] = {0,    1,    8,     15,    16,    17,    24,     25,      31,
+                                 32,   33,   100,   1000,  1024,  4000,  8176,   8183,    8184,
+                                 8185, 8192, 16000, 16384, 20000, 65536, 100000, 1000000, 5000000};
+  size_t i;
+  size_t alignment;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    const size_t size = sizes[i];
+    void* a = malloc(size);
+    void* b = malloc(size);
+    unsigned char* c = calloc(size, 1);
+    check_block(a, size, 16);
+    check_block(b, size, 16);
+    REQUIRE(a != b);
+    REQUIRE(is_filled(c, 0, size, 0));
+    check_block(c, size, 16);
+    free(c);
+    c = calloc(1, size); /* most likely the same place */
+    REQUIRE(is_filled(c, 0, size, 0));
+    free(a);
+    free(b);
+    free(c);
+    for (alignment = 8; alignment <= 65536; alignment *= 2) {
+      void* p = NULL;
+      void* q = aligned_alloc(alignment, size);
+      void* r = memalign(alignment, size);
+      REQUIRE(posix_memalign(&p, alignment, size) == 0);
+      check_block(p, size, alignment);
+      check_block(q, size, alignment);
+      check_block(r, size, alignment);
+      free(p);
+      free(q);
+      free(r);
+    }
+  }
+}
+
+static void* resized(void* p, size_t size) {
+  void* q = realloc(p, size);
+  REQUIRE(q != NULL && malloc_usable_size(q) >= size);
+  return q;
+}
+
+static void check_resizing(void) {
+  unsigned char* p = NULL;
+  size_t size = 0;
+  size_t next;
+  /* Up and down again, small and large, in place or not. */
+  for (next = 1; next < 3000000; next += next / 2 + 1) {
+    p = resized(p, next);
+    REQUIRE(is_filled(p, 0, size, 0x33));
+    memset(p, 0x33, next);
+    size = next;
+  }
+  for (; next > 4; next = next * 2 / 3) {
+    p = resized(p, next);
+    REQUIRE(is_filled(p, 0, next < size ? next : size, 0x33));
+    size = next;
+  }
+  /* What a cleared object gains by growing need not be clear, but must be its own. */
+  p = resized(p, 100000);
+  memset(p, 1, 100000);
+  unsigned char* other = malloc(100000);
+  memset(other, 2, 100000);
+  REQUIRE(is_filled(p, 0, 100000, 1));
+  p = reallocarray(p, 1000, 400);
+  memset(p + 100000, 1, 300000);
+  REQUIRE(is_filled(p, 0, 400000, 1) && is_filled(other, 0, 100000, 2));
+  free(p);
+  free(other);
+  p = malloc(10);
+  REQUIRE(realloc(p, 0) == NULL);
+}
+
+void test_entries(const char* argument) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  (void)argument;
+  check_sizes();
+  check_resizing();
+  void* p = valloc(10);
+  check_block(p, 10, page);
+  free(p);
+  p = pvalloc(page + 1);
+  check_block(p, 2 * page, page);
+  free(p);
+  REQUIRE(malloc_usable_size(NULL) == 0);
+  free(NULL);
+  p = malloc(100);
+  errno = 12345;
+  free(p);
+  REQUIRE(errno == 12345);
+  p = malloc(10000000);
+  errno = 12345;
+  free(p);
+  REQUIRE(errno == 12345);
+  /* libc's own allocations. */
+  char* text = NULL;
+  REQUIRE(asprintf(&text, "%d and %s", 7, "seven") == 11);
+  REQUIRE(strcmp(text, "7 and seven") == 0);
+  free(text);
+  text = strdup("copy");
+  REQUIRE(strcmp(text, "copy") == 0);
+  free(text);
+}
+
+void test_limits(const char* argument) {
+  /* Not constants: the compiler would know the answers. */
+  volatile size_t most = SIZE_MAX;
+  volatile size_t uneven = 24;
+  static const size_t less[] = {0, 1, 15, 16, 31, 4095, SIZE_MAX / 2, SIZE_MAX / 2 + 1};
+  size_t i;
+  void* p = (void*)1;
+  void* kept = malloc(100);
+  (void)argument;
+  for (i = 0; i < sizeof less / sizeof less[0]; ++i) {
+    errno = 0;
+    REQUIRE(malloc(most - less[i]) == NULL && errno == ENOMEM);
+    errno = 0;
+    REQUIRE(calloc(most - less[i], 1) == NULL && errno == ENOMEM);
+    errno = 0;
+    REQUIRE(realloc(opaque(kept), most - less[i]) == NULL && errno == ENOMEM);
+    errno = 0;
+    REQUIRE(memalign(64, most - less[i]) == NULL && errno == ENOMEM);
+    REQUIRE(posix_memalign(&p, 4096, most - less[i]) == ENOMEM && p == (void*)1);
+    errno = 0;
+    REQUIRE(pvalloc(most - less[i]) == NULL && errno == ENOMEM);
+  }
+  errno = 0;
+  REQUIRE(calloc(most / 2 + 2, 2) == NULL && errno == ENOMEM);
+  errno = 0;
+  REQUIRE(reallocarray(opaque(kept), most / 8, 16) == NULL && errno == ENOMEM);
+  errno = 0;
+  REQUIRE(malloc(most >> 4) == NULL && errno == ENOMEM);
+  REQUIRE(posix_memalign(&p, uneven, 10) == EINVAL && posix_memalign(&p, 4, 10) == EINVAL);
+  errno = 0;
+  REQUIRE(aligned_alloc(uneven, 10) == NULL && errno == EINVAL);
+  free(kept);
+}
+
+void test_wrong_free(const char* argument) {
+  static int not_ours;
+  char* object = malloc(100);
+  (void)argument;
+  free(opaque(&not_ours));
+  free(opaque(object + 16));
+  REQUIRE(realloc(opaque(object + 32), 200) == NULL);
+  free(object);
+  free(opaque(object));
+  REQUIRE(malloc(10) != NULL);
+}

@@ -1,0 +1,372 @@
+/* Threads that come and go, processes, libraries, signals. */
+#define _GNU_SOURCE 1
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include "client.h"
+
+enum { LENGTH = 300, GARBAGE = 40 };
+
+/* 600 MiB that nobody frees; what is resident tells whether they were collected. */
+void test_garbage(const char* argument) {
+  struct rusage usage;
+  struct node* kept = make_list(10000);
+  (void)argument;
+  make_garbage(600);
+  REQUIRE(list_is_whole(kept, 10000));
+  getrusage(RUSAGE_SELF, &usage);
+  printf("resident %ld KiB\n", usage.ru_maxrss);
+}
+
+static void* work(void* argument) {
+  struct node* list = make_list(LENGTH);
+  char* own = strdup(argument);
+  void* passed;
+  int i;
+  for (i = 0; i < 200; ++i) {
+    free(malloc((size_t)i * 50));
+    char* longer = realloc(own, strlen(own) + 1 + (size_t)i);
+    REQUIRE(longer != NULL);
+    own = longer;
+  }
+  passed = list_is_whole(list, LENGTH) ? list : NULL;
+  free(own);
+  return passed;
+}
+
+static int work_c11(void* argument) { return work(argument) != NULL ? 7 : 0; }
+
+static void* start_others(void* argument) {
+  pthread_t inner;
+  void* result = NULL;
+  if (pthread_create(&inner, NULL, work, argument) != 0) return NULL;
+  pthread_join(inner, &result);
+  return result;
+}
+
+static void free_list(struct node* list) {
+  while (list != NULL) {
+    struct node* next = list->next;
+    free(list);
+    list = next;
+  }
+}
+
+void test_threads(const char* argument) {
+  enum { AT_ONCE = 12, ROUNDS = 25 };
+  pthread_t threads[AT_ONCE];
+  pthread_attr_t detached;
+  thrd_t c11;
+  int round;
+  int i;
+  (void)argument;
+  pthread_attr_init(&detached);
+  pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+  for (round = 0; round < ROUNDS; ++round) {
+    int result = 0;
+    pthread_t one;
+    for (i = 0; i < AT_ONCE; ++i) {
+      REQUIRE(pthread_create(&threads[i], NULL, i % 3 == 0 ? start_others : work, strdup("some")) ==
+              0);
+    }
+    REQUIRE(pthread_create(&one, &detached, work, strdup("text")) == 0);
+    REQUIRE(thrd_create(&c11, work_c11, strdup("more")) == thrd_success);
+    make_garbage(4);
+    for (i = 0; i < AT_ONCE; ++i) {
+      void* list = NULL;
+      REQUIRE(pthread_join(threads[i], &list) == 0);
+      REQUIRE(list != NULL && list_is_whole(list, LENGTH));
+      if (i % 2 == 0) free_list(list);
+    }
+    REQUIRE(thrd_join(c11, &result) == thrd_success && result == 7);
+  }
+}
+
+static volatile int stop_working;
+
+static void* keep_working(void* argument) {
+  while (!stop_working) free_list(make_list(LENGTH));
+  return argument;
+}
+
+static int status_of(pid_t child) {
+  int status = -1;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+void test_fork(const char* argument) {
+  pthread_t threads[3];
+  struct node* before = make_list(LENGTH);
+  int i;
+  for (i = 0; i < 3; ++i) REQUIRE(pthread_create(&threads[i], NULL, keep_working, NULL) == 0);
+  for (i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      pthread_t one;
+      void* list = NULL;
+      make_garbage(GARBAGE);
+      REQUIRE(list_is_whole(before, LENGTH));
+      REQUIRE(pthread_create(&one, NULL, work, (void*)"a thread of the child's") == 0);
+      REQUIRE(pthread_join(one, &list) == 0 && list_is_whole(list, LENGTH));
+      if (i % 2 == 0) {
+        /* And its own child. */
+        const pid_t inner = fork();
+        if (inner == 0) {
+          make_garbage(GARBAGE);
+          _exit(list_is_whole(before, LENGTH) ? 5 : 1);
+        }
+        REQUIRE(status_of(inner) == 5 << 8);
+      }
+      _exit(4);
+    }
+    REQUIRE(status_of(child) == 4 << 8);
+    free_list(make_list(LENGTH));
+  }
+  stop_working = 1;
+  for (i = 0; i < 3; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
+  REQUIRE(list_is_whole(before, LENGTH));
+  (void)argument;
+}
+
+void test_children(const char* argument) {
+  pthread_t thread;
+  int i;
+  REQUIRE(pthread_create(&thread, NULL, keep_working, NULL) == 0);
+  for (i = 0; i < 10; ++i) {
+    char* const command[] = {(char*)"/bin/sh", (char*)"-c", (char*)"exit 6", NULL};
+    pid_t child;
+    FILE* pipe;
+    char line[20] = "";
+    REQUIRE(posix_spawn(&child, command[0], NULL, NULL, command, environ) == 0);
+    REQUIRE(status_of(child) == 6 << 8);
+    child = vfork();
+    if (child == 0) {
+      execve(command[0], command, environ);
+      _exit(1);
+    }
+    REQUIRE(status_of(child) == 6 << 8);
+    REQUIRE(system("exit 6") == 6 << 8);
+    pipe = popen("echo a child", "r");
+    REQUIRE(pipe != NULL && fgets(line, sizeof line, pipe) != NULL);
+    REQUIRE(strcmp(line, "a child\n") == 0 && pclose(pipe) == 0);
+    make_garbage(2);
+  }
+  stop_working = 1;
+  REQUIRE(pthread_join(thread, NULL) == 0);
+  (void)argument;
+}
+
+static const char* plugin_path;
+
+static void* load(void* argument) {
+  int i;
+  for (i = 0; i < 100; ++i) {
+    void* library = dlopen(plugin_path, RTLD_NOW);
+    struct node*** word;
+    REQUIRE(library != NULL);
+    word = dlsym(library, "plugin_thread_word");
+    *word = (struct node**)make_list(LENGTH);
+    free_list((struct node*)*word);
+    *word = NULL;
+    REQUIRE(dlclose(library) == 0);
+  }
+  return argument;
+}
+
+void test_loading(const char* plugin) {
+  pthread_t threads[3];
+  struct node* list = make_list(LENGTH);
+  int i;
+  plugin_path = plugin;
+  for (i = 0; i < 3; ++i) REQUIRE(pthread_create(&threads[i], NULL, load, NULL) == 0);
+  for (i = 0; i < 20; ++i) make_garbage(GARBAGE / 10);
+  for (i = 0; i < 3; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
+  REQUIRE(list_is_whole(list, LENGTH));
+}
+
+static volatile int handled;
+static volatile int handled_right;
+
+static void on_signal(int number) {
+  char local;
+  (void)number;
+  handled_right += strcmp(opaque(memcpy(&local, "", 1)), "") == 0;
+  ++handled;
+}
+
+/* Nobody but the kernel knows where this stack is. */
+static void give_stack(void* unused) {
+  stack_t stack = {0};
+  stack.ss_size = 65536;
+  stack.ss_sp = malloc(stack.ss_size);
+  memset(stack.ss_sp, 0x11, stack.ss_size);
+  REQUIRE(sigaltstack(&stack, NULL) == 0);
+  (void)unused;
+}
+
+void test_signals(const char* argument) {
+  struct sigaction action = {0};
+  pthread_t thread;
+  sigset_t all;
+  sigset_t old;
+  stack_t stack;
+  int number;
+  int i;
+  (void)argument;
+  far_away(give_stack, NULL);
+  clear_stack();
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_ONSTACK;
+  REQUIRE(sigaction(SIGUSR1, &action, NULL) == 0);
+  make_garbage(GARBAGE);
+  REQUIRE(sigaltstack(NULL, &stack) == 0);
+  for (i = 0; i < 60000; ++i) REQUIRE(((char*)stack.ss_sp)[i] == 0x11);
+  raise(SIGUSR1);
+  REQUIRE(handled == 1 && handled_right == 1);
+  /* As a daemon does it. */
+  for (number = 1; number < 32; ++number) signal(number, SIG_DFL);
+  action.sa_handler = SIG_DFL;
+  for (number = 1; number < 32; ++number) sigaction(number, &action, NULL);
+  sigfillset(&all);
+  REQUIRE(sigprocmask(SIG_BLOCK, &all, &old) == 0);
+  REQUIRE(pthread_create(&thread, NULL, keep_working, NULL) == 0);
+  make_garbage(GARBAGE);
+  REQUIRE(sigprocmask(SIG_SETMASK, &old, NULL) == 0);
+  stop_working = 1;
+  REQUIRE(pthread_join(thread, NULL) == 0);
+  REQUIRE(pthread_sigmask(SIG_BLOCK, NULL, &all) == 0 && !sigismember(&all, SIGUSR2));
+}
+
+/* Threads that wait with every signal blocked, or for every signal, but for the one that ends it.
+ */
+static void* wait_by_sigsuspend(void* list) {
+  sigset_t set;
+  sigfillset(&set);
+  pthread_sigmask(SIG_SETMASK, &set, NULL);
+  sigdelset(&set, SIGUSR1);
+  while (!stop_working) sigsuspend(&set);
+  return list;
+}
+
+static void* wait_by_sigwait(void* list) {
+  sigset_t set;
+  int number = 0;
+  sigfillset(&set);
+  pthread_sigmask(SIG_SETMASK, &set, NULL);
+  REQUIRE(sigwait(&set, &number) == 0 && number == SIGUSR1);
+  return list;
+}
+
+static void* wait_by_ppoll(void* list) {
+  sigset_t set;
+  sigfillset(&set);
+  pthread_sigmask(SIG_SETMASK, &set, NULL);
+  sigdelset(&set, SIGUSR1);
+  while (!stop_working) ppoll(NULL, 0, NULL, &set);
+  return list;
+}
+
+static void* wait_by_pselect(void* list) {
+  sigset_t set;
+  sigfillset(&set);
+  sigdelset(&set, SIGUSR1);
+  while (!stop_working) pselect(0, NULL, NULL, NULL, NULL, &set);
+  return list;
+}
+
+void test_waiting(const char* argument) {
+  void* (*const ways[])(void*) = {wait_by_sigsuspend, wait_by_sigwait, wait_by_ppoll,
+                                  wait_by_pselect};
+  enum { WAYS = sizeof ways / sizeof ways[0] };
+  pthread_t threads[WAYS];
+  struct sigaction action = {0};
+  int i;
+  (void)argument;
+  action.sa_handler = on_signal;
+  REQUIRE(sigaction(SIGUSR1, &action, NULL) == 0);
+  for (i = 0; i < WAYS; ++i) {
+    REQUIRE(pthread_create(&threads[i], NULL, ways[i], make_list(LENGTH)) == 0);
+  }
+  make_garbage(GARBAGE);
+  stop_working = 1;
+  for (i = 0; i < WAYS; ++i) {
+    void* list = NULL;
+    REQUIRE(pthread_kill(threads[i], SIGUSR1) == 0);
+    REQUIRE(pthread_join(threads[i], &list) == 0 && list_is_whole(list, LENGTH));
+  }
+}
+
+static struct node* left_by_main;
+static pthread_t main_thread;
+
+static void* outlive_main(void* argument) {
+  REQUIRE(pthread_join(main_thread, NULL) == 0);
+  make_garbage(GARBAGE);
+  REQUIRE(list_is_whole(left_by_main, LENGTH));
+  puts("ok");
+  exit(0);
+  return argument;
+}
+
+/* Then /proc/self shows nothing any more. */
+void test_main_ends(const char* argument) {
+  pthread_t thread;
+  (void)argument;
+  main_thread = pthread_self();
+  left_by_main = make_list(LENGTH);
+  REQUIRE(pthread_create(&thread, NULL, outlive_main, NULL) == 0);
+  pthread_exit(NULL);
+}
+
+/* A child that shares the memory allocates until a collection would be due. */
+void test_vfork(const char* argument) {
+  struct node* list = make_list(LENGTH);
+  volatile pid_t child;
+  volatile int round;
+  (void)argument;
+  for (round = 0; round < 5; ++round) {
+    child = vfork();
+    if (child == 0) {
+      make_garbage(GARBAGE / 4);
+      _exit(0);
+    }
+    REQUIRE(status_of(child) == 0);
+    make_garbage(GARBAGE / 4);
+    REQUIRE(list_is_whole(list, LENGTH));
+  }
+}
+
+/* Where nothing shows what is mapped, nothing may be reclaimed. Status 77: not permitted. */
+void test_no_proc(const char* argument) {
+  struct node* list = make_list(LENGTH);
+  (void)argument;
+  if (chroot("/dev") != 0) exit(77);
+  make_garbage(GARBAGE);
+  REQUIRE(list_is_whole(list, LENGTH));
+}
+
+const struct test tests[] = {{"entries", test_entries},       {"limits", test_limits},
+                             {"wrong-free", test_wrong_free}, {"garbage", test_garbage},
+                             {"places", test_places},         {"thread-places", test_thread_places},
+                             {"threads", test_threads},       {"fork", test_fork},
+                             {"children", test_children},     {"loading", test_loading},
+                             {"signals", test_signals},       {"waiting", test_waiting},
+                             {"main-ends", test_main_ends},   {"vfork", test_vfork},
+                             {"no-proc", test_no_proc},       {"leaks", test_leaks},
+                             {"no-leaks", test_no_leaks},     {NULL, NULL}};

@@ -1,0 +1,171 @@
+/* Where ordinary programs keep their pointers: for most of these a client of libgc would have to
+   say something (malloc.req.roots). */
+#define _GNU_SOURCE 1
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <search.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "client.h"
+
+enum { LENGTH = 500, GARBAGE = 60 };
+
+static struct node* in_data = (struct node*)1;
+static struct node* in_bss;
+static __thread struct node* in_tls;
+static struct node** mapped;
+static struct node** protected_page;
+static struct node** in_plugin;
+static struct node** in_plugin_tls;
+static char* past_end;
+static void* tree;
+static pthread_key_t key;
+static ucontext_t main_context;
+static ucontext_t fiber_context;
+static volatile int fiber_is_right;
+
+static void fiber(void) {
+  /* Only on this stack, which is an object of the heap's. */
+  struct node* list = make_list(LENGTH);
+  swapcontext(&fiber_context, &main_context);
+  fiber_is_right = list_is_whole(list, LENGTH);
+  make_garbage(GARBAGE);
+  fiber_is_right &= list_is_whole(list, LENGTH);
+  swapcontext(&fiber_context, &main_context);
+}
+
+static int compare(const void* a, const void* b) { return strcmp(a, b); }
+
+static void fill(void* plugin) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  void* library;
+  char name[20];
+  int i;
+  in_data = make_list(LENGTH);
+  in_bss = make_list(LENGTH);
+  in_tls = make_list(LENGTH);
+  mapped = mmap(NULL, 64 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mapped[50 * page / sizeof *mapped] = make_list(LENGTH);
+  protected_page = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  protected_page[3] = make_list(LENGTH);
+  REQUIRE(mprotect(protected_page, page, PROT_READ) == 0);
+  library = dlopen(plugin, RTLD_NOW);
+  REQUIRE(library != NULL);
+  in_plugin = dlsym(library, "plugin_word");
+  *in_plugin = make_list(LENGTH);
+  in_plugin_tls = dlsym(library, "plugin_thread_word");
+  *in_plugin_tls = make_list(LENGTH);
+  /* Only a pointer to one past its end, and that in an object. */
+  past_end = malloc(sizeof(char*));
+  char* object = malloc(48);
+  strcpy(object, "held by its end");
+  *(char**)past_end = object + 48;
+  for (i = 0; i < LENGTH; ++i) {
+    snprintf(name, sizeof name, "name%d", i);
+    REQUIRE(tsearch(strdup(name), &tree, compare) != NULL);
+  }
+  REQUIRE(pthread_key_create(&key, NULL) == 0);
+  REQUIRE(pthread_setspecific(key, make_list(LENGTH)) == 0);
+  REQUIRE(setenv("CLIENT", "an entry of libc's own table", 1) == 0);
+  getcontext(&fiber_context);
+  fiber_context.uc_stack.ss_size = 256 * 1024;
+  fiber_context.uc_stack.ss_sp = malloc(fiber_context.uc_stack.ss_size);
+  fiber_context.uc_link = NULL;
+  makecontext(&fiber_context, fiber, 0);
+  swapcontext(&main_context, &fiber_context);
+}
+
+void test_places(const char* plugin) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char name[20];
+  int i;
+  FILE* file = fopen("/dev/null", "w");
+  far_away(fill, (void*)plugin);
+  clear_stack();
+  for (i = 0; i < 3; ++i) {
+    make_garbage(GARBAGE);
+    REQUIRE(list_is_whole(in_data, LENGTH));
+    REQUIRE(list_is_whole(in_bss, LENGTH));
+    REQUIRE(list_is_whole(in_tls, LENGTH));
+    REQUIRE(list_is_whole(mapped[50 * page / sizeof *mapped], LENGTH));
+    REQUIRE(list_is_whole(protected_page[3], LENGTH));
+    REQUIRE(list_is_whole(*in_plugin, LENGTH));
+    REQUIRE(list_is_whole(*in_plugin_tls, LENGTH));
+    REQUIRE(strcmp(*(char**)past_end - 48, "held by its end") == 0);
+    REQUIRE(list_is_whole(pthread_getspecific(key), LENGTH));
+    REQUIRE(strcmp(getenv("CLIENT"), "an entry of libc's own table") == 0);
+  }
+  for (i = 0; i < LENGTH; ++i) {
+    snprintf(name, sizeof name, "name%d", i);
+    REQUIRE(tfind(name, &tree, compare) != NULL);
+  }
+  swapcontext(&main_context, &fiber_context);
+  REQUIRE(fiber_is_right);
+  REQUIRE(fprintf(file, "%d\n", 1) == 2 && fclose(file) == 0);
+}
+
+static int ready[2];
+static int go[2];
+
+static void* keep_on_stack(void* argument) {
+  struct node* list = make_list(LENGTH);
+  char byte = 'x';
+  long right;
+  (void)argument;
+  in_tls = make_list(LENGTH);
+  REQUIRE(write(ready[1], &byte, 1) == 1);
+  while (read(go[0], &byte, 1) != 1) {
+  }
+  right = list_is_whole(list, LENGTH) && list_is_whole(in_tls, LENGTH);
+  return right ? make_list(LENGTH) : NULL;
+}
+
+static void* wait_for_nothing(void* argument) {
+  sigset_t all;
+  char byte = 'x';
+  struct node* list = make_list(LENGTH);
+  (void)argument;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+  REQUIRE(write(ready[1], &byte, 1) == 1);
+  while (read(go[0], &byte, 1) != 1) {
+  }
+  return list_is_whole(list, LENGTH) ? make_list(LENGTH) : NULL;
+}
+
+void test_thread_places(const char* argument) {
+  enum { THREADS = 4 };
+  pthread_t threads[THREADS];
+  pthread_attr_t own_stack;
+  void* results[THREADS];
+  char byte = 'x';
+  int i;
+  (void)argument;
+  REQUIRE(pipe(ready) == 0 && pipe(go) == 0);
+  pthread_attr_init(&own_stack);
+  pthread_attr_setstack(&own_stack, aligned_alloc(4096, 1 << 20), 1 << 20);
+  for (i = 0; i < THREADS; ++i) {
+    REQUIRE(pthread_create(&threads[i], i == 2 ? &own_stack : NULL,
+                           i == 1 ? wait_for_nothing : keep_on_stack, NULL) == 0);
+  }
+  for (i = 0; i < THREADS; ++i) {
+    while (read(ready[0], &byte, 1) != 1) {
+    }
+  }
+  make_garbage(2 * GARBAGE);
+  for (i = 0; i < THREADS; ++i) REQUIRE(write(go[1], &byte, 1) == 1);
+  /* They end; their results are held by nobody but libc. */
+  sleep(1);
+  make_garbage(2 * GARBAGE);
+  for (i = 0; i < THREADS; ++i) {
+    REQUIRE(pthread_join(threads[i], &results[i]) == 0);
+    REQUIRE(list_is_whole(results[i], LENGTH) && results[i] != NULL);
+  }
+}

@@ -1,0 +1,236 @@
+// `jackdaw run --malloc` on a client that knows what is right (client.c).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+
+#include "run_tool.hpp"
+
+namespace {
+
+using testing::HasSubstr;
+
+// For the time of a test, in the environment of what it runs.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+Result run(const std::string& mode, const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {"run", "--malloc=" + mode, "--", JD_TEST_MALLOC_CLIENT};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run_jackdaw(all);
+}
+
+long resident_kib(const Result& r) {
+  std::smatch found;
+  return std::regex_search(r.out, found, std::regex("resident ([0-9]+) KiB"))
+             ? std::stol(found[1].str())
+             : -1;
+}
+
+// Every case in every mode.
+class Malloc : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(Malloc, ServesTheClient) {
+  const auto& [mode, name] = GetParam();
+  const Scratch scratch;
+  const Variable log("GC_LOG_FILE", scratch.path("log"));
+  const Result r = run(mode, {name, JD_TEST_MALLOC_PLUGIN});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.out, testing::EndsWith("ok\n"));
+  EXPECT_EQ(r.err, "");
+}
+
+// The same where each collection checks itself, and what was reclaimed is overwritten at once.
+TEST_P(Malloc, ReclaimsNothingThatIsNeeded) {
+  const auto& [mode, name] = GetParam();
+  const Variable verify("JACKDAW_VERIFY", "1");
+  const Variable poison("JACKDAW_POISON", "1");
+  const Variable every("JACKDAW_COLLECT_EVERY", "5000");
+  const Scratch scratch;
+  const Variable log("GC_LOG_FILE", scratch.path("log"));
+  const Result r = run(mode, {name, JD_TEST_MALLOC_PLUGIN});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.out, testing::EndsWith("ok\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(, Malloc,
+                         testing::Combine(testing::Values("free", "ignore", "leak-check"),
+                                          testing::Values("entries", "limits", "places",
+                                                          "thread-places", "threads", "fork",
+                                                          "children", "loading", "signals",
+                                                          "waiting", "main-ends", "vfork")),
+                         [](const auto& info) {
+                           std::string name =
+                               std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+// malloc.req.garbage
+TEST(MallocGarbage, IsCollected) {
+  for (const char* mode : {"free", "ignore"}) {
+    const Result r = run(mode, {"garbage"});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_LT(resident_kib(r), 150 * 1024) << mode;
+  }
+}
+
+TEST(MallocGarbage, StaysWhereLeaksAreLookedFor) {
+  const Scratch scratch;
+  const Variable log("GC_LOG_FILE", scratch.path("log"));
+  const Result r = run("leak-check", {"garbage"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_GT(resident_kib(r), 600 * 1024);
+}
+
+// malloc.req.no-proc
+TEST(MallocRoots, WithoutProcNothingIsReclaimed) {
+  const Variable poison("JACKDAW_POISON", "1");
+  const Result r = run("free", {"no-proc"});
+  if (r.exited_with(77)) GTEST_SKIP() << "this user may not chroot";
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("the roots are not known"));
+  EXPECT_EQ(r.err.find('\n'), r.err.size() - 1) << "more than one line:\n" << r.err;
+}
+
+TEST(MallocFree, TellsWhatIsWrongWithAPointer) {
+  for (const char* mode : {"free", "leak-check"}) {
+    const Scratch scratch;
+    const Variable log("GC_LOG_FILE", scratch.path("log"));
+    const Result r = run(mode, {"wrong-free"});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_THAT(r.err, HasSubstr("not an object of the collector's heap"));
+    EXPECT_THAT(r.err, HasSubstr("not the beginning of an object"));
+    EXPECT_THAT(r.err, HasSubstr("already free"));
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 4) << r.err;
+  }
+}
+
+// --- malloc.req.leaks ---------------------------------------------------------------------------
+
+struct Group {
+  long objects = 0;
+  long bytes = 0;
+};
+
+// The group whose stack's lines name the function.
+Group find_group(const std::string& report, const std::string& function) {
+  const std::regex head("leak: ([0-9]+) objects?, ([0-9]+) bytes");
+  Group group;
+  std::istringstream lines(report);
+  Group found;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (std::regex_search(line, match, head)) {
+      found = {std::stol(match[1].str()), std::stol(match[2].str())};
+    } else if (line.find("(" + function + "+") != std::string::npos) {
+      group.objects += found.objects;
+      group.bytes += found.bytes;
+    }
+  }
+  return group;
+}
+
+void expect_known_leaks(const std::string& report) {
+  // A stale word may hold a few.
+  const Group small = find_group(report, "lose_hundred_of_64");
+  EXPECT_LE(small.objects, 100) << report;
+  EXPECT_GE(small.objects, 97) << report;
+  EXPECT_EQ(small.bytes, 64 * small.objects) << report;
+  const Group resized = find_group(report, "lose_in_realloc");
+  EXPECT_LE(resized.objects, 50) << report;
+  EXPECT_GE(resized.objects, 48) << report;
+  EXPECT_EQ(resized.bytes, 1000 * resized.objects) << report;
+  const Group large = find_group(report, "lose_large");
+  EXPECT_LE(large.objects, 20) << report;
+  EXPECT_GE(large.objects, 18) << report;
+  EXPECT_EQ(large.bytes, 100000 * large.objects) << report;
+  const Group list = find_group(report, "lose_list");
+  EXPECT_LE(list.objects, 200) << report;
+  EXPECT_GE(list.objects, 190) << report;
+}
+
+TEST(MallocLeaks, AreReportedWithTheirStacks) {
+  const Result r = run("leak-check", {"leaks"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_EQ(r.out, "ok\n");
+  EXPECT_THAT(r.err, HasSubstr("leak check of process "));
+  expect_known_leaks(r.err);
+}
+
+TEST(MallocLeaks, GoToTheLogFile) {
+  const Scratch scratch;
+  const Variable log("GC_LOG_FILE", scratch.path("log"));
+  const Result r = run("leak-check", {"leaks"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_EQ(r.err, "");
+  expect_known_leaks(read_file(scratch.path("log")));
+}
+
+TEST(MallocLeaks, AreNotInventedWhereThereAreNone) {
+  for (int i = 0; i < 3; ++i) {
+    const Result r = run("leak-check", {"no-leaks"});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_THAT(r.err,
+                testing::MatchesRegex(
+                    "jackdaw: leak check of process [0-9]+ .malloc_client.: nothing is lost\n"));
+  }
+}
+
+// --- the command --------------------------------------------------------------------------------
+
+TEST(MallocCommand, MeasuresTheCollector) {
+  const Scratch scratch;
+  const Result r = run_jackdaw({"run", "--malloc", "--stats", "--stats-json", scratch.path("json"),
+                                "--", JD_TEST_MALLOC_CLIENT, "garbage"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("libjackdaw-malloc.so"));
+  EXPECT_THAT(r.err, testing::Not(HasSubstr("not measured"))) << r.err;
+  EXPECT_THAT(read_file(scratch.path("json")), testing::Not(HasSubstr("\"collections\": 0,")));
+}
+
+TEST(MallocCommand, RefusesWhatCannotBeServed) {
+  Result r = run_jackdaw({"run", "--malloc", "--", JD_TEST_STATIC});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("statically linked"));
+  r = run_jackdaw({"run", "--malloc", "--", JD_TEST_CLIENT, "exit", "0"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("uses libgc"));
+  EXPECT_THAT(r.err, HasSubstr("jackdaw run -- "));
+  const Scratch scratch;
+  const std::string copy = scratch.path("client");
+  std::filesystem::copy_file(JD_TEST_MALLOC_CLIENT, copy);
+  ASSERT_EQ(chmod(copy.c_str(), 04755), 0);
+  r = run_jackdaw({"run", "--malloc", "--", copy, "entries"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("setuid"));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", "--malloc=sometimes", "--", JD_TEST_MALLOC_CLIENT},
+        {"run", "--malloc", "--compare", "--", JD_TEST_MALLOC_CLIENT},
+        {"run", "--malloc", "--force", "--", JD_TEST_MALLOC_CLIENT}}) {
+    r = run_jackdaw(arguments);
+    EXPECT_TRUE(r.exited_with(125)) << describe(r);
+    EXPECT_THAT(r.err, HasSubstr("--malloc"));
+  }
+}
+
+TEST(MallocCommand, PlainMeansFree) {
+  const Result r = run_jackdaw({"run", "--malloc", "--", JD_TEST_MALLOC_CLIENT, "entries"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_EQ(r.out, "ok\n");
+}
+
+}  // namespace

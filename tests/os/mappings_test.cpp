@@ -1,0 +1,181 @@
+// What is mapped, what of it was written to, and what of it is ours (world.req.mappings).
+#include "os/mappings.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "os/memory.hpp"
+#include "os/own_ranges.hpp"
+
+namespace {
+
+using namespace jd::os;
+
+std::size_t page() { return page_size(); }
+
+char* map_pages(std::size_t count, int protection, int flags = MAP_PRIVATE | MAP_ANONYMOUS,
+                int file = -1) {
+  void* p = mmap(nullptr, count * page(), protection, flags, file, 0);
+  if (p == MAP_FAILED) std::abort();
+  return static_cast<char*>(p);
+}
+
+bool is_listed(const char* p) {
+  class Look final : public MappingVisitor {
+   public:
+    explicit Look(const char* p) : p_(p) {}
+    bool mapping(const Mapping& mapping) override {
+      EXPECT_LT(mapping.low, mapping.high);
+      EXPECT_LE(last_, mapping.low) << "not in order";
+      last_ = mapping.high;
+      found |= p_ >= mapping.low && p_ < mapping.high;
+      return true;
+    }
+    bool found = false;
+
+   private:
+    const char* p_;
+    const char* last_ = nullptr;
+  };
+  Look look(p);
+  EXPECT_TRUE(visit_mappings(&look));
+  return look.found;
+}
+
+int in_data = 1;
+
+TEST(Mappings, HaveWhatTheProgramMayHaveWritten) {
+  const int on_stack = 0;
+  EXPECT_TRUE(is_listed(reinterpret_cast<const char*>(&on_stack)));
+  EXPECT_TRUE(is_listed(reinterpret_cast<const char*>(&in_data)));
+  EXPECT_TRUE(is_listed(map_pages(1, PROT_READ | PROT_WRITE)));
+  EXPECT_TRUE(is_listed(map_pages(1, PROT_READ))) << "it may have been writable before";
+}
+
+TEST(Mappings, LeaveOutWhatHoldsNoPointers) {
+  EXPECT_FALSE(is_listed(map_pages(1, PROT_NONE)));
+  EXPECT_FALSE(is_listed(reinterpret_cast<const char*>(&is_listed))) << "code";
+  EXPECT_FALSE(is_listed(map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS)));
+}
+
+TEST(Mappings, VisitEndsWhenTheVisitorSaysSo) {
+  class Stop final : public MappingVisitor {
+   public:
+    bool mapping(const Mapping&) override { return ++count < 2; }
+    int count = 0;
+  } stop;
+  EXPECT_FALSE(visit_mappings(&stop));
+  EXPECT_EQ(stop.count, 2);
+}
+
+TEST(Mappings, AreKnownHere) { EXPECT_TRUE(mappings_are_known()); }
+
+struct Part {
+  char* low;
+  char* high;
+  bool operator==(const Part& other) const { return low == other.low && high == other.high; }
+};
+
+std::vector<Part> written_in(char* low, char* high) {
+  class Keep final : public PageVisitor {
+   public:
+    void pages(char* low, char* high) override { parts.push_back({low, high}); }
+    std::vector<Part> parts;
+  } keep;
+  WrittenPages().visit(low, high, &keep);
+  return keep.parts;
+}
+
+TEST(WrittenPages, AreThoseThatWereTouched) {
+  // No huge page may make neighbours present.
+  char* const p = map_pages(5000, PROT_READ | PROT_WRITE);
+  madvise(p, 5000 * page(), MADV_NOHUGEPAGE);
+  const auto at = [p](std::size_t n) { return p + n * page(); };
+  EXPECT_EQ(written_in(p, at(5000)), std::vector<Part>{});
+  *at(3) = 1;
+  *at(4) = 1;
+  *at(2047) = 1;
+  *at(2048) = 1;  // across the table's parts
+  *at(4999) = 1;
+  EXPECT_EQ(written_in(p, at(5000)),
+            (std::vector<Part>{{at(3), at(5)}, {at(2047), at(2049)}, {at(4999), at(5000)}}));
+  // Parts of pages, as they are asked for.
+  EXPECT_EQ(written_in(at(3) + 16, at(4) + 64), (std::vector<Part>{{at(3) + 16, at(4) + 64}}));
+  EXPECT_EQ(written_in(at(1) + 16, at(3) + 8), (std::vector<Part>{{at(3), at(3) + 8}}));
+}
+
+TEST(WrittenPages, OfAFileAreThePrivateOnes) {
+  FILE* file = tmpfile();
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(ftruncate(fileno(file), static_cast<off_t>(3 * page())), 0);
+  char* const p = map_pages(4, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file));
+  // Read, written, untouched, beyond the file's end.
+  static_cast<void>(*const_cast<volatile char*>(p));
+  p[page()] = 1;
+  EXPECT_EQ(written_in(p, p + 4 * page()), (std::vector<Part>{{p + page(), p + 2 * page()}}));
+  fclose(file);
+}
+
+std::vector<AddressRange> own_ranges() {
+  std::vector<AddressRange> ranges(copy_own_ranges(nullptr, 0));
+  EXPECT_EQ(copy_own_ranges(ranges.data(), ranges.size()), ranges.size());
+  return ranges;
+}
+
+bool is_own(const void* p) {
+  for (const AddressRange& range : own_ranges()) {
+    if (jd::base::as_word(p) >= range.low && jd::base::as_word(p) < range.high) return true;
+  }
+  return false;
+}
+
+TEST(OwnRanges, KnowWhatWasMappedAndNotReleased) {
+  char* const mapped = static_cast<char*>(map(16 * page()));
+  char* const reserved = static_cast<char*>(reserve(64 * page(), 16 * page()));
+  ASSERT_TRUE(mapped != nullptr && reserved != nullptr);
+  for (std::size_t i : {0, 7, 15}) EXPECT_TRUE(is_own(mapped + i * page()));
+  EXPECT_TRUE(is_own(reserved) && is_own(reserved + 64 * page() - 1));
+  const auto version = own_ranges_version();
+  // From the middle, then one end, then all.
+  release(mapped + 4 * page(), 4 * page());
+  EXPECT_NE(own_ranges_version(), version);
+  EXPECT_TRUE(is_own(mapped) && is_own(mapped + 4 * page() - 1));
+  EXPECT_FALSE(is_own(mapped + 4 * page()) || is_own(mapped + 8 * page() - 1));
+  EXPECT_TRUE(is_own(mapped + 8 * page()) && is_own(mapped + 16 * page() - 1));
+  release(mapped, 4 * page());
+  EXPECT_FALSE(is_own(mapped));
+  release(mapped + 8 * page(), 8 * page());
+  EXPECT_FALSE(is_own(mapped + 8 * page()));
+  release(reserved, 64 * page());
+  EXPECT_FALSE(is_own(reserved));
+}
+
+TEST(OwnRanges, AreAsManyAsThereAre) {
+  // With a page of the program's between them, no two can be joined.
+  std::vector<char*> pages;
+  std::vector<char*> between;
+  for (int i = 0; i < 500; ++i) {
+    pages.push_back(static_cast<char*>(map(page())));
+    between.push_back(map_pages(1, i % 2 == 0 ? PROT_READ : PROT_NONE));
+  }
+  for (char* p : pages) EXPECT_TRUE(is_own(p));
+  for (char* p : between) EXPECT_FALSE(is_own(p));
+  for (char* p : pages) release(p, page());
+  for (char* p : pages) EXPECT_FALSE(is_own(p));
+  for (char* p : between) munmap(p, page());
+}
+
+TEST(OwnRanges, OwnDataIsThatOfTheObject) {
+  const AddressRange data = own_data();
+  EXPECT_GE(jd::base::as_word(&in_data), data.low);
+  EXPECT_LT(jd::base::as_word(&in_data), data.high);
+  const int on_stack = 0;
+  EXPECT_GE(jd::base::as_word(&on_stack), data.high);
+}
+
+}  // namespace
