@@ -41,7 +41,7 @@ struct Options {
 
   std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Ring);
   std::uint64_t mark_stack = 0;
-  std::uint64_t mark_patience = 512;
+  std::uint64_t mark_patience = 2048;
   std::uint64_t sweep_time = static_cast<std::uint64_t>(SweepTime::Lazy);
   std::uint64_t nearly_full = 8;
   std::uint64_t clear_ahead = 2 * kKiB;
@@ -119,7 +119,7 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_MARK_STACK", OptionType::Count, "16 or more; 0: by the heap", "0",
      "Entries of the mark stack; a small one forces the overflow path.", 16, kNoLimit,
      &Options::mark_stack, nullptr, true},
-    {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "512",
+    {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "2048",
      "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work.", 1,
      kNoLimit, &Options::mark_patience, nullptr},
     {"JACKDAW_SWEEP", OptionType::Choice, "lazy, eager", "lazy",

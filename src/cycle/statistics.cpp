@@ -12,8 +12,10 @@
 namespace jd::cycle {
 namespace {
 
-// Written at the start, under the heap's lock; read when the program exits.
-base::Text file_name;
+// Written at the start, under the heap's lock; read when the program exits. A plain array: it may
+// be written before constructors run.
+constexpr std::size_t kLongestName = 1000;
+char file_name[kLongestName + 1];
 bool wanted = false;
 bool for_each_process = false;
 int process = 0;
@@ -70,7 +72,7 @@ void add_numbers(base::Text* line) {
 [[gnu::destructor]] void write_statistics() {
   if (!wanted || (!for_each_process && os::process_id() != process)) return;
   base::Text path;
-  expand(file_name.c_str(), &path);
+  expand(file_name, &path);
   const int file = os::create_file(path.c_str());
   if (file < 0) {
     os::warn("can't write JACKDAW_STATISTICS ", path.c_str());
@@ -86,11 +88,17 @@ void add_numbers(base::Text* line) {
 
 void prepare_statistics(const char* path) {
   if (path == nullptr) return;
+  std::size_t length = 0;
+  while (path[length] != '\0') ++length;
+  if (length > kLongestName) {
+    os::warn("the name in JACKDAW_STATISTICS is too long; nothing will be written");
+    return;
+  }
+  base::copy_bytes(file_name, path, length);
   wanted = true;
   process = os::process_id();
   began_ns = os::now_ns();
   began_ticks = os::ticks();
-  file_name.add(path);
   for (const char* c = path; *c != '\0'; ++c) {
     if (c[0] == '%' && c[1] == 'p') for_each_process = true;
   }

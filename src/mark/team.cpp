@@ -23,7 +23,8 @@ Marker helper_markers[Team::kMostMarkers];
 
 }  // namespace
 
-Team team;
+constinit Team team;
+Team::Packet Team::packets_[kMostMarkers];
 
 void Team::update_hungry() {
   const unsigned absent = invited_ + 1 - members_;

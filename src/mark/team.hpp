@@ -113,9 +113,11 @@ class Team {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::atomic<bool> no_more_{false};
   std::atomic<bool> demand_{false};
   std::atomic<bool> starting_{false};
-  // Never more than there are hungry markers.
-  Packet packets_[kMostMarkers];
+  // Never more than there are hungry markers. Outside of the object, whose first state would else
+  // fill a file's pages.
+  static Packet packets_[kMostMarkers];
 };
-extern Team team;
+// Ready before any constructor runs: a program's may allocate.
+extern constinit Team team;
 
 }  // namespace jd::mark
