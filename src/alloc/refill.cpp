@@ -68,6 +68,13 @@ void clear_slots(char* first, std::size_t bytes) {
   }
 }
 
+// What will be cleared next is on its way while the program uses what was cleared now.
+void fetch_to_write(const char* first, const char* end) {
+  constexpr std::size_t kLine = 64;
+  end = base::min_of(end, first + clear_ahead);
+  for (const char* line = first; line < end; line += kLine) __builtin_prefetch(line, 1, 3);
+}
+
 // Makes the slots from the cursor on ready to be handed out: as many as are cleared at a time.
 void prepare(Hole* hole, bool clear) {
   const auto room = static_cast<std::size_t>(hole->end - hole->cursor);
@@ -80,6 +87,7 @@ void prepare(Hole* hole, bool clear) {
   if (clear) {
     const Timer timer(&refill_ticks.clearing);
     clear_slots(hole->cursor, ready);
+    fetch_to_write(hole->cursor + ready, hole->end);
   }
   hole->limit = hole->cursor + ready;
 }
