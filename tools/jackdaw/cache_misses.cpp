@@ -1,5 +1,6 @@
 #include "cache_misses.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "machine.hpp"
 #include "places.hpp"
 #include "plot.hpp"
+#include "process.hpp"
 #include "rounds.hpp"
 #include "sample.hpp"
 
@@ -73,7 +75,7 @@ Row ghostscript(const Plan& plan, const std::string& name, const std::string& wh
     row.failure = "not run: " + drawing.filename().string() + " is not installed";
   } else {
     row = command_row(name, what,
-                      {"env", gs->string(), "-q", "-dNOPAUSE", "-dBATCH", "-dSAFER", "-r100",
+                      {gs->string(), "-q", "-dNOPAUSE", "-dBATCH", "-dSAFER", "-r100",
                        "-sDEVICE=pdfwrite", "-sOutputFile=/dev/null", drawing.string()},
                       {*preload}, plan.settings.limit_seconds);
     const auto run = row.run;
@@ -268,6 +270,40 @@ Limit measure_limit(const Plan& plan, Progress* progress) {
   return limit;
 }
 
+// --- the simulator -------------------------------------------------------------------------------
+
+struct Simulation {
+  std::string markdown;
+  std::string failure;
+};
+
+// bench/cachegrind.py's table: misses do not depend on the machine there.
+Simulation simulate(const Plan& plan, Progress* progress) {
+  const std::optional<fs::path> python = find_program("python3");
+  if (!python) return {"", "not run: there is no python3 here"};
+  if (!find_program("valgrind")) {
+    return {"", "not run: there is no valgrind here (Debian: apt-get install valgrind)"};
+  }
+  progress->say(plan.settings.quick ? "misses in a simulated cache: half a minute"
+                                    : "misses in a simulated cache: some minutes");
+  const File null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const File output = make_memory_file("jackdaw-cachegrind");
+  Command command;
+  command.file = *python;
+  command.arguments = {"python3", benchmark_folder() / "cachegrind.py",
+                       "--ours",  plan.ours.path.string(),
+                       "--peer",  plan.peer.path.string()};
+  if (plan.settings.quick) command.arguments.emplace_back("--quick");
+  command.environment = environment_with({}, {});
+  command.in = command.err = null.fd();
+  command.out = output.fd();
+  command.interactive = false;
+  command.limit = std::chrono::minutes(30);
+  const Outcome outcome = run(command, nullptr);
+  if (!outcome.succeeded()) return {"", "cachegrind.py: " + outcome.describe()};
+  return {contents(output), ""};
+}
+
 // --- the report ----------------------------------------------------------------------------------
 
 struct Results {
@@ -275,6 +311,7 @@ struct Results {
   std::vector<Row> programs;
   std::vector<Row> marking;
   Limit limit;
+  Simulation simulation;
 };
 
 std::string conditions(const Plan& plan) {
@@ -315,6 +352,9 @@ std::string markdown(const Plan& plan, const Results& results,
   text += "\n## The limit\n\nMeasured in the same run.\n\n";
   text += results.limit.failure.empty() ? results.limit.table.markdown()
                                         : "FAILED: " + results.limit.failure + "\n";
+  text += "\n## In a simulated cache\n\n";
+  text += results.simulation.failure.empty() ? results.simulation.markdown
+                                             : results.simulation.failure + "\n";
   return text;
 }
 
@@ -394,6 +434,7 @@ int cache_misses_command(const BenchSettings& settings) {
     run_all(&results.programs, results.settings, plan.rounds, "programs", &progress);
     results.marking = marking_rows(plan);
     run_all(&results.marking, marking_settings, plan.rounds, "marking", &progress);
+    results.simulation = simulate(plan, &progress);
   }
 
   fmt::print("fractions of the normal run\n{}\n", paper_table(results.programs).text());
@@ -401,7 +442,9 @@ int cache_misses_command(const BenchSettings& settings) {
              likeness_table(results.programs, results.settings).text());
   fmt::print("the peer\n{}\n", peer_table(results.programs).text());
   fmt::print("marking\n{}\n", marking_table(results.marking, results.limit.independent_ns).text());
-  fmt::print("the limit\n{}", results.limit.table.text());
+  fmt::print("the limit\n{}\n", results.limit.table.text());
+  fmt::print("in a simulated cache\n{}{}\n", results.simulation.markdown,
+             results.simulation.failure);
   if (!target.empty()) {
     std::vector<std::string> plots;
     if (can_draw()) {
@@ -426,6 +469,7 @@ int cache_misses_command(const BenchSettings& settings) {
     write_file(settings.json, to_text(json));
   }
   int failures = results.limit.failure.empty() ? 0 : 1;
+  if (results.simulation.failure.starts_with("cachegrind.py")) ++failures;
   for (const std::vector<Row>* rows : {&results.programs, &results.marking}) {
     for (const Row& row : *rows) {
       if (!row.failure.empty() && !row.failure.starts_with("not run")) ++failures;
