@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -20,7 +21,54 @@ using jd::base::MarkStrategy;
 using jd::mark::Marker;
 using jd::mark::team;
 
-// Objects of mixed sizes and two kinds in blocks made by hand; no allocator, no collector.
+// Kinds of each sort of descriptor. Those that are found through the object leave its first words
+// to themselves.
+struct Described {
+  KindNumber bitmap = number(bits(0) | bits(3) | kTagBitmap, false);
+  KindNumber length = number(3 * sizeof(Word), false);
+  KindNumber whole = number(kTagLength, true);
+  // In the object's second word.
+  KindNumber in_object = number(sizeof(Word) | kTagPerObject, false);
+  // Behind the first word.
+  KindNumber behind_first = number(kTagPerObject - kIndirectBias, false);
+  KindNumber procedure =
+      number((static_cast<Word>(add_mark_procedure(push_third)) << 2) | kTagProcedure, false);
+
+  static constexpr Word bits(unsigned word) { return Word{1} << (63 - word); }
+  static KindNumber number(Word descriptor, bool add_size) {
+    const unsigned kind = add_kind(descriptor, add_size, true);
+    EXPECT_LT(kind, kMaxKinds);
+    kinds[kind].scan = Scan::Descriptor;
+    return static_cast<KindNumber>(kind);
+  }
+  static void* push_third(Word* object, void* marker, void* /*limit*/, Word /*environment*/) {
+    static_cast<Marker*>(marker)->push_range(object + 2, object + 3);
+    return marker;
+  }
+
+  // What the objects of the last two sorts hold: the fourth word of one, the third of the other.
+  static constexpr Word kInObject = (Word{1} << (63 - 3)) | kTagBitmap;
+  static constexpr Word kBehindFirst = (Word{1} << (63 - 2)) | kTagBitmap;
+};
+
+const Described& described() {
+  static const Described kinds;
+  return kinds;
+}
+
+// Is this word of the object one that the marker may follow?
+bool is_scanned(const Place& place, std::size_t word) {
+  const KindNumber kind = place.block->kind;
+  const Described& d = described();
+  if (place.block->scan == Scan::None) return false;
+  if (kind == d.bitmap) return word == 0 || word == 3;
+  if (kind == d.length) return word < 3;
+  if (kind == d.in_object) return word == 3;
+  if (kind == d.behind_first || kind == d.procedure) return word == 2;
+  return true;
+}
+
+// Objects of mixed sizes and kinds in blocks made by hand; no allocator, no collector.
 class Graph {
  public:
   explicit Graph(std::uint64_t seed) : random_(seed) {
@@ -39,16 +87,30 @@ class Graph {
       }
       bool clean = false;
       const unsigned size_class = static_cast<unsigned>(random_() % 20);
-      const KindNumber kind = random_() % 4 == 0 ? kAtomic : kNormal;
+      const KindNumber kind = pick_kind(slot_size_of(size_class));
       const BlockNumber number = make_small_block(kind, size_class, &clean);
       ASSERT_NE(number, kNoBlock);
       Block& block = space.blocks[number];
       for (unsigned slot = 0; slot < block.slots; ++slot) {
         if (random_() % 4 == 0) continue;  // stays a free slot
         block.allocated[slot / 64] |= std::uint64_t{1} << (slot % 64);
-        objects_.push_back(Place{&block, slot}.address());
+        const Word object = Place{&block, slot}.address();
+        auto* words = reinterpret_cast<Word*>(object);
+        if (kind == described().in_object) words[1] = Described::kInObject;
+        if (kind == described().behind_first) words[0] = reinterpret_cast<Word>(&behind_first_);
+        objects_.push_back(object);
       }
     }
+  }
+
+  // Four words have room for every sort of descriptor.
+  KindNumber pick_kind(std::size_t size) {
+    const Described& d = described();
+    const KindNumber choice[] = {kAtomic,     kAtomic,  kNormal,     kNormal,
+                                 kNormal,     d.bitmap, d.in_object, d.behind_first,
+                                 d.procedure, d.length, d.whole};
+    const KindNumber kind = choice[random_() % std::size(choice)];
+    return size < 4 * sizeof(Word) && kind >= kBuiltInKinds ? kNormal : kind;
   }
 
   void link(std::size_t edges) {
@@ -60,8 +122,12 @@ class Graph {
       const Word to = objects_[random_() % objects_.size()];
       Place target{};
       ASSERT_TRUE(find_object(to, &target));
+      const std::size_t word = random_() % (place.size() / sizeof(Word));
+      const KindNumber kind = place.block->kind;
+      if (kind == described().in_object && word == 1) continue;
+      if (kind == described().behind_first && word == 0) continue;
       // Anywhere in the target counts.
-      words[random_() % (place.size() / sizeof(Word))] = to + random_() % target.size();
+      words[word] = to + random_() % target.size();
     }
   }
 
@@ -79,9 +145,10 @@ class Graph {
       if (seen[id]) continue;
       seen[id] = true;
       found.push_back(place.address());
-      if (place.block->scan == Scan::None) continue;
       const auto* words = reinterpret_cast<const Word*>(place.address());
-      for (std::size_t i = 0; i < place.size() / sizeof(Word); ++i) work.push_back(words[i]);
+      for (std::size_t i = 0; i < place.size() / sizeof(Word); ++i) {
+        if (is_scanned(place, i)) work.push_back(words[i]);
+      }
     }
     return found;
   }
@@ -98,6 +165,7 @@ class Graph {
   }
 
  private:
+  static constexpr Word behind_first_ = Described::kBehindFirst;
   std::mt19937_64 random_;
   std::vector<Word> objects_;
 };
