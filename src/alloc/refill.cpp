@@ -152,7 +152,8 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
 // Makes some more slots of the hole's block ready; the hole has none. False if there are no more.
 // Pre: within a NoStop section.
 bool refill_from_block(ThreadCache* owner, Hole* hole, KindNumber kind) {
-  if (hole->cursor == hole->end) {
+  // Beyond the end, where a thread was stopped in undo_take and the hole went back meanwhile.
+  if (hole->cursor >= hole->end) {
     if (hole->block == kNoBlock || space.extras[hole->block].owner != hole) return false;
     if (!next_hole(owner, hole)) return false;
   }
