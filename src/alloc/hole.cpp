@@ -26,7 +26,15 @@ ThreadCache* caches = nullptr;
 ThreadCache* free_caches = nullptr;
 HoleRow* free_rows = nullptr;  // linked through the first hole's cursor
 
-void fill_row(HoleRow* row) { *row = empty_row(); }
+// A used row keeps its holes' counts of changes: who is in the middle of reading one must not meet
+// the same count again.
+void fill_row(HoleRow* row, bool used) {
+  if (!used) {
+    *row = empty_row();
+    return;
+  }
+  for (Hole& hole : row->holes) hole.move_to(nullptr, nullptr, 0);
+}
 
 template <class Visit>
 void for_each_hole(Visit visit) {
@@ -71,15 +79,18 @@ void change_bits(const SlotRange& slots, Change change) {
 
 bool enter(world::Thread* thread) {
   ThreadCache* fresh = free_caches;
-  if (fresh != nullptr) {
+  const bool used = fresh != nullptr;
+  if (used) {
     free_caches = fresh->next;
   } else {
     fresh = static_cast<ThreadCache*>(heap::arena_take(sizeof(ThreadCache)));
     if (fresh == nullptr) return false;
   }
-  *fresh = {};
-  fill_row(&fresh->normal);
-  fill_row(&fresh->atomic);
+  fill_row(&fresh->normal, used);
+  fill_row(&fresh->atomic, used);
+  for (HoleRow*& row : fresh->rows) row = nullptr;
+  fresh->taken = 0;
+  fresh->counted = 0;
   fresh->rows[heap::kNormal] = &fresh->normal;
   fresh->rows[heap::kAtomic] = &fresh->atomic;
   fresh->next = caches;
@@ -102,6 +113,8 @@ void leave(world::Thread* thread, bool left_by_fork) {
       if (hole.block == heap::kNoBlock) continue;
       // Slots that were ready may have been handed out; those behind were not.
       if (left_by_fork && hole.cursor < hole.limit) hole.cursor = hole.limit;
+      // In the middle of a change of place, what was claimed may belong to the place before.
+      if (left_by_fork && hole.changes % 2 != 0) hole.claimed = 0;
       retire(&hole);
     }
     if (row != &gone->normal && row != &gone->atomic) {
@@ -125,13 +138,14 @@ constinit thread_local ThreadCache* cache = &no_cache;
 
 HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   HoleRow* row = free_rows;
-  if (row != nullptr) {
+  const bool used = row != nullptr;
+  if (used) {
     free_rows = reinterpret_cast<HoleRow*>(row->holes[0].cursor);
   } else {
     row = static_cast<HoleRow*>(heap::arena_take(sizeof(HoleRow)));
     if (row == nullptr) return nullptr;
   }
-  fill_row(row);
+  fill_row(row, used);
   owner->rows[kind] = row;
   return row;
 }

@@ -23,8 +23,8 @@ using heap::space;
 using os::LockGuard;
 
 // Written under the lock, except for freed_now, which GC_free adds to (relaxed; a statistic).
-std::size_t allocated_before_gc = 0;
-std::size_t allocated_since_gc = 0;
+std::size_t allocated_total = 0;  // and what was reported
+std::size_t total_at_gc = 0;      // both, at the last collection
 std::size_t freed_before_gc = 0;
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
@@ -236,7 +236,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     // Whoever waits for the lock may collect as soon as it is free. By then the object's own
     // address must be in this thread's registers: the record's is no root.
     asm volatile("" : "+r"(object));
-    allocated_since_gc += rounded;
+    __atomic_store_n(&allocated_total, allocated_total + rounded, __ATOMIC_RELAXED);
     // Where the descriptor is read from the object, it must be clear before anybody looks.
     if (clear && dirty != 0 && block->scan == heap::Scan::Descriptor) {
       base::clear_bytes(object, rounded);
@@ -320,13 +320,14 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
   void* first = allocate(bytes, kind);
   world::Thread* thread = world::self();
   // Without a record, or a row for the kind, the out-of-memory function's memory is all there is.
-  if (first == nullptr || bytes > heap::kMaxSmall || thread == nullptr ||
+  if (first == nullptr || bytes > heap::kMaxSmall - padding || thread == nullptr ||
       cache->rows[kind] == nullptr) {
     if (first != nullptr) *static_cast<void**>(first) = nullptr;
     *result = first;
     return;
   }
   world::NoStop guard(thread);
+  bytes += padding;
   // From the block that the first came from, whose free slots may be scattered.
   Hole* hole = &cache->rows[kind]->hole_for(bytes);
   void** link = static_cast<void**>(first);
@@ -347,24 +348,23 @@ std::size_t usable_size_for(std::size_t bytes) {
   return base::align_up(bytes, heap::kGranule);
 }
 
+// In this order, for who reads without the lock: for a moment too little, never twice.
 void add_taken(ThreadCache* from) {
   const std::size_t taken = __atomic_load_n(&from->taken, __ATOMIC_RELAXED);
-  allocated_since_gc += taken - from->counted;
+  const std::size_t more = taken - from->counted;
   __atomic_store_n(&from->counted, taken, __ATOMIC_RELAXED);
+  __atomic_store_n(&allocated_total, allocated_total + more, __ATOMIC_RELEASE);
 }
 
 void give_back_taken(std::size_t bytes) {
   // Holes that were taken before the last collection count there.
-  if (bytes > allocated_since_gc) {
-    allocated_before_gc -= bytes - allocated_since_gc;
-    bytes = allocated_since_gc;
-  }
-  allocated_since_gc -= bytes;
+  const std::size_t total = allocated_total - bytes;
+  total_at_gc = base::min_of(total_at_gc, total + reported_allocated);
+  __atomic_store_n(&allocated_total, total, __ATOMIC_RELAXED);
 }
 
 void start_new_totals() {
-  allocated_before_gc += allocated_since_gc + reported_allocated.exchange(0);
-  allocated_since_gc = 0;
+  total_at_gc = allocated_total + reported_allocated;
   freed_before_gc += freed_now.exchange(0);
 }
 
@@ -375,11 +375,12 @@ Totals totals() {
 
 Totals totals_unsynchronised() {
   const std::size_t freed = freed_now.load(std::memory_order_relaxed);
-  return {allocated_before_gc,
-          allocated_since_gc + __atomic_load_n(&cache->taken, __ATOMIC_RELAXED) -
-              __atomic_load_n(&cache->counted, __ATOMIC_RELAXED) +
-              reported_allocated.load(std::memory_order_relaxed),
-          freed, freed_before_gc + freed};
+  const std::size_t others = __atomic_load_n(&allocated_total, __ATOMIC_ACQUIRE);
+  const std::size_t total = others + reported_allocated.load(std::memory_order_relaxed) +
+                            __atomic_load_n(&cache->taken, __ATOMIC_RELAXED) -
+                            __atomic_load_n(&cache->counted, __ATOMIC_RELAXED);
+  const std::size_t before = base::min_of(total, __atomic_load_n(&total_at_gc, __ATOMIC_RELAXED));
+  return {before, total - before, freed, freed_before_gc + freed};
 }
 
 void add_allocated(std::size_t bytes) {

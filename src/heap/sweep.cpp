@@ -159,7 +159,11 @@ SweepCount sweep() {
           !nearly_full(block, space.extras[number].free_slots)) {
         run.close();
         list_block_in_order(number);
-        if (sweep_policy.eager && kinds[block.kind].clear) clear_free_slots(number, block);
+        // Where a kind disclaims, a hole may lie in a block without an owner, and be dirty.
+        if (sweep_policy.eager && kinds[block.kind].clear &&
+            kinds[block.kind].disclaim == nullptr) {
+          clear_free_slots(number, block);
+        }
       }
     } else {
       is_free = sweep_large(number, block, &count);

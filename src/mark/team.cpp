@@ -1,6 +1,7 @@
 #include "mark/team.hpp"
 
 #include "base/bits.hpp"
+#include "heap/space.hpp"
 #include "heap/walk.hpp"
 #include "mark/marker.hpp"
 #include "os/cpu.hpp"
@@ -172,8 +173,13 @@ unsigned Team::start_helpers() {
   unsigned helpers = helpers_.load(std::memory_order_relaxed);
   while (helpers + 1 < settings_.markers) {
     Marker* marker = &helper_markers[helpers];
-    if (!marker->initialise_as_helper(settings_.stack_entries) ||
-        !os::start_thread(run_helper, marker, kHelperStack, "gc-marker")) {
+    bool ready = false;
+    {
+      // Under the lock nobody is stopped, and nobody forks, while holding a lock of os's.
+      LockGuard guard(heap::heap_lock);
+      ready = marker->initialise_as_helper(settings_.stack_entries);
+    }
+    if (!ready || !os::start_thread(run_helper, marker, kHelperStack, "gc-marker")) {
       // As many as there are will do.
       no_more_.store(true);
       break;

@@ -15,8 +15,8 @@ namespace {
 
 using base::Word;
 
-// Nobody is stopped while holding it but a thread that maps memory without the heap's lock, and
-// there is none such once threads are stopped.
+// Whoever maps memory holds the heap's lock, so nobody is stopped, or left behind by a fork, while
+// holding this one.
 Lock ranges_lock;
 
 // A few are enough: the system puts new mappings next to older ones, and neighbours are joined.
