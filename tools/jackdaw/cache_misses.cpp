@@ -409,8 +409,7 @@ void run_all(std::vector<Row>* rows, const std::vector<Setting>& settings, int r
 }  // namespace
 
 int cache_misses_command(const BenchSettings& settings) {
-  Plan plan{settings, our_library(settings.library), system_library(settings.peer),
-            settings.quick ? 1 : settings.runs};
+  Plan plan{settings, our_library(settings.library), system_library(settings.peer), settings.runs};
   std::string target = settings.markdown;
   if (target.empty()) {
     if (const auto folder = source_results_folder()) target = *folder / "cache-misses.md";
