@@ -149,7 +149,7 @@ std::optional<Summary> shorter(const Row& row, std::size_t setting, std::size_t 
 
 std::string number(const std::optional<Summary>& s, const char* unit) {
   if (!s) return "-";
-  return s->count == 1
+  return s->least == s->most
              ? fmt::format("{:.3g}{}", s->median, unit)
              : fmt::format("{:.3g}{} ({:.3g}..{:.3g})", s->median, unit, s->least, s->most);
 }
