@@ -85,14 +85,18 @@ bool read_list(const char* path, MappingVisitor* visitor, bool* opened) {
   return complete;
 }
 
+bool can_be_read(const char* at) {
+  char byte;
+  return read_safely(&byte, at, 1);
+}
+
 // Without the kernel's tables. Pages of a file's mapping may lie beyond the file's end, where a
 // read would kill the process.
 void visit_readable(char* low, char* high, PageVisitor* visitor) {
   char* from = low;
   for (char* at = low; at < high;) {
     char* next = base::as_pointer(base::align_down(base::as_word(at), kPage) + kPage);
-    char byte;
-    if (!read_safely(&byte, at, 1)) {
+    if (!can_be_read(at)) {
       if (from < at) visitor->pages(from, at);
       from = next;
     }
@@ -123,10 +127,13 @@ WrittenPages::WrittenPages() : saved_errno_(errno), pagemap_(kPageMap) { errno =
 
 void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
   if (!pagemap_.is_open()) return visit_readable(low, high, visitor);
-  // Of an entry: the page is in memory; it is in swap; it is a file's, or shared.
+  // Of an entry: the page is in memory; it is in swap; it is a file's, or shared; it is a guard
+  // page in the middle of a mapping, as libc's stacks have since 2.42, which passes for swapped.
+  // Linux 6.13 has such pages, 6.15 the bit: so what is swapped is tried.
   constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
+  constexpr std::uint64_t kGuard = std::uint64_t{1} << 58;
   constexpr std::size_t kEntries = 2048;
   static std::uint64_t entries[kEntries];  // not on the stack, as the reader's buffers
   const std::size_t page = page_size();
@@ -143,7 +150,9 @@ void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
       return visit_readable(base::max_of(at, low), high, visitor);
     }
     for (std::size_t i = 0; i < count; ++i, at += page) {
-      const bool written = (entries[i] & (kPresent | kSwapped)) != 0 && (entries[i] & kOfFile) == 0;
+      const bool kept = (entries[i] & (kPresent | kSwapped)) != 0;
+      const bool written = kept && (entries[i] & (kOfFile | kGuard)) == 0 &&
+                           ((entries[i] & kPresent) != 0 || can_be_read(at));
       if (written && from == nullptr) from = at;
       if (!written && from != nullptr) {
         report(from, at);

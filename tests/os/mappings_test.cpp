@@ -121,6 +121,19 @@ TEST(WrittenPages, OfAFileAreThePrivateOnes) {
   fclose(file);
 }
 
+TEST(WrittenPages, AreNoGuardPages) {
+  constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL, Linux 6.13
+  char* const p = map_pages(4, PROT_READ | PROT_WRITE);
+  madvise(p, 4 * page(), MADV_NOHUGEPAGE);
+  for (std::size_t i = 0; i < 4; ++i) p[i * page()] = 1;
+  if (madvise(p + page(), page(), kInstallGuard) != 0) {
+    GTEST_SKIP() << "this kernel has no guard pages in the middle of a mapping";
+  }
+  EXPECT_EQ(written_in(p, p + 4 * page()),
+            (std::vector<Part>{{p, p + page()}, {p + 2 * page(), p + 4 * page()}}));
+  munmap(p, 4 * page());
+}
+
 std::vector<AddressRange> own_ranges() {
   std::vector<AddressRange> ranges(copy_own_ranges(nullptr, 0));
   EXPECT_EQ(copy_own_ranges(ranges.data(), ranges.size()), ranges.size());
