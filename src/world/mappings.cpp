@@ -4,6 +4,7 @@
 
 #include "heap/growable.hpp"
 #include "os/mappings.hpp"
+#include "os/memory.hpp"
 #include "os/own_ranges.hpp"
 #include "world/stop.hpp"
 
@@ -69,12 +70,41 @@ void find_cuts(char* own_stack_top) {
             [](const AddressRange& a, const AddressRange& b) { return a.low < b.low; });
 }
 
+// What a copy is made into: our own data, which is no root.
+alignas(64) char page_copy[32 * base::kKiB];
+
+// Copies are visited, because not every thread stands: one that ends has taken itself off the list,
+// and unmaps stacks that libc kept. What is gone can't be copied, which is all that happens.
 class VisitPages final : public os::PageVisitor {
  public:
   explicit VisitPages(RootVisitor* visitor) : visitor_(visitor) {}
-  void pages(char* low, char* high) override { visitor_->range(low, high); }
+  void pages(char* low, char* high) override {
+    const char* at = as_pointer(base::align_up(base::as_word(low), sizeof(Word)));
+    while (at < high) {
+      const char* end = at + base::min_of(static_cast<std::size_t>(high - at), sizeof page_copy);
+      if (!visit_copy(at, end)) visit_each_page(at, end);
+      at = end;
+    }
+  }
 
  private:
+  // False if not all of it could be read.
+  bool visit_copy(const char* low, const char* high) {
+    const auto size = static_cast<std::size_t>(high - low);
+    if (!os::read_safely(page_copy, low, size)) return false;
+    visitor_->range(page_copy, page_copy + size);
+    return true;
+  }
+  void visit_each_page(const char* low, const char* high) {
+    const std::size_t page = os::page_size();
+    while (low < high) {
+      const char* next = as_pointer(base::align_down(base::as_word(low), page) + page);
+      const char* end = base::min_of(next, high);
+      static_cast<void>(visit_copy(low, end));
+      low = end;
+    }
+  }
+
   RootVisitor* visitor_;
 };
 
