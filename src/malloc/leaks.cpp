@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "cycle/collect.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"
@@ -198,12 +199,16 @@ void begin() {
 
 void report() {
   os::clear_stack_below();
-  cycle::settings.before_sweep = count_unreachable;
-  GC_dont_gc = 0;
-  const auto collections = cycle::measured.collections;
-  const bool done = cycle::collect_now(nullptr) && cycle::measured.collections != collections;
-  GC_dont_gc = 1;
-  cycle::settings.before_sweep = nullptr;
+  cycle::start();
+  bool done = false;
+  {
+    // Collecting stays off for everybody else: this collection alone keeps what it finds.
+    LockGuard guard(heap_lock);
+    const auto collections = cycle::measured.collections;
+    cycle::settings.before_sweep = count_unreachable;
+    done = cycle::collect_locked() && cycle::measured.collections != collections;
+    cycle::settings.before_sweep = nullptr;
+  }
   if (!done) return say("impossible, the roots are not known");
   Stack** found = nullptr;
   std::size_t room = 0;
