@@ -43,5 +43,6 @@ void test_vfork(const char* argument);
 void test_no_proc(const char* argument);
 void test_leaks(const char* argument);
 void test_no_leaks(const char* argument);
+void test_overrun(const char* argument);
 
 #endif

@@ -361,12 +361,22 @@ void test_no_proc(const char* argument) {
   REQUIRE(list_is_whole(list, LENGTH));
 }
 
-const struct test tests[] = {{"entries", test_entries},       {"limits", test_limits},
-                             {"wrong-free", test_wrong_free}, {"garbage", test_garbage},
-                             {"places", test_places},         {"thread-places", test_thread_places},
-                             {"threads", test_threads},       {"fork", test_fork},
-                             {"children", test_children},     {"loading", test_loading},
-                             {"signals", test_signals},       {"waiting", test_waiting},
-                             {"main-ends", test_main_ends},   {"vfork", test_vfork},
-                             {"no-proc", test_no_proc},       {"leaks", test_leaks},
-                             {"no-leaks", test_no_leaks},     {NULL, NULL}};
+const struct test tests[] = {{"entries", test_entries},
+                             {"limits", test_limits},
+                             {"wrong-free", test_wrong_free},
+                             {"garbage", test_garbage},
+                             {"places", test_places},
+                             {"thread-places", test_thread_places},
+                             {"threads", test_threads},
+                             {"fork", test_fork},
+                             {"children", test_children},
+                             {"loading", test_loading},
+                             {"signals", test_signals},
+                             {"waiting", test_waiting},
+                             {"main-ends", test_main_ends},
+                             {"vfork", test_vfork},
+                             {"no-proc", test_no_proc},
+                             {"leaks", test_leaks},
+                             {"no-leaks", test_no_leaks},
+                             {"overrun", test_overrun},
+                             {NULL, NULL}};

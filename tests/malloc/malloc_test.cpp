@@ -180,6 +180,19 @@ TEST(MallocLeaks, GoToTheLogFile) {
   expect_known_leaks(read_file(scratch.path("log")));
 }
 
+TEST(MallocLeaks, AreReportedWhereTheirTagsAreOverwritten) {
+  const Result r = run("leak-check", {"overrun"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(r.err, match,
+                                std::regex("leak: ([0-9]+) objects, [0-9]+ bytes, allocated nobody "
+                                           "knows where: something was written beyond")))
+      << r.err;
+  EXPECT_GE(std::stol(match[1].str()), 27);
+  EXPECT_LE(std::stol(match[1].str()), 30);
+  EXPECT_GE(find_group(r.err, "lose_hundred_of_64").objects, 97) << r.err;
+}
+
 TEST(MallocLeaks, AreNotInventedWhereThereAreNone) {
   for (int i = 0; i < 3; ++i) {
     const Result r = run("leak-check", {"no-leaks"});
