@@ -66,18 +66,17 @@ TEST_P(Malloc, ReclaimsNothingThatIsNeeded) {
   EXPECT_THAT(r.out, testing::EndsWith("ok\n"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, Malloc,
-                         testing::Combine(testing::Values("free", "ignore", "leak-check"),
-                                          testing::Values("entries", "limits", "places",
-                                                          "thread-places", "threads", "fork",
-                                                          "children", "loading", "signals",
-                                                          "waiting", "main-ends", "vfork")),
-                         [](const auto& info) {
-                           std::string name =
-                               std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , Malloc,
+    testing::Combine(testing::Values("free", "ignore", "leak-check"),
+                     testing::Values("entries", "limits", "places", "thread-places", "threads",
+                                     "fork", "children", "loading", "signals", "waiting",
+                                     "in-handler", "main-ends", "vfork")),
+    [](const auto& info) {
+      std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
+      for (char& c : name) c = c == '-' ? '_' : c;
+      return name;
+    });
 
 // malloc.req.garbage
 TEST(MallocGarbage, IsCollected) {
