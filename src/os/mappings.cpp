@@ -37,7 +37,7 @@ Line parse(const char* text) {
   Word high = 0;
   const char* c = parse_hex(text, &low);
   if (*c == '-') c = parse_hex(c + 1, &high);
-  line.mapping = {base::as_pointer(low), base::as_pointer(high), false};
+  line.mapping = {base::as_pointer(low), base::as_pointer(high), false, false};
   if (*c != ' ' || low >= high) return line;
   const char* permissions = c + 1;
   for (int i = 0; i < 4; ++i) {
@@ -45,6 +45,7 @@ Line parse(const char* text) {
   }
   const bool readable = permissions[0] == 'r';
   const bool writable = permissions[1] == 'w';
+  const bool executable = permissions[2] == 'x';
   const bool is_private = permissions[3] == 'p';
   // The name is the sixth word.
   const char* name = permissions;
@@ -54,10 +55,13 @@ Line parse(const char* text) {
   }
   line.mapping.main_stack = begins_with(name, "[stack]");
   // Reading what a driver maps may do things. [vvar] and its like are the kernel's own.
-  const bool device = begins_with(name, "/dev/") && !begins_with(name, "/dev/zero");
+  const bool device = begins_with(name, "/dev/") && !begins_with(name, "/dev/zero") &&
+                      !begins_with(name, "/dev/shm/");
   const bool kernels = begins_with(name, "[v");
   const bool file = *name == '/';
-  line.wanted = readable && is_private && !device && !kernels && (writable || !file);
+  line.mapping.of_file = file && !writable;
+  line.wanted =
+      readable && is_private && !device && !kernels && !(line.mapping.of_file && executable);
   return line;
 }
 

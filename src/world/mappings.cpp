@@ -133,6 +133,8 @@ void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
   VisitPages pages(visitor);
   std::size_t first = 0;  // the cuts before it end below the mapping
   for (const os::Mapping& mapping : mappings) {
+    // All of a library's constants, or of a font: too much to look through for nothing.
+    if (mapping.of_file && !written.known()) continue;
     while (first < cuts.count() && as_pointer(cuts[first].high) <= mapping.low) ++first;
     char* at = mapping.low;
     for (std::size_t i = first; i < cuts.count() && as_pointer(cuts[i].low) < mapping.high; ++i) {

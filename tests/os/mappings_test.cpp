@@ -1,12 +1,14 @@
 // What is mapped, what of it was written to, and what of it is ours (world.req.mappings).
 #include "os/mappings.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "os/memory.hpp"
@@ -118,7 +120,27 @@ TEST(WrittenPages, OfAFileAreThePrivateOnes) {
   static_cast<void>(*const_cast<volatile char*>(p));
   p[page()] = 1;
   EXPECT_EQ(written_in(p, p + 4 * page()), (std::vector<Part>{{p + page(), p + 2 * page()}}));
+  // It may be protected later, as the loader does it.
+  EXPECT_EQ(mprotect(p, 4 * page(), PROT_READ), 0);
+  EXPECT_TRUE(is_listed(p + page()));
+  EXPECT_EQ(written_in(p, p + 4 * page()), (std::vector<Part>{{p + page(), p + 2 * page()}}));
+  munmap(p, 4 * page());
   fclose(file);
+}
+
+TEST(Mappings, HavePrivateOnesOfSharedMemory) {
+  const std::string name = "/dev/shm/jackdaw-mappings-" + std::to_string(getpid());
+  const int file = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) GTEST_SKIP() << "/dev/shm can't be written to";
+  unlink(name.c_str());
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(page())), 0);
+  char* const own = map_pages(1, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
+  char* const shared = map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+  EXPECT_TRUE(is_listed(own));
+  EXPECT_FALSE(is_listed(shared));
+  munmap(own, page());
+  munmap(shared, page());
+  close(file);
 }
 
 TEST(WrittenPages, AreNoGuardPages) {
