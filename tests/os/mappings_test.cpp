@@ -6,13 +6,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "os/memory.hpp"
 #include "os/own_ranges.hpp"
+#include "os/thread.hpp"
 
 namespace {
 
@@ -154,6 +157,18 @@ TEST(WrittenPages, AreNoGuardPages) {
   EXPECT_EQ(written_in(p, p + 4 * page()),
             (std::vector<Part>{{p, p + page()}, {p + 2 * page(), p + 4 * page()}}));
   munmap(p, 4 * page());
+}
+
+TEST(Mappings, ThreadsAreCounted) {
+  const std::size_t before = count_threads();
+  EXPECT_GE(before, 1u);
+  std::atomic<bool> leave{false};
+  std::thread other([&leave] {
+    while (!leave) std::this_thread::yield();
+  });
+  EXPECT_EQ(count_threads(), before + 1);
+  leave = true;
+  other.join();
 }
 
 std::vector<AddressRange> own_ranges() {
