@@ -9,6 +9,8 @@
 #include <sys/select.h>
 #include <threads.h>
 
+#include <atomic>
+
 #include "alloc/allocate.hpp"
 #include "cycle/runtime.hpp"
 #include "malloc/serve.hpp"
@@ -34,6 +36,11 @@ decltype(&sigtimedwait) real_sigtimedwait;
 decltype(&ppoll) real_ppoll;
 decltype(&pselect) real_pselect;
 decltype(&epoll_pwait) real_epoll_pwait;
+// Not every libc has or declares these.
+using EpollPwait2 = int(int, epoll_event*, int, const timespec*, const sigset_t*);
+EpollPwait2* real_epoll_pwait2;
+using PpollChk = int(pollfd*, nfds_t, const timespec*, const sigset_t*, std::size_t);
+PpollChk* real_ppoll_chk;
 
 template <class Function>
 void look_up(Function** place, const char* name) {
@@ -80,6 +87,10 @@ thread_local void* alternate_stack;
 
 bool is_ours(int number) { return cycle::started() && number == world::stop_signal(); }
 
+// Whether the program's handler of each signal is to run with the stop signal blocked. It does not,
+// but the program is told so when it asks.
+std::atomic<bool> would_block_ours[NSIG];
+
 // The set, or a copy without the stop signal.
 const sigset_t* without_ours(const sigset_t* set, sigset_t* copy) {
   if (set == nullptr || !cycle::started()) return set;
@@ -101,6 +112,8 @@ void serve::find_libc_functions() {
   look_up(&real_ppoll, "ppoll");
   look_up(&real_pselect, "pselect");
   look_up(&real_epoll_pwait, "epoll_pwait");
+  look_up(&real_epoll_pwait2, "epoll_pwait2");
+  look_up(&real_ppoll_chk, "__ppoll_chk");
 }
 
 JD_EXPORT int pthread_create(pthread_t* handle, const pthread_attr_t* attributes,
@@ -161,6 +174,16 @@ JD_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const 
   return find(&real_ppoll, "ppoll")(files, count, timeout, without_ours(set, &copy));
 }
 
+// NOLINTBEGIN(bugprone-reserved-identifier): ppoll, as fortified programs call it.
+extern "C" [[gnu::visibility("default")]] PpollChk __ppoll_chk;
+int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set,
+                std::size_t bytes) {
+  sigset_t copy;
+  return find(&real_ppoll_chk, "__ppoll_chk")(files, count, timeout, without_ours(set, &copy),
+                                              bytes);
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
 JD_EXPORT int pselect(int count, fd_set* reading, fd_set* writing, fd_set* exceptions,
                       const timespec* timeout, const sigset_t* set) {
   sigset_t copy;
@@ -175,19 +198,51 @@ JD_EXPORT int epoll_pwait(int file, epoll_event* events, int most, int timeout,
                                                 without_ours(set, &copy));
 }
 
-// ... and keeps its handler: a program that resets every signal's would be killed by the next stop.
-JD_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* old) {
-  if (!is_ours(number) || action == nullptr) return os::change_action(number, action, old);
-  if (old != nullptr) {
-    *old = {};
-    old->sa_handler = SIG_DFL;
+JD_EXPORT int epoll_pwait2(int file, epoll_event* events, int most, const timespec* timeout,
+                           const sigset_t* set) {
+  look_up(&real_epoll_pwait2, "epoll_pwait2");
+  if (real_epoll_pwait2 == nullptr) {
+    errno = ENOSYS;
+    return -1;
   }
+  sigset_t copy;
+  return real_epoll_pwait2(file, events, most, timeout, without_ours(set, &copy));
+}
+
+// ... nor while a handler runs, and keeps its own: a program that resets every signal's would be
+// killed by the next stop.
+JD_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* old) {
+  if (is_ours(number) && action != nullptr) {
+    if (old != nullptr) {
+      *old = {};
+      old->sa_handler = SIG_DFL;
+    }
+    return 0;
+  }
+  if (!cycle::started() || number <= 0 || number >= NSIG) {
+    return os::change_action(number, action, old);
+  }
+  struct sigaction copy;
+  bool blocks = false;
+  if (action != nullptr) {
+    copy = *action;
+    blocks = sigismember(&copy.sa_mask, world::stop_signal()) == 1;
+    sigdelset(&copy.sa_mask, world::stop_signal());
+    action = &copy;
+  }
+  const int result = os::change_action(number, action, old);
+  if (result != 0) return result;
+  std::atomic<bool>& noted = would_block_ours[number];
+  const bool before = action != nullptr ? noted.exchange(blocks) : noted.load();
+  if (old != nullptr && before) sigaddset(&old->sa_mask, world::stop_signal());
   return 0;
 }
 
 JD_EXPORT sighandler_t signal(int number, sighandler_t handler) {
   if (is_ours(number)) return SIG_DFL;
-  return find(&real_signal, "signal")(number, handler);
+  const sighandler_t old = find(&real_signal, "signal")(number, handler);
+  if (old != SIG_ERR && number > 0 && number < NSIG) would_block_ours[number] = false;
+  return old;
 }
 
 JD_EXPORT int sigaltstack(const stack_t* stack, stack_t* old) {

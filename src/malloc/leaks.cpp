@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 
+#include "cycle/collect.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"
+#include "heap/growable.hpp"
 #include "heap/walk.hpp"
 #include "malloc/serve.hpp"
 #include "os/context.hpp"
@@ -29,7 +31,8 @@ constexpr int kOwnFrames = 8;
 
 // A stack from which something was allocated, once. Never removed.
 struct Stack {
-  Stack* next;  // in its bucket; written before the stack is published
+  Stack* next;         // in its bucket; written before the stack is published
+  std::size_t number;  // its place in `stacks`
   std::uint64_t hash;
   // Found by report(), in the stopped world.
   std::size_t objects;
@@ -41,7 +44,8 @@ struct Stack {
 // Readers take no lock: a stack is published (release) whole, under the heap's lock.
 constexpr std::size_t kBuckets = std::size_t{1} << 14;
 std::atomic<Stack*> buckets[kBuckets];
-std::size_t stack_count = 0;  // under the heap's lock
+// All of them, by number, from 1 on. Under the heap's lock.
+heap::Growable<Stack*> stacks;
 
 // Set once, by begin().
 bool can_take_stacks = false;
@@ -50,11 +54,12 @@ constinit thread_local bool taking = false;
 
 // Where allocations of unknown origin are counted: those before begin().
 Stack unknown{};
+// And those whose tag is none that was written: the program wrote beyond the object.
+Stack overwritten{};
 
-// An object's tag: the top bit, which no address has, the stack's address in units of the arena's
-// alignment, and the bytes of the object that were not asked for.
+// An object's tag: the top bit, which no address has, the stack's number (0: unknown), and the
+// bytes of the object that were not asked for.
 constexpr unsigned kStackShift = 21;
-constexpr unsigned kArenaShift = 6;
 constexpr Word kTagBit = Word{1} << 63;
 constexpr Word kMostSlack = (Word{1} << kStackShift) - 1;
 
@@ -88,13 +93,13 @@ Stack* find_or_add(void* const* addresses, std::size_t count) {
   if (Stack* stack = find(hash, addresses, count)) return stack;
   auto* stack =
       static_cast<Stack*>(heap::arena_take(sizeof(Stack) + (count - 1) * sizeof addresses[0]));
-  if (stack == nullptr) return &unknown;
+  if (stack == nullptr || !stacks.push(stack)) return &unknown;
+  stack->number = stacks.count();
   stack->hash = hash;
   stack->frames = count;
   for (std::size_t i = 0; i < count; ++i) stack->addresses[i] = addresses[i];
   stack->next = buckets[hash % kBuckets].load(std::memory_order_relaxed);
   buckets[hash % kBuckets].store(stack, std::memory_order_release);
-  ++stack_count;
   return stack;
 }
 
@@ -114,21 +119,24 @@ Stack* take_stack(const void* caller) {
 template <class Visit>
 void for_each_stack(Visit visit) {
   visit(&unknown);
+  visit(&overwritten);
   for (const std::atomic<Stack*>& bucket : buckets) {
     for (Stack* s = bucket.load(std::memory_order_relaxed); s != nullptr; s = s->next) visit(s);
   }
 }
 
+// The program may have written anything there.
+Stack* stack_of(Word tag) {
+  const Word number = (tag & ~kTagBit) >> kStackShift;
+  if ((tag & kTagBit) == 0 || number > stacks.count()) return &overwritten;
+  return number == 0 ? &unknown : stacks[number - 1];
+}
+
 void count_lost(const heap::Place& place) {
   const Word tag = *tag_of(place);
-  Stack* stack = &unknown;
+  Stack* stack = stack_of(tag);
   std::size_t bytes = place.size() - kSpare;
-  if ((tag & kTagBit) != 0) {
-    stack = reinterpret_cast<Stack*>(
-        base::as_pointer(((tag & ~kTagBit) >> kStackShift) << kArenaShift));
-    if (stack == nullptr) stack = &unknown;
-    bytes -= base::min_of(bytes, std::size_t{tag & kMostSlack});
-  }
+  if (stack != &overwritten) bytes -= base::min_of(bytes, std::size_t{tag & kMostSlack});
   ++stack->objects;
   stack->bytes += bytes;
 }
@@ -155,7 +163,9 @@ void say(Parts... parts) {
 void print(const Stack& stack) {
   os::log("leak: ", stack.objects, stack.objects == 1 ? " object, " : " objects, ", stack.bytes,
           " bytes, allocated",
-          stack.frames == 0 ? " where no stack could be taken" : " by this call:");
+          &stack == &overwritten ? " nobody knows where: something was written beyond their ends"
+          : stack.frames == 0    ? " where no stack could be taken"
+                                 : " by this call:");
   for (std::size_t i = 0; i < stack.frames; ++i) {
     base::Text line;
     line.add("jackdaw:   ");
@@ -183,9 +193,8 @@ void tag(void* object, std::size_t bytes, const void* caller) {
   heap::Place place;
   if (!heap::find_place(base::as_word(object), &place)) return;
   Stack* stack = take_stack(caller);
-  const Word which = stack == &unknown ? 0 : base::as_word(stack) >> kArenaShift;
   const Word slack = base::min_of(Word{place.size() - kSpare - bytes}, kMostSlack);
-  *tag_of(place) = kTagBit | which << kStackShift | slack;
+  *tag_of(place) = kTagBit | Word{stack->number} << kStackShift | slack;
 }
 
 void begin() {
@@ -198,18 +207,22 @@ void begin() {
 
 void report() {
   os::clear_stack_below();
-  cycle::settings.before_sweep = count_unreachable;
-  GC_dont_gc = 0;
-  const auto collections = cycle::measured.collections;
-  const bool done = cycle::collect_now(nullptr) && cycle::measured.collections != collections;
-  GC_dont_gc = 1;
-  cycle::settings.before_sweep = nullptr;
+  cycle::start();
+  bool done = false;
+  {
+    // Collecting stays off for everybody else: this collection alone keeps what it finds.
+    LockGuard guard(heap_lock);
+    const auto collections = cycle::measured.collections;
+    cycle::settings.before_sweep = count_unreachable;
+    done = cycle::collect_locked() && cycle::measured.collections != collections;
+    cycle::settings.before_sweep = nullptr;
+  }
   if (!done) return say("impossible, the roots are not known");
   Stack** found = nullptr;
   std::size_t room = 0;
   {
     LockGuard guard(heap_lock);
-    room = (stack_count + 1) * sizeof(Stack*);
+    room = (stacks.count() + 2) * sizeof(Stack*);
     found = static_cast<Stack**>(heap::table_take(room));
   }
   if (found == nullptr) return say("no memory for the report");

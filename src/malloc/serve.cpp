@@ -10,6 +10,7 @@
 #include "malloc/leaks.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
+#include "world/roots.hpp"
 #include "world/thread.hpp"
 
 namespace jd::serve {
@@ -45,6 +46,13 @@ void start_once() {
     // malloc.req.no-proc
     GC_dont_gc = 1;
     os::warn("/proc/self/maps can't be read, so the roots are not known; not collecting");
+  }
+  {
+    // What libc asked for meanwhile is in our data, which is no root, and may hold what it asked
+    // for later.
+    LockGuard guard(heap::heap_lock);
+    JD_CHECK(world::add_roots(early, early + early_used.load(std::memory_order_relaxed)),
+             "there is memory at the start for the table of roots");
   }
   ignoring = mode() == MallocMode::Ignore;
   if (mode() == MallocMode::LeakCheck) {

@@ -37,7 +37,7 @@ Line parse(const char* text) {
   Word high = 0;
   const char* c = parse_hex(text, &low);
   if (*c == '-') c = parse_hex(c + 1, &high);
-  line.mapping = {base::as_pointer(low), base::as_pointer(high), false};
+  line.mapping = {base::as_pointer(low), base::as_pointer(high), false, false};
   if (*c != ' ' || low >= high) return line;
   const char* permissions = c + 1;
   for (int i = 0; i < 4; ++i) {
@@ -45,6 +45,7 @@ Line parse(const char* text) {
   }
   const bool readable = permissions[0] == 'r';
   const bool writable = permissions[1] == 'w';
+  const bool executable = permissions[2] == 'x';
   const bool is_private = permissions[3] == 'p';
   // The name is the sixth word.
   const char* name = permissions;
@@ -54,10 +55,13 @@ Line parse(const char* text) {
   }
   line.mapping.main_stack = begins_with(name, "[stack]");
   // Reading what a driver maps may do things. [vvar] and its like are the kernel's own.
-  const bool device = begins_with(name, "/dev/") && !begins_with(name, "/dev/zero");
+  const bool device = begins_with(name, "/dev/") && !begins_with(name, "/dev/zero") &&
+                      !begins_with(name, "/dev/shm/");
   const bool kernels = begins_with(name, "[v");
   const bool file = *name == '/';
-  line.wanted = readable && is_private && !device && !kernels && (writable || !file);
+  line.mapping.of_file = file && !writable;
+  line.wanted =
+      readable && is_private && !device && !kernels && !(line.mapping.of_file && executable);
   return line;
 }
 
@@ -85,14 +89,18 @@ bool read_list(const char* path, MappingVisitor* visitor, bool* opened) {
   return complete;
 }
 
+bool can_be_read(const char* at) {
+  char byte;
+  return read_safely(&byte, at, 1);
+}
+
 // Without the kernel's tables. Pages of a file's mapping may lie beyond the file's end, where a
 // read would kill the process.
 void visit_readable(char* low, char* high, PageVisitor* visitor) {
   char* from = low;
   for (char* at = low; at < high;) {
     char* next = base::as_pointer(base::align_down(base::as_word(at), kPage) + kPage);
-    char byte;
-    if (!read_safely(&byte, at, 1)) {
+    if (!can_be_read(at)) {
       if (from < at) visitor->pages(from, at);
       from = next;
     }
@@ -123,10 +131,13 @@ WrittenPages::WrittenPages() : saved_errno_(errno), pagemap_(kPageMap) { errno =
 
 void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
   if (!pagemap_.is_open()) return visit_readable(low, high, visitor);
-  // Of an entry: the page is in memory; it is in swap; it is a file's, or shared.
+  // Of an entry: the page is in memory; it is in swap; it is a file's, or shared; it is a guard
+  // page in the middle of a mapping, as libc's stacks have since 2.42, which passes for swapped.
+  // Linux 6.13 has such pages, 6.15 the bit: so what is swapped is tried.
   constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
+  constexpr std::uint64_t kGuard = std::uint64_t{1} << 58;
   constexpr std::size_t kEntries = 2048;
   static std::uint64_t entries[kEntries];  // not on the stack, as the reader's buffers
   const std::size_t page = page_size();
@@ -143,7 +154,9 @@ void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
       return visit_readable(base::max_of(at, low), high, visitor);
     }
     for (std::size_t i = 0; i < count; ++i, at += page) {
-      const bool written = (entries[i] & (kPresent | kSwapped)) != 0 && (entries[i] & kOfFile) == 0;
+      const bool kept = (entries[i] & (kPresent | kSwapped)) != 0;
+      const bool written = kept && (entries[i] & (kOfFile | kGuard)) == 0 &&
+                           ((entries[i] & kPresent) != 0 || can_be_read(at));
       if (written && from == nullptr) from = at;
       if (!written && from != nullptr) {
         report(from, at);

@@ -11,6 +11,7 @@ struct Mapping {
   char* low;
   char* high;
   bool main_stack;  // the stack that the kernel made
+  bool of_file;     // read-only, and of a file: only what was written to, if that can be told
 };
 
 class MappingVisitor {
@@ -23,10 +24,10 @@ class MappingVisitor {
 };
 
 // Visits, in the order of their addresses, every private mapping that can be written, and those
-// that can only be read unless they are of a file: a program may have written such memory before it
-// protected it. Shared mappings and devices are left out. No lock is taken, nothing is allocated,
-// and little stack is used; for a stopped world. One visit at a time. False if the list could not
-// be read to its end, or the visitor ended it.
+// that can only be read unless they are code: a program may have written such memory before it
+// protected it, as the loader does. Shared mappings and devices are left out. No lock is taken,
+// nothing is allocated, and little stack is used; for a stopped world. One visit at a time. False
+// if the list could not be read to its end, or the visitor ended it.
 [[nodiscard]] bool visit_mappings(MappingVisitor* visitor);
 // Can the list be opened now?
 [[nodiscard]] bool mappings_are_known();
@@ -48,6 +49,8 @@ class WrittenPages {
   // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
   // One visit at a time.
   void visit(char* low, char* high, PageVisitor* visitor) const;
+  // Does the kernel tell?
+  [[nodiscard]] bool known() const { return pagemap_.is_open(); }
 
  private:
   int saved_errno_;  // opening it may fail

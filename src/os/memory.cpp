@@ -205,7 +205,9 @@ bool read_safely(void* to, const void* from, std::size_t size) {
   const iovec local{to, size};
   const iovec remote{const_cast<void*>(from), size};
   const int saved = errno;
-  const ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+  // By the thread's number: by the process's, nothing can be read once the main thread has ended.
+  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  const ssize_t done = process_vm_readv(self, &local, 1, &remote, 1, 0);
   const bool forbidden = done < 0 && errno != EFAULT;
   errno = saved;
   return forbidden ? read_after_trying(to, from, size) : done == static_cast<ssize_t>(size);

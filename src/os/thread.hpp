@@ -12,6 +12,8 @@ namespace jd::os {
 // The kernel's id of the calling thread. A system call: keep the result.
 int thread_id();
 int process_id();
+// The process's threads, ended ones that are still waited for among them. 0 if it can't be told.
+std::size_t count_threads();
 
 // Bounds of a stack: low is the lowest usable address, high is one past the first frame. Both
 // null when unknown.

@@ -4,7 +4,9 @@
 
 #include "heap/growable.hpp"
 #include "os/mappings.hpp"
+#include "os/memory.hpp"
 #include "os/own_ranges.hpp"
+#include "os/thread.hpp"
 #include "world/stop.hpp"
 
 namespace jd::world {
@@ -69,13 +71,54 @@ void find_cuts(char* own_stack_top) {
             [](const AddressRange& a, const AddressRange& b) { return a.low < b.low; });
 }
 
+// Nobody can unmap anything now: each of the process's threads is known, and stands.
+bool everybody_stands() {
+  std::size_t standing = 0;
+  for_each_thread([&](const Thread* thread) {
+    if (!thread->gone && !thread->blocked) ++standing;
+  });
+  return os::count_threads() == standing;
+}
+
+// What a copy is made into: our own data, which is no root.
+alignas(64) char page_copy[32 * base::kKiB];
+
+// Where not everybody stands, copies are visited: a thread that ends has taken itself off the list,
+// and unmaps stacks that libc kept. What is gone can't be copied, which is all that happens. It
+// takes twice the time.
 class VisitPages final : public os::PageVisitor {
  public:
-  explicit VisitPages(RootVisitor* visitor) : visitor_(visitor) {}
-  void pages(char* low, char* high) override { visitor_->range(low, high); }
+  explicit VisitPages(RootVisitor* visitor) : visitor_(visitor), direct_(everybody_stands()) {}
+  void pages(char* low, char* high) override {
+    if (direct_) return visitor_->range(low, high);
+    const char* at = as_pointer(base::align_up(base::as_word(low), sizeof(Word)));
+    while (at < high) {
+      const char* end = at + base::min_of(static_cast<std::size_t>(high - at), sizeof page_copy);
+      if (!visit_copy(at, end)) visit_each_page(at, end);
+      at = end;
+    }
+  }
 
  private:
+  // False if not all of it could be read.
+  bool visit_copy(const char* low, const char* high) {
+    const auto size = static_cast<std::size_t>(high - low);
+    if (!os::read_safely(page_copy, low, size)) return false;
+    visitor_->range(page_copy, page_copy + size);
+    return true;
+  }
+  void visit_each_page(const char* low, const char* high) {
+    const std::size_t page = os::page_size();
+    while (low < high) {
+      const char* next = as_pointer(base::align_down(base::as_word(low), page) + page);
+      const char* end = base::min_of(next, high);
+      static_cast<void>(visit_copy(low, end));
+      low = end;
+    }
+  }
+
   RootVisitor* visitor_;
+  bool direct_;
 };
 
 }  // namespace
@@ -103,6 +146,8 @@ void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
   VisitPages pages(visitor);
   std::size_t first = 0;  // the cuts before it end below the mapping
   for (const os::Mapping& mapping : mappings) {
+    // All of a library's constants, or of a font: too much to look through for nothing.
+    if (mapping.of_file && !written.known()) continue;
     while (first < cuts.count() && as_pointer(cuts[first].high) <= mapping.low) ++first;
     char* at = mapping.low;
     for (std::size_t i = first; i < cuts.count() && as_pointer(cuts[i].low) < mapping.high; ++i) {

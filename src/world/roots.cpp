@@ -168,7 +168,9 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
     auto* end = static_cast<char*>(os::end_of_mapping(sp));
     if (end != nullptr) visitor->stack(sp, end);
   }
-  char* bottom = lowest_mapped(thread, high);
+  // A thread's stack may have its guard pages in its own mapping, which can't be read.
+  const bool known = low != nullptr && high == thread->stack.high && !thread->is_main;
+  char* bottom = known ? low : lowest_mapped(thread, high);
   if (bottom != nullptr) visitor->stack(bottom, high);
 }
 

@@ -38,10 +38,12 @@ void test_children(const char* argument);
 void test_loading(const char* plugin);
 void test_signals(const char* argument);
 void test_waiting(const char* argument);
+void test_in_handler(const char* argument);
 void test_main_ends(const char* argument);
 void test_vfork(const char* argument);
 void test_no_proc(const char* argument);
 void test_leaks(const char* argument);
 void test_no_leaks(const char* argument);
+void test_overrun(const char* argument);
 
 #endif

@@ -1,6 +1,7 @@
 /* What leak-check is to find, and what not. */
 #define _GNU_SOURCE 1
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,24 @@ __attribute__((noinline)) void lose_large(void* unused) {
 __attribute__((noinline)) void lose_list(void* unused) {
   make_list(200);
   (void)unused;
+}
+
+__attribute__((noinline)) static void lose_overrun(void* unused) {
+  static const unsigned char fill[] = {0xff, 0x41, 0x80};
+  int i;
+  for (i = 0; i < 30; ++i) {
+    char* p = malloc(40);
+    memset(opaque(p + malloc_usable_size(p)), fill[i % 3], sizeof(void*));
+  }
+  (void)unused;
+}
+
+/* Whoever writes beyond an object must not lead the report astray. */
+void test_overrun(const char* argument) {
+  (void)argument;
+  far_away(lose_overrun, NULL);
+  far_away(lose_hundred_of_64, NULL);
+  clear_stack();
 }
 
 void test_leaks(const char* argument) {

@@ -7,9 +7,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/wait.h>
@@ -290,9 +292,84 @@ static void* wait_by_pselect(void* list) {
   return list;
 }
 
+/* As a fortified program does it. */
+typedef int ppoll_chk(struct pollfd*, nfds_t, const struct timespec*, const sigset_t*, size_t);
+
+static void* wait_by_ppoll_chk(void* list) {
+  ppoll_chk* chk = (ppoll_chk*)(uintptr_t)dlsym(RTLD_DEFAULT, "__ppoll_chk");
+  sigset_t set;
+  REQUIRE(chk != NULL);
+  sigfillset(&set);
+  sigdelset(&set, SIGUSR1);
+  while (!stop_working) chk(NULL, 0, NULL, &set, 0);
+  return list;
+}
+
+/* The system or its libc may be too old for it. */
+typedef int epoll_pwait_2(int, struct epoll_event*, int, const struct timespec*, const sigset_t*);
+
+static void* wait_by_epoll_pwait2(void* list) {
+  epoll_pwait_2* wait = (epoll_pwait_2*)(uintptr_t)dlsym(RTLD_DEFAULT, "epoll_pwait2");
+  const int file = epoll_create1(0);
+  struct epoll_event event;
+  sigset_t set;
+  REQUIRE(wait != NULL && file >= 0);
+  sigfillset(&set);
+  sigdelset(&set, SIGUSR1);
+  while (!stop_working) {
+    if (wait(file, &event, 1, NULL, &set) < 0 && errno == ENOSYS) return wait_by_ppoll(list);
+  }
+  close(file);
+  return list;
+}
+
+static int leave[2];
+
+static void wait_in_handler(int number) {
+  char byte;
+  (void)number;
+  handled = 1;
+  while (read(leave[0], &byte, 1) != 1) {
+  }
+}
+
+static void* run_handler(void* list) {
+  raise(SIGUSR1);
+  return list;
+}
+
+/* A handler with everything blocked lasts until the others have collected. */
+void test_in_handler(const char* argument) {
+  struct sigaction action = {0};
+  struct sigaction now;
+  pthread_t thread;
+  void* list = NULL;
+  char byte = 'x';
+  int number;
+  (void)argument;
+  REQUIRE(pipe(leave) == 0);
+  action.sa_handler = wait_in_handler;
+  sigfillset(&action.sa_mask);
+  REQUIRE(sigaction(SIGUSR1, &action, NULL) == 0);
+  REQUIRE(pthread_create(&thread, NULL, run_handler, make_list(LENGTH)) == 0);
+  while (!handled) usleep(1000);
+  make_garbage(GARBAGE);
+  REQUIRE(write(leave[1], &byte, 1) == 1);
+  REQUIRE(pthread_join(thread, &list) == 0 && list_is_whole(list, LENGTH));
+  /* It is told what it said. */
+  REQUIRE(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == wait_in_handler);
+  for (number = 1; number < 32; ++number) {
+    REQUIRE(sigismember(&now.sa_mask, number) || number == SIGKILL || number == SIGSTOP);
+  }
+  action.sa_handler = SIG_IGN;
+  sigemptyset(&action.sa_mask);
+  REQUIRE(sigaction(SIGUSR1, &action, &now) == 0 && sigismember(&now.sa_mask, SIGPWR));
+  REQUIRE(sigaction(SIGUSR1, NULL, &now) == 0 && !sigismember(&now.sa_mask, SIGPWR));
+}
+
 void test_waiting(const char* argument) {
-  void* (*const ways[])(void*) = {wait_by_sigsuspend, wait_by_sigwait, wait_by_ppoll,
-                                  wait_by_pselect};
+  void* (*const ways[])(void*) = {wait_by_sigsuspend, wait_by_sigwait,   wait_by_ppoll,
+                                  wait_by_pselect,    wait_by_ppoll_chk, wait_by_epoll_pwait2};
   enum { WAYS = sizeof ways / sizeof ways[0] };
   pthread_t threads[WAYS];
   struct sigaction action = {0};
@@ -369,4 +446,5 @@ const struct test tests[] = {{"entries", test_entries},       {"limits", test_li
                              {"signals", test_signals},       {"waiting", test_waiting},
                              {"main-ends", test_main_ends},   {"vfork", test_vfork},
                              {"no-proc", test_no_proc},       {"leaks", test_leaks},
-                             {"no-leaks", test_no_leaks},     {NULL, NULL}};
+                             {"no-leaks", test_no_leaks},     {"overrun", test_overrun},
+                             {"in-handler", test_in_handler}, {NULL, NULL}};

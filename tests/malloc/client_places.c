@@ -22,8 +22,10 @@ static struct node* in_bss;
 static __thread struct node* in_tls;
 static struct node** mapped;
 static struct node** protected_page;
+static struct node** protected_file;
 static struct node** in_plugin;
 static struct node** in_plugin_tls;
+static char* guarded;
 static char* past_end;
 static void* tree;
 static pthread_key_t key;
@@ -46,6 +48,7 @@ static int compare(const void* a, const void* b) { return strcmp(a, b); }
 static void fill(void* plugin) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   void* library;
+  FILE* file;
   char name[20];
   int i;
   in_data = make_list(LENGTH);
@@ -56,6 +59,17 @@ static void fill(void* plugin) {
   protected_page = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   protected_page[3] = make_list(LENGTH);
   REQUIRE(mprotect(protected_page, page, PROT_READ) == 0);
+  file = tmpfile();
+  REQUIRE(file != NULL && ftruncate(fileno(file), (off_t)page) == 0);
+  protected_file = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
+  fclose(file);
+  protected_file[3] = make_list(LENGTH);
+  REQUIRE(mprotect(protected_file, page, PROT_READ) == 0);
+  guarded = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(guarded, 1, 8 * page);
+  /* MADV_GUARD_INSTALL: on Linux 6.13 and later, a page that can't be read. */
+  (void)madvise(guarded + 3 * page, page, 102);
+  *(struct node**)(guarded + 4 * page) = make_list(LENGTH);
   library = dlopen(plugin, RTLD_NOW);
   REQUIRE(library != NULL);
   in_plugin = dlsym(library, "plugin_word");
@@ -96,6 +110,8 @@ void test_places(const char* plugin) {
     REQUIRE(list_is_whole(in_tls, LENGTH));
     REQUIRE(list_is_whole(mapped[50 * page / sizeof *mapped], LENGTH));
     REQUIRE(list_is_whole(protected_page[3], LENGTH));
+    REQUIRE(list_is_whole(protected_file[3], LENGTH));
+    REQUIRE(list_is_whole(*(struct node**)(guarded + 4 * page), LENGTH));
     REQUIRE(list_is_whole(*in_plugin, LENGTH));
     REQUIRE(list_is_whole(*in_plugin_tls, LENGTH));
     REQUIRE(strcmp(*(char**)past_end - 48, "held by its end") == 0);

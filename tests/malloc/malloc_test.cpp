@@ -66,18 +66,17 @@ TEST_P(Malloc, ReclaimsNothingThatIsNeeded) {
   EXPECT_THAT(r.out, testing::EndsWith("ok\n"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, Malloc,
-                         testing::Combine(testing::Values("free", "ignore", "leak-check"),
-                                          testing::Values("entries", "limits", "places",
-                                                          "thread-places", "threads", "fork",
-                                                          "children", "loading", "signals",
-                                                          "waiting", "main-ends", "vfork")),
-                         [](const auto& info) {
-                           std::string name =
-                               std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , Malloc,
+    testing::Combine(testing::Values("free", "ignore", "leak-check"),
+                     testing::Values("entries", "limits", "places", "thread-places", "threads",
+                                     "fork", "children", "loading", "signals", "waiting",
+                                     "in-handler", "main-ends", "vfork")),
+    [](const auto& info) {
+      std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
+      for (char& c : name) c = c == '-' ? '_' : c;
+      return name;
+    });
 
 // malloc.req.garbage
 TEST(MallocGarbage, IsCollected) {
@@ -178,6 +177,19 @@ TEST(MallocLeaks, GoToTheLogFile) {
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_EQ(r.err, "");
   expect_known_leaks(read_file(scratch.path("log")));
+}
+
+TEST(MallocLeaks, AreReportedWhereTheirTagsAreOverwritten) {
+  const Result r = run("leak-check", {"overrun"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(r.err, match,
+                                std::regex("leak: ([0-9]+) objects, [0-9]+ bytes, allocated nobody "
+                                           "knows where: something was written beyond")))
+      << r.err;
+  EXPECT_GE(std::stol(match[1].str()), 27);
+  EXPECT_LE(std::stol(match[1].str()), 30);
+  EXPECT_GE(find_group(r.err, "lose_hundred_of_64").objects, 97) << r.err;
 }
 
 TEST(MallocLeaks, AreNotInventedWhereThereAreNone) {

@@ -1,16 +1,21 @@
 // What is mapped, what of it was written to, and what of it is ours (world.req.mappings).
 #include "os/mappings.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "os/memory.hpp"
 #include "os/own_ranges.hpp"
+#include "os/thread.hpp"
 
 namespace {
 
@@ -118,7 +123,52 @@ TEST(WrittenPages, OfAFileAreThePrivateOnes) {
   static_cast<void>(*const_cast<volatile char*>(p));
   p[page()] = 1;
   EXPECT_EQ(written_in(p, p + 4 * page()), (std::vector<Part>{{p + page(), p + 2 * page()}}));
+  // It may be protected later, as the loader does it.
+  EXPECT_EQ(mprotect(p, 4 * page(), PROT_READ), 0);
+  EXPECT_TRUE(is_listed(p + page()));
+  EXPECT_EQ(written_in(p, p + 4 * page()), (std::vector<Part>{{p + page(), p + 2 * page()}}));
+  munmap(p, 4 * page());
   fclose(file);
+}
+
+TEST(Mappings, HavePrivateOnesOfSharedMemory) {
+  const std::string name = "/dev/shm/jackdaw-mappings-" + std::to_string(getpid());
+  const int file = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) GTEST_SKIP() << "/dev/shm can't be written to";
+  unlink(name.c_str());
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(page())), 0);
+  char* const own = map_pages(1, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
+  char* const shared = map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+  EXPECT_TRUE(is_listed(own));
+  EXPECT_FALSE(is_listed(shared));
+  munmap(own, page());
+  munmap(shared, page());
+  close(file);
+}
+
+TEST(WrittenPages, AreNoGuardPages) {
+  constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL, Linux 6.13
+  char* const p = map_pages(4, PROT_READ | PROT_WRITE);
+  madvise(p, 4 * page(), MADV_NOHUGEPAGE);
+  for (std::size_t i = 0; i < 4; ++i) p[i * page()] = 1;
+  if (madvise(p + page(), page(), kInstallGuard) != 0) {
+    GTEST_SKIP() << "this kernel has no guard pages in the middle of a mapping";
+  }
+  EXPECT_EQ(written_in(p, p + 4 * page()),
+            (std::vector<Part>{{p, p + page()}, {p + 2 * page(), p + 4 * page()}}));
+  munmap(p, 4 * page());
+}
+
+TEST(Mappings, ThreadsAreCounted) {
+  const std::size_t before = count_threads();
+  EXPECT_GE(before, 1u);
+  std::atomic<bool> leave{false};
+  std::thread other([&leave] {
+    while (!leave) std::this_thread::yield();
+  });
+  EXPECT_EQ(count_threads(), before + 1);
+  leave = true;
+  other.join();
 }
 
 std::vector<AddressRange> own_ranges() {

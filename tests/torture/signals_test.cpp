@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -290,6 +291,54 @@ JD_CHILD(alternate_stack_over_a_grown_stack) {
 TEST(Signals, TheMainStackMayGrowBetweenAlternateStacks) {
   JD_OURS_ONLY("bdwgc scans from the alternate stack to the thread's bottom");
   const ChildResult r = run_child("alternate_stack_over_a_grown_stack", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL, Linux 6.13
+
+// A thread's stack as libc makes them since 2.42: the guard page is in the stack's own mapping.
+JD_CHILD(alternate_stack_over_a_guard_page) {
+  GC_INIT();
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  constexpr std::size_t kSize = std::size_t{1} << 20;
+  void* const place =
+      mmap(nullptr, page + kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED || madvise(place, page, kInstallGuard) != 0) return 2;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, static_cast<char*>(place) + page, kSize);
+  struct sigaction action = {};
+  action.sa_handler = [](int) { GC_gcollect(); };
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, nullptr);
+  const auto body = [](void*) -> void* {
+    std::vector<char> memory(static_cast<std::size_t>(256) * 1024);
+    stack_t stack = {};
+    stack.ss_sp = memory.data();
+    stack.ss_size = memory.size();
+    sigaltstack(&stack, nullptr);
+    const bool lost = lost_at_depth(20) != 0;
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, nullptr);
+    return lost ? &bad : nullptr;
+  };
+  pthread_t thread;
+  void* failed = nullptr;
+  if (GC_pthread_create(&thread, &attributes, body, nullptr) != 0) return 2;
+  if (GC_pthread_join(thread, &failed) != 0) return 2;
+  return failed == nullptr ? 0 : 1;
+}
+
+TEST(Signals, AThreadsStackMayHaveItsGuardPageInItsMapping) {
+  JD_OURS_ONLY("bdwgc scans from the alternate stack to the thread's bottom");
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const place =
+      mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(place, MAP_FAILED);
+  const bool can_guard = madvise(place, page, kInstallGuard) == 0;
+  munmap(place, page);
+  if (!can_guard) GTEST_SKIP() << "this kernel has no guard pages in the middle of a mapping";
+  const ChildResult r = run_child("alternate_stack_over_a_guard_page", {}, 30);
   EXPECT_TRUE(r.ok()) << r;
 }
 
