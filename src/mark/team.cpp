@@ -25,7 +25,7 @@ Marker helper_markers[Team::kMostMarkers];
 }  // namespace
 
 constinit Team team;
-Team::Packet Team::packets_[kMostMarkers];
+Team::Packet Team::offered[kMostMarkers];
 
 void Team::update_hungry() {
   const unsigned absent = invited_ + 1 - members_;
@@ -82,7 +82,7 @@ bool Team::join(const Marker* marker, std::uint32_t phase) {
 bool Team::take_packet(Marker* marker) {
   const unsigned count = packet_count_.load(std::memory_order_relaxed);
   if (count == 0) return false;
-  const Packet& packet = packets_[count - 1];
+  const Packet& packet = offered[count - 1];
   marker->receive(packet.entries, packet.count);
   packet_count_.store(count - 1, std::memory_order_relaxed);
   ++counts_.packets;
@@ -96,8 +96,8 @@ bool Team::give(const Range* entries, unsigned count) {
     LockGuard guard(lock_);
     const unsigned packets = packet_count_.load(std::memory_order_relaxed);
     if (packets == kMostMarkers) return false;
-    packets_[packets].count = count;
-    base::copy_bytes(packets_[packets].entries, entries, count * sizeof(Range));
+    offered[packets].count = count;
+    base::copy_bytes(offered[packets].entries, entries, count * sizeof(Range));
     packet_count_.store(packets + 1, std::memory_order_relaxed);
     change_.fetch_add(1);
     wake = sleepers_.load() != 0;

@@ -115,7 +115,7 @@ class Team {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::atomic<bool> starting_{false};
   // Never more than there are hungry markers. Outside of the object, whose first state would else
   // fill a file's pages.
-  static Packet packets_[kMostMarkers];
+  static Packet offered[kMostMarkers];
 };
 // Ready before any constructor runs: a program's may allocate.
 extern constinit Team team;
