@@ -33,7 +33,7 @@ constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 // From this much live composite data on, every further byte counts twice: a collection of a large
 // heap is dear, and our heaps are so much denser than bdwgc's that they stay smaller than its all
 // the same (docs/design/cycle.md, "Pacing").
-constexpr std::size_t kLargeLive = 48 * base::kMiB;
+constexpr std::size_t kLargeLive = 44 * base::kMiB;
 
 // From this heap size on, new memory comes in huge pages: the waste of at most one page is under
 // a tenth.
