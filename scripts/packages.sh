@@ -18,7 +18,7 @@ packages_in_group() {
     build) printf '%s\n' g++ cmake ninja-build ;;
     clang) printf '%s\n' clang-16 cmake ninja-build libclang-rt-16-dev ;;
     test)
-      printf '%s\n' libgtest-dev libgmock-dev clang-format-16 shellcheck libgc-dev binutils pkg-config
+      printf '%s\n' libgtest-dev libgmock-dev clang-format-16 shellcheck libgc-dev binutils pkg-config gnuplot-nox valgrind
       printf '%s\n' ghostscript python3 sqlite3 # run on our malloc, in tests/malloc
       ;;
     tools) printf '%s\n' libcli11-dev libfmt-dev nlohmann-json3-dev ;;

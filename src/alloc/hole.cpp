@@ -114,7 +114,10 @@ void leave(world::Thread* thread, bool left_by_fork) {
       // Slots that were ready may have been handed out; those behind were not.
       if (left_by_fork && hole.cursor < hole.limit) hole.cursor = hole.limit;
       // In the middle of a change of place, what was claimed may belong to the place before.
-      if (left_by_fork && hole.changes % 2 != 0) hole.claimed = 0;
+      if (left_by_fork && hole.changes % 2 != 0) {
+        hole.claimed = 0;
+        ++hole.changes;
+      }
       retire(&hole);
     }
     if (row != &gone->normal && row != &gone->atomic) {

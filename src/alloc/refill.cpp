@@ -23,8 +23,11 @@ using heap::space;
 using os::LockGuard;
 
 // Written under the lock, except for freed_now, which GC_free adds to (relaxed; a statistic).
-std::size_t allocated_total = 0;  // and what was reported
-std::size_t total_at_gc = 0;      // both, at the last collection
+// Bytes of all holes and large objects so far, and that with what was reported as of the last
+// collection. Written under the lock; GC_get_total_bytes and the like read them without (relaxed,
+// but for the order in add_taken).
+std::size_t allocated_total = 0;
+std::size_t total_at_gc = 0;
 std::size_t freed_before_gc = 0;
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
@@ -61,7 +64,7 @@ class Timer {
 // Scattered slots are short, and a call of memset takes longer than clearing them. Pre: both are
 // multiples of the granule.
 void clear_slots(char* first, std::size_t bytes) {
-  constexpr std::size_t kShort = 128;
+  constexpr std::size_t kShort = 128;  // eight stores
   if (bytes > kShort) return base::clear_bytes(first, bytes);
   for (char* end = first + bytes; first != end; first += heap::kGranule) {
     base::clear_bytes(first, heap::kGranule);
@@ -359,12 +362,13 @@ void add_taken(ThreadCache* from) {
 void give_back_taken(std::size_t bytes) {
   // Holes that were taken before the last collection count there.
   const std::size_t total = allocated_total - bytes;
-  total_at_gc = base::min_of(total_at_gc, total + reported_allocated);
+  __atomic_store_n(&total_at_gc, base::min_of(total_at_gc, total + reported_allocated),
+                   __ATOMIC_RELAXED);
   __atomic_store_n(&allocated_total, total, __ATOMIC_RELAXED);
 }
 
 void start_new_totals() {
-  total_at_gc = allocated_total + reported_allocated;
+  __atomic_store_n(&total_at_gc, allocated_total + reported_allocated, __ATOMIC_RELAXED);
   freed_before_gc += freed_now.exchange(0);
 }
 

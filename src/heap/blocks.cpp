@@ -81,22 +81,31 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   return number;
 }
 
-Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
-                  BlockNumber* dirty_blocks) {
-  const BlockNumber count = blocks_for(bytes);
-  const BlockNumber number = take_run(count, alignment);
-  if (number == kNoBlock) return nullptr;
+namespace {
+
+// Blocks of a large object, as those that are not its first look. How many hold old data.
+BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to) {
   BlockNumber dirty = 0;
-  for (BlockNumber distance = 0; distance < count; ++distance) {
-    Block& body = space.blocks[number + distance];
+  for (BlockNumber distance = from; distance < to; ++distance) {
+    Block& body = space.blocks[head + distance];
     body.magic = 0;
     body.slots = 0;
     body.slot_size = 0;
     body.state = BlockState::LargeBody;
     body.run = distance;
-    dirty += start_using(number + distance) ? 1 : 0;
+    dirty += start_using(head + distance) ? 1 : 0;
   }
-  *dirty_blocks = dirty;
+  return dirty;
+}
+
+}  // namespace
+
+Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
+                  BlockNumber* dirty_blocks) {
+  const BlockNumber count = blocks_for(bytes);
+  const BlockNumber number = take_run(count, alignment);
+  if (number == kNoBlock) return nullptr;
+  *dirty_blocks = make_bodies(number, 0, count);
   Block& head = space.blocks[number];
   head.slots = 1;
   head.kind = kind;
@@ -112,23 +121,6 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   head.state = BlockState::LargeHead;
   return &head;
 }
-
-namespace {
-
-// Blocks of a large object that are not its first.
-void make_bodies(BlockNumber head, BlockNumber from, BlockNumber to) {
-  for (BlockNumber distance = from; distance < to; ++distance) {
-    Block& body = space.blocks[head + distance];
-    body.magic = 0;
-    body.slots = 0;
-    body.slot_size = 0;
-    body.state = BlockState::LargeBody;
-    body.run = distance;
-    start_using(head + distance);
-  }
-}
-
-}  // namespace
 
 bool resize_large(Block* head, std::size_t bytes) {
   const BlockNumber number = number_of(head);

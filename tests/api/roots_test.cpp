@@ -163,6 +163,20 @@ TEST(Roots, ALargeSparseMappingAsRoot) {
 
 void* cleared_slots[kSlots];
 
+// A child's exit status: 0 if nearly all of the first were collected, and none of the second.
+template <class Watched>
+int check_child(Watched& dead, const char* dead_name, Watched& alive, const char* alive_name) {
+  if (testing::AssertionResult r = most_collected(dead); !r) {
+    std::fprintf(stderr, "%s: %s\n", dead_name, r.message());
+    return 1;
+  }
+  if (testing::AssertionResult r = all_alive(alive); !r) {
+    std::fprintf(stderr, "%s: %s\n", alive_name, r.message());
+    return 2;
+  }
+  return 0;
+}
+
 JD_CHILD(clear_roots) {
   GC_set_no_dls(1);
   GC_INIT();
@@ -173,15 +187,7 @@ JD_CHILD(clear_roots) {
   Watch by_added;
   fill(cleared_slots, kSlots, &by_static);
   fill(slots, kSlots, &by_added);
-  if (testing::AssertionResult r = most_collected(by_static); !r) {
-    std::fprintf(stderr, "static data: %s\n", r.message());
-    return 1;
-  }
-  if (testing::AssertionResult r = all_alive(by_added); !r) {
-    std::fprintf(stderr, "added roots: %s\n", r.message());
-    return 2;
-  }
-  return 0;
+  return check_child(by_static, "static data", by_added, "added roots");
 }
 
 TEST(Roots, ClearRootsForgetsStaticData) {
@@ -199,15 +205,7 @@ JD_CHILD(exclude_roots) {
   Watch other;
   fill(excluded_slots, kSlots, &excluded);
   fill(bss_slots, kSlots, &other);
-  if (testing::AssertionResult r = most_collected(excluded); !r) {
-    std::fprintf(stderr, "excluded: %s\n", r.message());
-    return 1;
-  }
-  if (testing::AssertionResult r = all_alive(other); !r) {
-    std::fprintf(stderr, "not excluded: %s\n", r.message());
-    return 2;
-  }
-  return 0;
+  return check_child(excluded, "excluded", other, "not excluded");
 }
 
 TEST(Roots, ExcludedStaticDataHoldsNothing) {
@@ -225,15 +223,7 @@ JD_CHILD(exclude_added_roots) {
   fill(slots, kSlots, &other);
   fill(slots + kSlots, kSlots, &excluded);
   fill(slots + 2 * kSlots, kSlots, &other);
-  if (testing::AssertionResult r = most_collected(excluded); !r) {
-    std::fprintf(stderr, "excluded: %s\n", r.message());
-    return 1;
-  }
-  if (testing::AssertionResult r = all_alive(other); !r) {
-    std::fprintf(stderr, "not excluded: %s\n", r.message());
-    return 2;
-  }
-  return 0;
+  return check_child(excluded, "excluded", other, "not excluded");
 }
 
 TEST(Roots, AnExcludedPartOfAnAddedRangeHoldsNothing) {

@@ -78,6 +78,7 @@ Row ghostscript(const Plan& plan, const std::string& name, const std::string& wh
                       {gs->string(), "-q", "-dNOPAUSE", "-dBATCH", "-dSAFER", "-r100",
                        "-sDEVICE=pdfwrite", "-sOutputFile=/dev/null", drawing.string()},
                       {*preload}, plan.settings.limit_seconds);
+    row.ours_only = true;  // the preload is ours
     const auto run = row.run;
     row.run = [run, variables](Setting setting) {
       setting.variables.insert(setting.variables.end(), variables.begin(), variables.end());
@@ -397,10 +398,8 @@ void run_all(std::vector<Row>* rows, const std::vector<Setting>& settings, int r
              const std::string& what, Progress* progress) {
   for (std::size_t i = 0; i < rows->size(); ++i) {
     if (!(*rows)[i].failure.empty()) continue;
-    // Ghostscript runs on no other collector: the preload is ours.
-    const bool peer_too = (*rows)[i].name.find("ghostscript") == std::string::npos;
     std::vector<Setting> chosen = settings;
-    if (!peer_too) chosen.pop_back();
+    if ((*rows)[i].ours_only) chosen.pop_back();
     run_rounds(&(*rows)[i], chosen, rounds, fmt::format("[{} {}/{}] ", what, i + 1, rows->size()),
                progress);
   }

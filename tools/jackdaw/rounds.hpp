@@ -42,7 +42,8 @@ struct Row {
   std::string what;
   std::function<RunFigures(const Setting&)> run;
   std::vector<std::vector<RunFigures>> runs;
-  std::string failure;  // why it could not be run, or did not end well; empty: it did
+  bool ours_only = false;  // no other library can run it
+  std::string failure;     // why it could not be run, or did not end well; empty: it did
 };
 
 // A row that runs a program of the benchmarks' folder.
