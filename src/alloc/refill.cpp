@@ -223,11 +223,11 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   if (blocks + alignment_blocks > space.reserved) return nullptr;
   const bool clear = heap::kinds[kind].clear;
   char* object = nullptr;
+  Block* block = nullptr;
   BlockNumber dirty = 0;
   os::clear_stack_below();
   {
     LockGuard guard(heap_lock);
-    Block* block = nullptr;
     for (;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
@@ -240,15 +240,14 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     // address must be in this thread's registers: the record's is no root.
     asm volatile("" : "+r"(object));
     __atomic_store_n(&allocated_total, allocated_total + rounded, __ATOMIC_RELAXED);
-    // Where the descriptor is read from the object, it must be clear before anybody looks.
-    if (clear && dirty != 0 && block->scan == heap::Scan::Descriptor) {
-      base::clear_bytes(object, rounded);
-      dirty = 0;
-    }
+    // A collection may come before it is clear: until then it has no words, and no descriptor.
+    if (clear && dirty != 0) block->scan = heap::Scan::None;
   }
-  // Outside the lock: a collection that comes now reads old words, which keep dead objects at the
-  // worst.
-  if (clear && dirty != 0) base::clear_bytes(object, rounded);
+  if (clear && dirty != 0) {
+    base::clear_bytes(object, rounded);
+    // Release: this thread may be stopped right behind it, and then the words are read.
+    __atomic_store_n(&block->scan, heap::kinds[kind].scan, __ATOMIC_RELEASE);
+  }
   return object;
 }
 
