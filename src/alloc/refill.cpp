@@ -22,13 +22,15 @@ using heap::kNoBlock;
 using heap::space;
 using os::LockGuard;
 
-// Written under the lock, except for freed_now, which GC_free adds to (relaxed; a statistic).
 // Bytes of all holes and large objects so far, and that with what was reported as of the last
 // collection. Written under the lock; GC_get_total_bytes and the like read them without (relaxed,
 // but for the order in add_taken).
 std::size_t allocated_total = 0;
 std::size_t total_at_gc = 0;
+// Bytes freed before the last collection. Under the lock; a callback's reading may be one old.
 std::size_t freed_before_gc = 0;
+// Bytes freed since, and those that programs say they allocated. Any thread adds, without a lock
+// (relaxed; statistics); the collector moves the first away.
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
 // What a reading of the clock takes, in its ticks. Set at the start.

@@ -182,6 +182,8 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
 
 void note_pause(std::uint64_t begin, std::uint64_t stopped, std::uint64_t end) {
   measured.stop_last = stopped - begin;
+  measured.stop_total += stopped - begin;
+  measured.stop_longest = base::max_of(measured.stop_longest, stopped - begin);
   measured.pause_last = end - begin;
   measured.pause_total += end - begin;
   measured.pause_longest = base::max_of(measured.pause_longest, end - begin);
@@ -214,8 +216,8 @@ void report() {
           team.waits, ", looks ", team.looks);
 }
 
-// Free blocks of this age are to be returned. Set by a collection; taken by whoever returns them, as
-// soon as the lock is free (relaxed: the blocks are looked at under the lock).
+// Free blocks of this age are to be returned. Set by a collection; taken by whoever returns them,
+// as soon as the lock is free (relaxed: the blocks are looked at under the lock).
 constexpr unsigned kNothingToReturn = ~0u;
 std::atomic<unsigned> age_to_return{kNothingToReturn};
 

@@ -111,14 +111,15 @@ class Exchange {
   // Counts the phases. Read by helpers without the lock, which wait on it (acquire; the leader's
   // store is a release).
   Atomic<std::uint32_t> phase_{0};
-  // Counts packets and ends. Idle markers wait on it: they read it, then look for a packet, then say
-  // that they sleep (sleepers_), then wait while it is the same. Who changes it looks at sleepers_
-  // afterwards. So one of the two sees the other (sequentially consistent, all four accesses).
+  // Counts packets and ends. Idle markers wait on it: they read it, then look for a packet, then
+  // say that they sleep (sleepers_), then wait while it is the same. Who changes it looks at
+  // sleepers_ afterwards. So one of the two sees the other (sequentially consistent, all four
+  // accesses).
   Atomic<std::uint32_t> change_{0};
   // Written by those who sleep, without the lock; see change_.
   Atomic<std::uint32_t> sleepers_{0};
-  // A phase is under way; packets that are offered. Read without the lock as a hint that it is worth
-  // taking (relaxed).
+  // A phase is under way; packets that are offered. Read without the lock as a hint that it is
+  // worth taking (relaxed).
   Atomic<bool> open_{false};
   Atomic<unsigned> packet_count_{0};
   unsigned invited_ = 0;  // helpers that may join this phase
@@ -162,8 +163,8 @@ std::uint32_t JD_EXCHANGE::begin(unsigned helpers) {
 JD_EXCHANGE_TEMPLATE
 bool JD_EXCHANGE::join(unsigned number, std::uint32_t phase) {
   const os::Guard<Lock> guard(lock_);
-  if (!open_.load(std::memory_order_relaxed) ||
-      phase_.load(std::memory_order_relaxed) != phase || number >= invited_) {
+  if (!open_.load(std::memory_order_relaxed) || phase_.load(std::memory_order_relaxed) != phase ||
+      number >= invited_) {
     return false;
   }
   ++members_;

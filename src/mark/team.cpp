@@ -55,7 +55,8 @@ void Team::publish(unsigned helpers) {
 
 unsigned Team::start_helpers() {
   // Making a thread may allocate, and so lead here again.
-  if (starting_.exchange(true, std::memory_order_acquire)) return helpers_.load(std::memory_order_relaxed);
+  if (starting_.exchange(true, std::memory_order_acquire))
+    return helpers_.load(std::memory_order_relaxed);
   unsigned helpers = helpers_.load(std::memory_order_relaxed);
   while (helpers + 1 < settings_.markers) {
     Marker* marker = &helper_markers[helpers];

@@ -93,8 +93,8 @@ class Team {
   std::atomic<unsigned> helpers_{0};
   // The system refused a thread. Written by the maker, read by the collector; a hint (relaxed).
   std::atomic<bool> no_more_{false};
-  // Helpers are wanted. Set by the collector, taken back by the maker; read by every slow path, as a
-  // hint (relaxed).
+  // Helpers are wanted. Set by the collector, taken back by the maker; read by every slow path, as
+  // a hint (relaxed).
   std::atomic<bool> demand_{false};
   // Somebody makes helpers. Whoever changes it from false (acquire) to true is the maker, until it
   // changes it back (release).

@@ -97,8 +97,8 @@ void LockOver<Sync>::acquire_slowly() {
   for (;;) {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);
     if (seen == kFree || (seen == kReserved && may_take_reserved)) {
-      // Others may sleep; a starving thread passes on what it got, until nobody sleeps or one got it
-      // in time.
+      // Others may sleep; a starving thread passes on what it got, until nobody sleeps or one got
+      // it in time.
       if (state_.compare_exchange_strong(seen, starving ? kStarving : kContended,
                                          std::memory_order_acquire, std::memory_order_relaxed)) {
         return;

@@ -127,7 +127,8 @@ std::size_t memory_limit(const GroupFiles& files) {
   const long pages = sysconf(_SC_PHYS_PAGES);
   std::size_t limit = pages > 0 ? static_cast<std::size_t>(pages) * page_size() : SIZE_MAX / 2;
   for_each_own_group(files, "memory", [&](const Group& group) {
-    limit = base::min_of(limit, group.number(group.unified ? "memory.max" : "memory.limit_in_bytes"));
+    limit =
+        base::min_of(limit, group.number(group.unified ? "memory.max" : "memory.limit_in_bytes"));
   });
   return base::max_of(limit, page_size());
 }

@@ -1,6 +1,6 @@
 // mark.req.exact-end: how markers pass work on and find the end, in every interleaving of small
-// phases. The code that is run is the collector's own (Exchange); only what it is made of is not the
-// machine's.
+// phases. The code that is run is the collector's own (Exchange); only what it is made of is not
+// the machine's.
 #include "mark/exchange.hpp"
 
 #include <gtest/gtest.h>

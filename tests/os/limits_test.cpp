@@ -146,8 +146,8 @@ TEST(CpuQuota, IsThatOfTheUnifiedGroupRoundedUp) {
 }
 
 TEST(CpuQuota, IsThatOfTheOldGroupWhicheverShareItsHierarchy) {
-  for (const char* line : {"4:cpu:/docker/abc\n", "4:cpu,cpuacct:/docker/abc\n",
-                           "4:cpuacct,cpu:/docker/abc\n"}) {
+  for (const char* line :
+       {"4:cpu:/docker/abc\n", "4:cpu,cpuacct:/docker/abc\n", "4:cpuacct,cpu:/docker/abc\n"}) {
     const Files files;
     files.write("cgroup", std::string("9:cpuset:/other\n5:cpuacct:/third\n") + line);
     files.write("fs/cpu/docker/abc/cpu.cfs_quota_us", "150000\n");
@@ -190,15 +190,16 @@ TEST(CpuQuota, IsAtTheRootInsideAContainer) {
 }
 
 TEST(CpuQuota, NonsenseIsNone) {
-  for (const char* text : {"max 100000\n", "", "\n", "200000\n", "200000 0\n", "0 100000\n",
-                           "-1 100000\n", "2e5 100000\n", "200000  100000\n", "200000 1x\n",
-                           "99999999999999999999999 100000\n"}) {
+  for (const char* text :
+       {"max 100000\n", "", "\n", "200000\n", "200000 0\n", "0 100000\n", "-1 100000\n",
+        "2e5 100000\n", "200000  100000\n", "200000 1x\n", "99999999999999999999999 100000\n"}) {
     const Files files;
     files.write("cgroup", "0::/a\n");
     files.write("fs/a/cpu.max", text);
     EXPECT_EQ(files.cpu_quota(), kNoQuota) << text;
   }
-  for (const char* groups : {"", "0:\n", "0\n", "3:cpu\n", "3:cpu,\n", "3:cpus:/a\n", "3:acpu:/a\n"}) {
+  for (const char* groups :
+       {"", "0:\n", "0\n", "3:cpu\n", "3:cpu,\n", "3:cpus:/a\n", "3:acpu:/a\n"}) {
     const Files files;
     files.write("cgroup", groups);
     files.write("fs/cpu/a/cpu.cfs_quota_us", "100000\n");

@@ -307,8 +307,8 @@ Explorer* explorer = nullptr;
 }  // namespace
 
 std::ostream& operator<<(std::ostream& stream, const Report& report) {
-  stream << report.executions << " executions and " << report.cut << " begun, " << report.steps << " steps, the longest "
-         << report.longest << ", timeouts " << report.timeouts;
+  stream << report.executions << " executions and " << report.cut << " begun, " << report.steps
+         << " steps, the longest " << report.longest << ", timeouts " << report.timeouts;
   if (!report.complete) stream << ", not all";
   if (!report.failure.empty()) stream << "; failure: " << report.failure;
   return stream;

@@ -1,5 +1,5 @@
-// Runs a small program of several threads in every order in which their accesses to shared words can
-// come, one after another. The program is written over Scheduled in place of os::Machine: each
+// Runs a small program of several threads in every order in which their accesses to shared words
+// can come, one after another. The program is written over Scheduled in place of os::Machine: each
 // access of a Scheduled::Atomic, each wait, wake and lock is a step, and between two steps of one
 // thread any steps of others may come.
 //
