@@ -1,6 +1,7 @@
 // stop running|sleeping THREADS: how long it takes to stop a program's threads.
 //
-// Models: collections beside threads that compute, or that wait in a system call, as most threads of
+// Models: collections beside threads that compute, or that wait in a system call, as most threads
+// of
 //   most programs do. The main thread collects; between two collections it sleeps a little, so that
 //   all are running, or asleep, again.
 // Live: next to nothing.

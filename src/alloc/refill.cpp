@@ -248,7 +248,8 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   if (clear && dirty != 0) {
     base::clear_bytes(object, rounded);
     // Release: this thread may be stopped right behind it, and then the words are read.
-    __atomic_store_n(&block->scan, heap::kinds[kind].scan, __ATOMIC_RELEASE);
+    heap::Scan scan = heap::kinds[kind].scan;
+    __atomic_store(&block->scan, &scan, __ATOMIC_RELEASE);
   }
   return object;
 }
