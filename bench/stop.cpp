@@ -95,5 +95,7 @@ int main(int argc, char** argv) {
                 {{"median stop", "s", stop},
                  {"longest stop", "s", times.stopping[times.count - 1]},
                  {"median pause", "s", median(times.whole, times.count)}});
+  // The threads are not waited for.
+  fflush(stdout);
   _exit(0);
 }
