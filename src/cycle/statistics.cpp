@@ -53,6 +53,8 @@ void add_numbers(base::Text* line) {
   add("run_ns", now - began_ns);
   add("pause_ns", measured.pause_total);
   add("longest_pause_ns", measured.pause_longest);
+  add("stop_ns", measured.stop_total);
+  add("longest_stop_ns", measured.stop_longest);
   add("mark_ns", measured.mark_total);
   add("sweep_ns", measured.sweep_total);
   if (alloc::time_refills) {

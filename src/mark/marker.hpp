@@ -155,7 +155,8 @@ class alignas(128) Marker {
   std::size_t overflows_ = 0;
 };
 
-// The collecting thread's.
+// The collecting thread's: used under the heap's lock, in a stopped world. A helper's marker is its
+// own within a phase, and the collecting thread's otherwise (Exchange).
 extern Marker marker;
 
 }  // namespace jd::mark
