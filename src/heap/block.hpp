@@ -84,7 +84,9 @@ constexpr std::uint32_t magic_for(std::size_t slot_size) {
   return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + slot_size - 1) / slot_size);
 }
 
-// What is known of a block beyond the marker's needs. Written under the heap's lock.
+// What is known of a block beyond the marker's needs. Written under the heap's lock; of an owned
+// block, `owner`, `free_slots` and `zeroed` also by the owner, which leaves it without the lock (a
+// release store to `owner`, last).
 struct BlockExtra {
   // Links of the list that the block is on: a free run's bin, or the blocks with free slots of a
   // kind and size class. Block numbers; 0 is none.
@@ -107,7 +109,8 @@ struct BlockExtra {
   bool listed;
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block;
-  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them.
+  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them. Or the pages were
+  // clean, and all slots are its first owner's.
   bool zeroed;
 };
 static_assert(sizeof(BlockExtra) == 32);
