@@ -184,7 +184,10 @@ bool refill_from_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
       if (!move_to_reserved_block(owner, row, hole)) return false;
     }
   }
-  prepare(hole, heap::kinds[kind].clear && !space.extras[hole->block].zeroed);
+  heap::BlockExtra& extra = space.extras[hole->block];
+  prepare(hole, heap::kinds[kind].clear && !extra.zeroed);
+  // Of clean pages, all is ready now; what is freed there from now on is not zero.
+  forget_zeroes(&extra);
   return true;
 }
 

@@ -41,7 +41,6 @@ bool leave_used_block(Hole* hole) {
   const unsigned free = block.slots - heap::count_bits(block.allocated, block.slots);
   if (!heap::nearly_full(block, free)) return false;
   extra.free_slots = static_cast<std::uint16_t>(free);
-  forget_zeroes(&extra);
   // Release: who sees that nobody owns it may change what was written here, under the lock.
   __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
   return true;

@@ -110,7 +110,7 @@ struct BlockExtra {
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block;
   // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them. Or the pages were
-  // clean, and all slots are its first owner's.
+  // clean, and no slot was handed out yet.
   bool zeroed;
 };
 static_assert(sizeof(BlockExtra) == 32);

@@ -266,7 +266,12 @@ int scale_command(const BenchSettings& settings) {
   }
   for (const std::string& part : parts) add_rows(plan, part, &results);
   std::optional<Json> before;
-  if (settings.add && fs::exists(settings.json)) before = parsed(settings.json);
+  if (settings.add && fs::exists(settings.json)) {
+    before = parsed(settings.json);
+    // Whether they go together shows before the runs.
+    ScaleResults trial = results;
+    add_rounds(*before, &trial);
+  }
   run_rows(settings.runs, &results);
   if (before) add_rounds(*before, &results);
 
