@@ -23,13 +23,15 @@ using heap::kNoBlock;
 using heap::space;
 using os::LockGuard;
 
-// Written under the lock, except for freed_now, which GC_free adds to (relaxed; a statistic).
 // Bytes of all holes and large objects so far, and that with what was reported as of the last
 // collection. Written under the lock; GC_get_total_bytes and the like read them without (relaxed,
 // but for the order in add_taken).
 std::size_t allocated_total = 0;
 std::size_t total_at_gc = 0;
+// Bytes freed before the last collection. Under the lock; a callback's reading may be one old.
 std::size_t freed_before_gc = 0;
+// Bytes freed since, and those that programs say they allocated. Any thread adds, without a lock
+// (relaxed; statistics); the collector moves the first away.
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
 // What a reading of the clock takes, in its ticks. Set at the start.
@@ -240,11 +242,11 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   if (blocks + alignment_blocks > space.reserved) return nullptr;
   const bool clear = heap::kinds[kind].clear;
   char* object = nullptr;
+  Block* block = nullptr;
   BlockNumber dirty = 0;
   os::clear_stack_below();
   {
     LockGuard guard(heap_lock);
-    Block* block = nullptr;
     for (;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
@@ -257,15 +259,15 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     // address must be in this thread's registers: the record's is no root.
     asm volatile("" : "+r"(object));
     __atomic_store_n(&allocated_total, allocated_total + rounded, __ATOMIC_RELAXED);
-    // Where the descriptor is read from the object, it must be clear before anybody looks.
-    if (clear && dirty != 0 && block->scan == heap::Scan::Descriptor) {
-      base::clear_bytes(object, rounded);
-      dirty = 0;
-    }
+    // A collection may come before it is clear: until then it has no words, and no descriptor.
+    if (clear && dirty != 0) block->scan = heap::Scan::None;
   }
-  // Outside the lock: a collection that comes now reads old words, which keep dead objects at the
-  // worst.
-  if (clear && dirty != 0) base::clear_bytes(object, rounded);
+  if (clear && dirty != 0) {
+    base::clear_bytes(object, rounded);
+    // Release: this thread may be stopped right behind it, and then the words are read.
+    heap::Scan scan = heap::kinds[kind].scan;
+    __atomic_store(&block->scan, &scan, __ATOMIC_RELEASE);
+  }
   return object;
 }
 
