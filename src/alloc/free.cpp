@@ -89,7 +89,11 @@ bool give_slot_back(const Place& place, char* object) {
 void list_with_free_slot(Block* block) {
   BlockExtra& extra = heap::extra_of(block);
   const heap::BlockNumber number = heap::number_of(block);
-  if (block->state != heap::BlockState::Small || extra.owner != nullptr || extra.listed) return;
+  // Acquire: its last owner may have left it without the lock (leave_used_block).
+  if (block->state != heap::BlockState::Small || extra.listed ||
+      __atomic_load_n(&extra.owner, __ATOMIC_ACQUIRE) != nullptr) {
+    return;
+  }
   if (extra.free_slots < block->slots) ++extra.free_slots;
   if (extra.free_slots == block->slots) {
     for (unsigned w = 0; w < block->bit_words(); ++w) {

@@ -184,7 +184,8 @@ int bench_command(const BenchSettings& settings) {
   if (settings.list) {
     list_benchmarks(chosen);
     if (settings.names.empty()) {
-      fmt::print("\nReports of their own, by their names:\n{}  {}\n{:<{}}  {}\n", kCacheMissesReport,
+      fmt::print("\nReports of their own, by their names:\n{}  {}\n{:<{}}  {}\n",
+                 kCacheMissesReport,
                  "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"", kScaleReport,
                  std::string_view(kCacheMissesReport).size(),
                  "threads by markers, after bdwgc's notes on scalability; parts may follow it");
