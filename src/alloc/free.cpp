@@ -1,6 +1,7 @@
 // Explicit freeing and resizing.
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "base/sharing.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "os/log.hpp"
@@ -75,6 +76,7 @@ bool give_slot_back(const Place& place, char* object) {
   if (undo_take(place, object)) return false;
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // Release: whatever was done to the object comes before it is cleared for another.
+  base::note_atomic(&block->allocated[place.slot / 64]);
   __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
   // Else its owner or the next taker looks at the bits. Without the lock: what is stale leaves a
   // free slot uncounted until the next collection.
@@ -87,7 +89,11 @@ bool give_slot_back(const Place& place, char* object) {
 void list_with_free_slot(Block* block) {
   BlockExtra& extra = heap::extra_of(block);
   const heap::BlockNumber number = heap::number_of(block);
-  if (block->state != heap::BlockState::Small || extra.owner != nullptr || extra.listed) return;
+  // Acquire: its last owner may have left it without the lock (leave_used_block).
+  if (block->state != heap::BlockState::Small || extra.listed ||
+      __atomic_load_n(&extra.owner, __ATOMIC_ACQUIRE) != nullptr) {
+    return;
+  }
   if (extra.free_slots < block->slots) ++extra.free_slots;
   if (extra.free_slots == block->slots) {
     for (unsigned w = 0; w < block->bit_words(); ++w) {

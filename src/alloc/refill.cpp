@@ -4,6 +4,7 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "base/sharing.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
@@ -104,6 +105,21 @@ std::uint64_t free_slots_of(const Block& block, unsigned word) {
   return ~__atomic_load_n(&block.allocated[word], __ATOMIC_RELAXED) & all;
 }
 
+// Claims all slots of a block in which there is no object. Nobody can free one there meanwhile, so
+// plain stores will do. False if there are objects.
+bool claim_whole(Block* block) {
+  const unsigned words = block->bit_words();
+  for (unsigned w = 0; w < words; ++w) {
+    // Acquire: as in next_hole.
+    if (__atomic_load_n(&block->allocated[w], __ATOMIC_ACQUIRE) != 0) return false;
+  }
+  for (unsigned w = 0; w < words; ++w) {
+    __atomic_store_n(&block->allocated[w], heap::bits_between(w, 0, block->slots),
+                     __ATOMIC_RELAXED);
+  }
+  return true;
+}
+
 // Finds the next free slots in the hole's block, behind the hole, and makes them the hole. False
 // if there are none.
 bool next_hole(ThreadCache* owner, Hole* hole) {
@@ -116,8 +132,14 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   // Others may be freeing slots of the word at the same time. Acquire: what was done to an object
   // before another thread freed it happened before it is cleared.
   const auto claim = [&block](unsigned w, std::uint64_t bits) {
+    base::note_block_atomic();
     __atomic_fetch_or(&block.allocated[w], bits, __ATOMIC_ACQUIRE);
   };
+  if (behind == 0 && claim_whole(&block)) {
+    hole->move_to(start, start + std::size_t{block.slots} * hole->slot_size, 0);
+    owner->count_taken(static_cast<std::size_t>(hole->end - hole->cursor));
+    return true;
+  }
   unsigned w = behind / 64;
   std::uint64_t free = hole->claimed;
   if (free != 0) {
@@ -154,43 +176,38 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   return true;
 }
 
-// Makes some more slots of the hole's block ready; the hole has none. False if there are no more.
-// Pre: within a NoStop section.
-bool refill_from_block(ThreadCache* owner, Hole* hole, KindNumber kind) {
+// Makes some more slots ready, of the hole's block or the next in its reserve; the hole has none.
+// False if there are no more. Pre: within a NoStop section.
+bool refill_from_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind) {
   // Beyond the end, where a thread was stopped in undo_take and the hole went back meanwhile.
   if (hole->cursor >= hole->end) {
     if (hole->block == kNoBlock || space.extras[hole->block].owner != hole) return false;
-    if (!next_hole(owner, hole)) return false;
+    while (!next_hole(owner, hole)) {
+      if (!move_to_reserved_block(owner, row, hole)) return false;
+    }
   }
-  prepare(hole, heap::kinds[kind].clear && !space.extras[hole->block].zeroed);
+  heap::BlockExtra& extra = space.extras[hole->block];
+  prepare(hole, heap::kinds[kind].clear && !extra.zeroed);
+  // Of clean pages, all is ready now; what is freed there from now on is not zero.
+  forget_zeroes(&extra);
   return true;
 }
 
 // Leaves the hole's block for another with free slots, collecting or growing if there is none.
 // False when memory has run out.
-bool next_block(ThreadCache* owner, Hole* hole, KindNumber kind, unsigned size_class) {
+bool next_block(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
+                unsigned size_class) {
   os::clear_stack_below();
   LockGuard guard(heap_lock);
   add_taken(owner);
   if (hole->block != kNoBlock) retire(hole);
   for (;;) {
-    bool clean = false;
-    BlockNumber number = heap::take_listed_block(kind, size_class);
-    if (number == kNoBlock) number = heap::make_small_block(kind, size_class, &clean);
-    if (number == kNoBlock) {
-      if (!pacer.make_room(1)) return false;
-      continue;
+    const BlockNumber number = take_blocks(owner, row, hole, kind, size_class);
+    if (number != kNoBlock) {
+      move_to_block(hole, number);
+      return true;
     }
-    char* const start = base::as_pointer(heap::block_address(number));
-    hole->block = number;
-    hole->move_to(start, start, 0);
-    __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
-    if (clean && !every_allocation_is_slow) {
-      // A block of fresh pages is one hole and needs no clearing.
-      static_cast<void>(next_hole(owner, hole));
-      hole->limit = hole->end;
-    }
-    return true;
+    if (!pacer.make_room(1)) return false;
   }
 }
 
@@ -209,10 +226,10 @@ void* allocate_small(std::size_t bytes, KindNumber kind) {
     {
       world::NoStop guard(thread);
       void* slot = hole->take();
-      if (slot == nullptr && refill_from_block(owner, hole, kind)) slot = hole->take();
+      if (slot == nullptr && refill_from_blocks(owner, row, hole, kind)) slot = hole->take();
       if (slot != nullptr) return slot;
     }
-    if (!next_block(owner, hole, kind, size_class)) return nullptr;
+    if (!next_block(owner, row, hole, kind, size_class)) return nullptr;
   }
 }
 
@@ -334,11 +351,12 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
   world::NoStop guard(thread);
   bytes += padding;
   // From the block that the first came from, whose free slots may be scattered.
-  Hole* hole = &cache->rows[kind]->hole_for(bytes);
+  HoleRow* row = cache->rows[kind];
+  Hole* hole = &row->hole_for(bytes);
   void** link = static_cast<void**>(first);
   for (std::size_t size = 2 * hole->slot_size; size <= kListBytes; size += hole->slot_size) {
     void* next = hole->take();
-    if (next == nullptr && refill_from_block(cache, hole, kind)) next = hole->take();
+    if (next == nullptr && refill_from_blocks(cache, row, hole, kind)) next = hole->take();
     if (next == nullptr) break;
     *link = next;
     link = static_cast<void**>(next);
@@ -390,8 +408,12 @@ Totals totals_unsynchronised() {
 }
 
 void add_allocated(std::size_t bytes) {
+  base::note_atomic(&reported_allocated);
   reported_allocated.fetch_add(bytes, std::memory_order_relaxed);
 }
-void add_freed(std::size_t bytes) { freed_now.fetch_add(bytes, std::memory_order_relaxed); }
+void add_freed(std::size_t bytes) {
+  base::note_atomic(&freed_now);
+  freed_now.fetch_add(bytes, std::memory_order_relaxed);
+}
 
 }  // namespace jd::alloc

@@ -196,6 +196,7 @@ bool JD_EXCHANGE::give(const Entry* entries, unsigned count) {
     packets_[packets].count = count;
     base::copy_bytes(packets_[packets].entries, entries, count * sizeof(Entry));
     packet_count_.store(packets + 1, std::memory_order_relaxed);
+    Sync::tell_atomic(&change_);
     change_.fetch_add(1);
     wake = sleepers_.load() != 0;
     update_hungry();
@@ -216,6 +217,7 @@ bool JD_EXCHANGE::find_entries(std::uint32_t phase, Receive receive) {
     if (idle_ == members_) {
       open_.store(false, std::memory_order_relaxed);
       hungry_.store(0, std::memory_order_relaxed);
+      Sync::tell_atomic(&change_);
       change_.fetch_add(1);
     } else {
       update_hungry();
@@ -241,8 +243,10 @@ bool JD_EXCHANGE::find_entries(std::uint32_t phase, Receive receive) {
       Sync::pause();
       continue;
     }
+    Sync::tell_atomic(&sleepers_);
     sleepers_.fetch_add(1);
     Sync::wait(&change_, seen);
+    Sync::tell_atomic(&sleepers_);
     sleepers_.fetch_sub(1);
   }
   if (sleepers_.load() != 0) Sync::wake(&change_, os::kAllWaiters);

@@ -113,6 +113,7 @@ void LockOver<Sync>::acquire_slowly() {
       }
       seen = wanted;
     }
+    Sync::tell_waiting(&state_);
     Sync::wait(&state_, seen, seen == kReserved ? kReservation : kForever);
     // Woken, or the state has changed, or nobody came: no newcomer any more.
     may_take_reserved = true;

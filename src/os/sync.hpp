@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/sharing.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 
@@ -43,9 +44,12 @@ struct Machine {
   static void tell_acquired(void* lock) { __tsan_acquire(lock); }
   static void tell_released(void* lock) { __tsan_release(lock); }
 #else
-  static void tell_acquired(void*) {}
+  static void tell_acquired(void* lock) { base::note_lock(lock); }
   static void tell_released(void*) {}
 #endif
+  static void tell_waiting(void* lock) { base::note_lock_wait(lock); }
+  // Before each atomic read-modify-write of a word that is no lock's.
+  static void tell_atomic(const void* word) { base::note_atomic(word); }
 };
 
 }  // namespace jd::os

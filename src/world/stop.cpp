@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include "base/sharing.hpp"
 #include "heap/space.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
@@ -59,6 +60,7 @@ void note_alternate_stack(Thread* thread, const char* sp) {
 void answer_and_wait(void* argument, char* stack_top) {
   auto* thread = static_cast<Thread*>(argument);
   // Nobody waits for the second answer where a signal was sent twice, or by the program.
+  base::note_atomic(&thread->awaited);
   if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
   delay_for_stress();
   thread->stopped_at = stack_top;
@@ -66,6 +68,7 @@ void answer_and_wait(void* argument, char* stack_top) {
   // Neither changes before we have answered.
   const std::uint32_t stop = epoch.load(std::memory_order_relaxed);
   const std::uint32_t suspension = thread->suspensions.load(std::memory_order_relaxed);
+  base::note_atomic(&answers);
   if (answers.fetch_add(1) + 1 == answers_wanted.load()) os::futex_wake(&answers, 1);
   if (stop % 2 == 1) {
     while (epoch.load(std::memory_order_acquire) == stop) os::futex_wait(&epoch, stop);
@@ -124,6 +127,7 @@ std::uint32_t find_gone_threads() {
         !os::thread_has_ended(thread->id)) {
       return;
     }
+    base::note_atomic(&thread->awaited);
     if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
     thread->gone = true;
     thread->expected = false;
@@ -229,6 +233,7 @@ bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1;
 void stop_world() {
   JD_DCHECK(!world_is_stopped());
   expect_answers();
+  base::note_atomic(&epoch);
   epoch.fetch_add(1, std::memory_order_release);
   std::uint32_t expected = 0;
   for_each_thread([&](Thread* thread) {
@@ -250,6 +255,7 @@ void resume_world() {
     thread->expected = false;
     any_gone |= thread->gone;
   });
+  base::note_atomic(&epoch);
   epoch.fetch_add(1, std::memory_order_release);
   os::futex_wake(&epoch, os::kAllWaiters);
   if (any_gone) drop_gone_threads();

@@ -155,6 +155,8 @@ struct Scheduled {
   static std::uint64_t now() { return time += time_passes; }
   static void tell_acquired(const void*) {}
   static void tell_released(const void*) {}
+  static void tell_waiting(const void*) {}
+  static void tell_atomic(const void*) {}
 
   // To be set by a test before it explores.
   static inline unsigned most_looks = 0;

@@ -96,15 +96,11 @@ std::vector<Benchmark> make_catalogue() {
                   {},
                   "longest pause of a busy program with 500 MB live",
                   false});
-  list.push_back({"stop-running-2",
-                  "stop",
-                  {"running", "2"},
-                  {},
-                  "time to stop two threads that compute",
-                  false});
+  list.push_back(
+      {"stop-running-2", "stop", {"2", "0"}, {}, "time to stop two threads that compute", false});
   list.push_back({"stop-sleeping-200",
                   "stop",
-                  {"sleeping", "200"},
+                  {"0", "200"},
                   {},
                   "time to stop 200 threads that sleep",
                   false});
