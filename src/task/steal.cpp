@@ -159,7 +159,8 @@ void on_request(int, siginfo_t*, void* context) {
   worker->answer = look(worker, context);
   if (runtime.mode == JD_TASK_STOP && worker->answer == Answer::Found) {
     worker->request.store(kHolding, std::memory_order_release);
-    while (worker->request.load(std::memory_order_acquire) != kNone) os::cpu_relax();
+    // Not until it is kNone: the next thief may have asked by then.
+    while (worker->request.load(std::memory_order_acquire) == kHolding) os::cpu_relax();
   } else {
     worker->request.store(kNone, std::memory_order_release);
   }

@@ -34,7 +34,7 @@ enum Request : std::uint32_t {
   kNone = 0,    // by the thief that asked, or by the victim when it has answered
   kAsked = 1,    // by a thief, from kNone; by exchange, since the thief may take it back
   kLooking = 2,  // by the victim's handler, from kAsked
-  kHolding = 3   // by the handler: it waits until this is kNone again
+  kHolding = 3   // by the handler, which waits as long as it is so; the thief makes it kNone
 };
 enum class Answer : std::uint8_t { Found, Empty, Refused };
 
