@@ -97,7 +97,7 @@ class Outcome {
 #endif
   }
   void keep_exception(std::exception_ptr exception) {
-    when_ = std::chrono::steady_clock::now();
+    when_ = std::chrono::steady_clock::now().time_since_epoch().count();
     ::new (&exception_) std::exception_ptr(std::move(exception));
     threw_ = true;
   }
@@ -107,7 +107,7 @@ class Outcome {
   }
 
   bool threw() const { return threw_; }
-  std::chrono::steady_clock::time_point when() const { return when_; }
+  std::int64_t when() const { return when_; }
   // Each takes what is there out; one of them, once.
   Value<R> take() {
     Value<R> value = std::move(value_);
@@ -132,7 +132,7 @@ class Outcome {
     Value<R> value_;
     std::exception_ptr exception_;
   };
-  std::chrono::steady_clock::time_point when_;
+  std::int64_t when_;
   bool threw_;
 };
 
@@ -237,10 +237,14 @@ template <class F>
 struct Child {
   [[gnu::noinline, gnu::visibility("hidden")]] static Returned run(Word first, Word second) noexcept {
     if constexpr (kInRegisters<F>) {
-      const Word words[2] = {first, second};
-      alignas(F) unsigned char copy[sizeof(F)];
-      std::memcpy(copy, words, sizeof(F));
-      return run_child(*std::launder(reinterpret_cast<F*>(copy)));
+      union Copy {
+        Copy() {}  // NOLINT(modernize-use-equals-default)
+        Word words[2];
+        F f;
+      } copy;
+      copy.words[0] = first;
+      copy.words[1] = second;
+      return run_child(copy.f);
     } else {
       static_cast<void>(second);
       return run_child(*reinterpret_cast<F*>(first));
@@ -349,6 +353,11 @@ auto par_pair(A& a, B& b)
       if ((returned.status & kStolen) == 0) fork.outcome.run(b);
       return collect(first, fork.outcome);
     }
+  }
+  // Of what is small a copy goes there, so that on the fast way it need not be in memory.
+  if constexpr (kInRegisters<A> && kInRegisters<B>) {
+    A copy_of_a(a);
+    return par_slowly(copy_of_a, b);
   }
 #endif
   return par_slowly(a, b);

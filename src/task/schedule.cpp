@@ -143,13 +143,16 @@ void enter(Worker* worker, Stack* stack, void* sp) {
       }
       worker->next = tell({worker->after_task, worker->after_scope, worker->after_from_outside});
       break;
-    case After::WaitForTask:
-      // Only now, where nobody runs on the stack, may the thief have it.
-      if (join_word(worker->after_task)->exchange(kSuspended, std::memory_order_acq_rel) ==
-          kEnded) {
+    case After::WaitForTask: {
+      // Only now, where nobody runs on the stack, may the thief have it; unless it has ended, and
+      // has to be remembered as having so.
+      std::uint32_t state = kRunning;
+      if (!join_word(worker->after_task)
+               ->compare_exchange_strong(state, kSuspended, std::memory_order_acq_rel)) {
         worker->next = stack;
       }
       break;
+    }
     case After::WaitForScope:
       if (outstanding(worker->after_scope)->fetch_sub(1, std::memory_order_acq_rel) == 1) {
         worker->next = stack;

@@ -152,7 +152,7 @@ Answer look(Worker* worker, const void* context) {
 void on_request(int, siginfo_t*, void* context) {
   Worker* worker = current();
   if (worker == nullptr) return;
-  // Pairs with the thief's exchange: its `asked` is visible.
+  // Pairs with the thief's store: its `asked` is visible.
   std::uint32_t asked = kAsked;
   if (!worker->request.compare_exchange_strong(asked, kLooking, std::memory_order_acquire)) return;
   const std::uint64_t begin = os::ticks();
@@ -238,10 +238,11 @@ jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
   const Visit visit;
   if (victim->away.load(std::memory_order_seq_cst)) return nullptr;
   std::uint32_t none = kNone;
-  if (!victim->request.compare_exchange_strong(none, kAsked, std::memory_order_acq_rel)) {
+  if (!victim->request.compare_exchange_strong(none, kClaimed, std::memory_order_acq_rel)) {
     return nullptr;
   }
   victim->asked = stack;
+  victim->request.store(kAsked, std::memory_order_release);
   ++thief->counters.requests;
   delay();
   if (os::signal_thread(victim->thread, kSignal) != os::Signalled::Sent) {

@@ -32,9 +32,10 @@ inline constexpr std::uint32_t kFromOutside = 1;
 // What a thief asks of its victim (Worker::request).
 enum Request : std::uint32_t {
   kNone = 0,    // by the thief that asked, or by the victim when it has answered
-  kAsked = 1,    // by a thief, from kNone; by exchange, since the thief may take it back
-  kLooking = 2,  // by the victim's handler, from kAsked
-  kHolding = 3   // by the handler, which waits as long as it is so; the thief makes it kNone
+  kClaimed = 1,  // by a thief, from kNone: the handler of an earlier signal must not look yet
+  kAsked = 2,    // by the thief, before it sends its signal
+  kLooking = 3,  // by the victim's handler, from kAsked; by exchange, since the thief may withdraw
+  kHolding = 4   // by the handler, which waits as long as it is so; the thief makes it kNone
 };
 enum class Answer : std::uint8_t { Found, Empty, Refused };
 
