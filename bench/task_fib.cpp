@@ -4,7 +4,8 @@
 //   task_fib [n] [rounds]
 //
 // Prints, in seconds, the medians of the rounds (the three alternate), the median of the forked
-// ones' ratio to the plain ones, and the counters of the forked rounds. JACKDAW_WORKERS and JACKDAW_TASK_MODE choose how they run.
+// ones' ratio to the plain ones, and the counters of the forked rounds. JACKDAW_WORKERS and
+// JACKDAW_TASK_MODE choose how they run.
 #include <jackdaw/task.hpp>
 
 #include <algorithm>
@@ -80,10 +81,11 @@ int main(int argc, char** argv) {
   static const char* const modes[] = {"deque", "stop", "barrier"};
   jd_task_counters c;
   jd_task_get_counters(&c);
-  std::printf("fib(%ld), %u workers, %s: calls %.3f s, plain %.3f s, forked %.3f s, forked / plain "
-              "%.3f\n",
-              n, jd_task_workers(), modes[jd_task_get_mode()], median(call_times),
-              median(plain_times), median(forked_times), median(ratios));
+  std::printf(
+      "fib(%ld), %u workers, %s: calls %.3f s, plain %.3f s, forked %.3f s, forked / plain "
+      "%.3f\n",
+      n, jd_task_workers(), modes[jd_task_get_mode()], median(call_times), median(plain_times),
+      median(forked_times), median(ratios));
   std::printf(
       "steals %lu, of these from stacks %lu, requests %lu (%lu empty, %lu refused), barrier hits "
       "%lu (%lu waited), joins suspended %lu, stacks %lu, sleeps %lu\n",

@@ -76,7 +76,7 @@ auto call(F& f) -> Value<std::invoke_result_t<F&>> {
 template <class R>
 class Outcome {
  public:
-  Outcome() {}  // NOLINT(modernize-use-equals-default): the union stays as it is
+  Outcome() {}   // NOLINT(modernize-use-equals-default): the union stays as it is
   ~Outcome() {}  // NOLINT(modernize-use-equals-default)
   Outcome(const Outcome&) = delete;
   Outcome& operator=(const Outcome&) = delete;
@@ -167,7 +167,8 @@ std::pair<Value<RA>, Value<RB>> collect(Outcome<RA>& a, Outcome<RB>& b) {
   return {std::move(left), b.take()};
 }
 
-// A fork of b while a runs. It is as the forker left it, but for `run` and `b`, until a thief comes.
+// A fork of b while a runs. It is as the forker left it, but for `run` and `b`, until a thief
+// comes.
 template <class B>
 struct Fork : jd_task {
   using Result = std::invoke_result_t<B&>;
@@ -235,7 +236,8 @@ template <class F>
 // thrown out of it, so nobody unwinds a frame that a thief has changed.
 template <class F>
 struct Child {
-  [[gnu::noinline, gnu::visibility("hidden")]] static Returned run(Word first, Word second) noexcept {
+  [[gnu::noinline, gnu::visibility("hidden")]] static Returned run(Word first,
+                                                                   Word second) noexcept {
     if constexpr (kInRegisters<F>) {
       union Copy {
         Copy() {}  // NOLINT(modernize-use-equals-default)
@@ -253,10 +255,10 @@ struct Child {
 };
 
 #if defined(__AVX512F__)
-#define JD_TASK_CLOBBERS_512                                                                  \
-  "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
-      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5",      \
-      "k6", "k7",
+#define JD_TASK_CLOBBERS_512                                                                    \
+  "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",     \
+      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
+      "k7",
 #else
 #define JD_TASK_CLOBBERS_512
 #endif
@@ -275,9 +277,9 @@ template <Returned (*kFunction)(Word, Word) noexcept>
       : "=a"(returned.value), "=d"(returned.status), "+D"(first), "+S"(second)
       : [function] "i"(kFunction), [site] "i"(JD_TASK_SITE), "r"(in_r12)
       : JD_TASK_CLOBBERS_512 "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3",
-        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
-        "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)",
-        "cc", "memory");
+        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+        "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc",
+        "memory");
   return returned;
 }
 

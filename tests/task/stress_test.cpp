@@ -6,8 +6,8 @@
 //   JD_TASK_FORKS  forks a case (default 200000)
 #include <gc/gc.h>
 #include <gtest/gtest.h>
-#include <jackdaw/task.hpp>
 #include <unistd.h>
+#include <jackdaw/task.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -251,12 +251,11 @@ Word node(Word seed, int depth) {
       }
       case 3: {
         // Results that fit in no register, closures that do not either.
-        auto both = How::both(
-            [=] { return std::to_string(child<How>(here + 1, depth - 1)); },
-            [=] {
-              check_list(list, here, length);
-              return std::to_string(child<How>(here + 2, depth - 1));
-            });
+        auto both = How::both([=] { return std::to_string(child<How>(here + 1, depth - 1)); },
+                              [=] {
+                                check_list(list, here, length);
+                                return std::to_string(child<How>(here + 2, depth - 1));
+                              });
         result = std::stoull(both.first) ^ std::stoull(both.second);
         break;
       }
@@ -315,10 +314,11 @@ void run_trees(unsigned workers, int depth) {
   }
   jd_task_counters counters;
   jd_task_get_counters(&counters);
-  std::printf("%u workers: %ld forks, %lu steals (%lu from stacks), %lu requests, %lu barrier hits, "
-              "%lu suspended, %lu stacks\n",
-              workers, forks.load(), counters.steals, counters.stack_steals, counters.requests,
-              counters.barrier_hits, counters.joins_suspended, counters.stacks_peak);
+  std::printf(
+      "%u workers: %ld forks, %lu steals (%lu from stacks), %lu requests, %lu barrier hits, "
+      "%lu suspended, %lu stacks\n",
+      workers, forks.load(), counters.steals, counters.stack_steals, counters.requests,
+      counters.barrier_hits, counters.joins_suspended, counters.stacks_peak);
 }
 
 class Stress : public testing::TestWithParam<unsigned> {
