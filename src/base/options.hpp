@@ -18,6 +18,9 @@ enum class MarkStrategy : std::uint8_t { None, OnGrey, Ring };
 // What free() means to a program whose malloc is ours (src/malloc).
 enum class MallocMode : std::uint8_t { Free, Ignore, LeakCheck };
 
+// How tasks are forked and stolen (include/jackdaw/task.h, in the order of its enumeration).
+enum class TaskMode : std::uint8_t { Deque, Stop, Barrier };
+
 // When the free slots of blocks in use are found and cleared (src/heap/sweep.hpp).
 enum class SweepTime : std::uint8_t { Lazy, Eager };
 
@@ -60,6 +63,10 @@ struct Options {
   std::uint64_t stop_delay = 0;
   std::uint64_t fail_os = 0;
   std::uint64_t malloc_mode = static_cast<std::uint64_t>(MallocMode::Free);
+  std::uint64_t workers = 0;
+  std::uint64_t task_mode = static_cast<std::uint64_t>(TaskMode::Barrier);
+  std::uint64_t task_stack = 8 * kMiB;
+  std::uint64_t task_delay = 0;
 };
 
 enum class OptionType : std::uint8_t { Flag, Count, Size, Choice, Path };
@@ -162,6 +169,17 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_MALLOC", OptionType::Choice, "free, ignore, leak-check", "free",
      "For jackdaw run --malloc: free() frees, or does nothing; or leaks are reported at exit.", 0,
      2, &Options::malloc_mode, nullptr},
+    {"JACKDAW_WORKERS", OptionType::Count, "1 to 128", "the CPUs available",
+     "Number of threads that run tasks.", 1, 128, &Options::workers, nullptr},
+    {"JACKDAW_TASK_MODE", OptionType::Choice, "deque, stop, barrier", "barrier",
+     "How tasks are stolen: from deques; from stopped stacks; below a return barrier.", 0, 2,
+     &Options::task_mode, nullptr},
+    {"JACKDAW_TASK_STACK", OptionType::Size, "64k to 1G", "8M",
+     "Address space for a task's stack; pages are taken as they are touched.", 64 * kKiB,
+     1024 * kMiB, &Options::task_stack, nullptr},
+    {"JACKDAW_TASK_DELAY", OptionType::Count, "up to 1000000 microseconds; 0: off", "0",
+     "Stress: wait a random time up to this at the steps of a steal and of a join.", 0, 1000000,
+     &Options::task_delay, nullptr},
 };
 
 // Reads the environment into *options. Each bad value is reported once through complain(name,

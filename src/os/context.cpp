@@ -1,6 +1,26 @@
 #include "os/context.hpp"
 
+#include <ucontext.h>
+
 namespace jd::os {
+
+bool interrupted_registers(const void* signal_context,
+                           unsigned long (*registers)[kContextRegisters]) {
+#if defined(__x86_64__)
+  constexpr int kOrder[kContextRegisters] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                             REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                             REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  const auto* context = static_cast<const ucontext_t*>(signal_context);
+  for (int i = 0; i < kContextRegisters; ++i) {
+    (*registers)[i] = static_cast<unsigned long>(context->uc_mcontext.gregs[kOrder[i]]);
+  }
+  return true;
+#else
+  static_cast<void>(signal_context);
+  static_cast<void>(registers);
+  return false;
+#endif
+}
 
 [[gnu::noinline, gnu::no_sanitize_address]] void clear_stack_below() {
   // More than the deepest way from an allocation to the point from which the stack is scanned.

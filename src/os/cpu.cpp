@@ -82,4 +82,34 @@ std::uint64_t random_bits() {
   return size == sizeof bits ? bits : now_ns();
 }
 
+bool has_shadow_stack() {
+#if defined(__x86_64__)
+  // Where there is none this instruction does nothing.
+  std::uint64_t pointer = 0;
+  asm volatile("rdsspq %0" : "+r"(pointer));
+  return pointer != 0;
+#else
+  return false;
+#endif
+}
+
+bool under_valgrind() {
+#if defined(__x86_64__)
+  // Valgrind's client request "running on valgrind": it knows these rotations, which together do
+  // nothing, and what follows them.
+  constexpr std::uint64_t kRunningOnValgrind = 0x1001;
+  const volatile std::uint64_t request[6] = {kRunningOnValgrind, 0, 0, 0, 0, 0};
+  std::uint64_t answer = 0;
+  asm volatile(
+      "rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
+      "xchgq %%rbx, %%rbx"
+      : "+d"(answer)
+      : "a"(&request[0])
+      : "cc", "memory");
+  return answer != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace jd::os

@@ -39,6 +39,10 @@ inline std::uint64_t ticks() {
 }
 // Sleeps for about that long. No cancellation point.
 void sleep_ns(std::uint64_t nanoseconds);
+// Does the calling thread have a shadow stack (CET), which holds return addresses a second time?
+bool has_shadow_stack();
+// Does the program run in valgrind?
+bool under_valgrind();
 // Some unpredictable bits for stress delays.
 std::uint64_t random_bits();
 

@@ -1,5 +1,6 @@
 #include "os/modules.hpp"
 
+#include <dlfcn.h>
 #include <link.h>
 
 #include <initializer_list>
@@ -9,6 +10,8 @@
 // The loader's own record of what is loaded. Weak, so that the library names no loader among its
 // needs.
 #pragma weak _r_debug
+// Not in every glibc.
+#pragma weak _dl_find_object
 
 #if defined(JD_SANITIZE_THREAD)
 extern "C" void __tsan_acquire(void* address);
@@ -124,6 +127,13 @@ std::uint64_t module_fingerprint(bool* changing) {
     }
   }
   return digest;
+}
+
+const void* find_unwind_table(const void* code) {
+  if (&_dl_find_object == nullptr) return nullptr;
+  dl_find_object found;
+  if (_dl_find_object(const_cast<void*>(code), &found) != 0) return nullptr;
+  return found.dlfo_eh_frame;
 }
 
 }  // namespace jd::os

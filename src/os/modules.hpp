@@ -42,4 +42,8 @@ std::uint64_t module_generation();
 // tells that a thread was stopped in the middle of loading or unloading.
 std::uint64_t module_fingerprint(bool* changing);
 
+// The .eh_frame_hdr of the loaded object whose code contains the address; null if there is none, or
+// the C library (before glibc 2.35) can't tell. Async-signal-safe.
+const void* find_unwind_table(const void* code);
+
 }  // namespace jd::os

@@ -1,5 +1,6 @@
 #include "world/roots.hpp"
 
+#include <atomic>
 #include <initializer_list>
 
 #include "heap/growable.hpp"
@@ -32,6 +33,8 @@ bool static_roots_known = false;
 // What is known is not what is loaded: parts of it may be unmapped.
 bool static_roots_doubtful = false;
 bool libraries_ignored = false;
+// Set once (release), read by collectors (acquire).
+std::atomic<void (*)(RootVisitor*)> other_stacks{nullptr};
 StaticRootsFilter filter = nullptr;
 
 template <class Bounds>
@@ -325,6 +328,11 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
   for (Thread* t = finished_threads; t != nullptr; t = t->next) {
     visitor->range(&t->result, &t->result + 1);
   }
+  if (auto* visit = other_stacks.load(std::memory_order_acquire); visit != nullptr) visit(visitor);
+}
+
+void set_other_stacks(void (*visit)(RootVisitor* visitor)) {
+  other_stacks.store(visit, std::memory_order_release);
 }
 
 bool is_library_data(const void* p) {

@@ -55,6 +55,10 @@ std::size_t static_root_bytes();
 void visit_static_roots(RootVisitor* visitor);
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top);
 
+// Stacks that no thread runs on: asked for with the threads' roots, in the stopped world. By the
+// room that has such stacks, once, before it makes the first.
+void set_other_stacks(void (*visit)(RootVisitor* visitor));
+
 // Is the address in some library's data, as far as it is known?
 bool is_library_data(const void* p);
 // Is the address in static data, a stack or thread-local storage, as far as they are known? True

@@ -1,0 +1,651 @@
+// Fork and join in C++: task.h with closures, results and exceptions.
+//
+//   long fib(long n) {
+//     if (n < 2) return n;
+//     auto [x, y] = jd::par([n] { return fib(n - 1); }, [n] { return fib(n - 2); });
+//     return x + y;
+//   }
+//
+//   jd::parallel_for(0, rows, [&](int row) { blur(image, row); });
+//
+// A closure is called without arguments, once, maybe by another thread than the one that made it.
+// What it refers to must live until the join; all that the caller of par() or join() has, does.
+//
+// Exceptions. What a task throws is thrown again by the call that joins it, once all its siblings
+// have ended; of several, the first one thrown.
+#pragma once
+
+#include <jackdaw/task.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+// Sanitizers do not follow a fork that is a bare call; their programs run in deque mode anyway.
+#if defined(__x86_64__) && !defined(__ILP32__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define JD_TASK_DIRECT_FORKS 1
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#undef JD_TASK_DIRECT_FORKS
+#endif
+#endif
+#endif
+
+namespace jd {
+namespace detail {
+
+// A result of a task; std::monostate for none.
+template <class R>
+using Value = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
+
+template <class F>
+constexpr void check_closure() {
+  static_assert(std::is_invocable_v<F&>,
+                "a task is called without arguments: capture what it needs");
+  static_assert(!std::is_reference_v<std::invoke_result_t<F&>>,
+                "a task returns a value or a pointer: what a reference names may be another "
+                "thread's");
+}
+
+template <class F>
+auto call(F& f) -> Value<std::invoke_result_t<F&>> {
+  if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+    std::invoke(f);
+    return {};
+  } else {
+    return std::invoke(f);
+  }
+}
+
+// How a task ended. Nothing is stored until it has: a fork that nobody steals does not pay for it.
+template <class R>
+class Outcome {
+ public:
+  Outcome() {}   // NOLINT(modernize-use-equals-default): the union stays as it is
+  ~Outcome() {}  // NOLINT(modernize-use-equals-default)
+  Outcome(const Outcome&) = delete;
+  Outcome& operator=(const Outcome&) = delete;
+
+  // Calls f and keeps what it returns or throws. Once.
+  template <class F>
+  void run(F& f) noexcept {
+#if defined(__cpp_exceptions)
+    try {
+      ::new (&value_) Value<R>(call(f));
+      threw_ = false;
+    } catch (...) {
+      keep_exception(std::current_exception());
+    }
+#else
+    ::new (&value_) Value<R>(call(f));
+    threw_ = false;
+#endif
+  }
+  void keep_exception(std::exception_ptr exception) {
+    when_ = std::chrono::steady_clock::now().time_since_epoch().count();
+    ::new (&exception_) std::exception_ptr(std::move(exception));
+    threw_ = true;
+  }
+  void keep_value(Value<R>&& value) {
+    ::new (&value_) Value<R>(std::move(value));
+    threw_ = false;
+  }
+
+  bool threw() const { return threw_; }
+  std::int64_t when() const { return when_; }
+  // Each takes what is there out; one of them, once.
+  Value<R> take() {
+    Value<R> value = std::move(value_);
+    value_.~Value<R>();
+    return value;
+  }
+  std::exception_ptr take_exception() {
+    std::exception_ptr exception = std::move(exception_);
+    exception_.~exception_ptr();
+    return exception;
+  }
+  void drop() {
+    if (threw_) {
+      exception_.~exception_ptr();
+    } else {
+      value_.~Value<R>();
+    }
+  }
+
+ private:
+  union {
+    Value<R> value_;
+    std::exception_ptr exception_;
+  };
+  std::int64_t when_;
+  bool threw_;
+};
+
+[[noreturn]] inline void rethrow(std::exception_ptr exception) {
+#if defined(__cpp_exceptions)
+  std::rethrow_exception(std::move(exception));
+#else
+  static_cast<void>(exception);
+  std::terminate();
+#endif
+}
+
+// Both have ended: their results, or what was thrown first.
+template <class RA, class RB>
+std::pair<Value<RA>, Value<RB>> collect(Outcome<RA>& a, Outcome<RB>& b) {
+  if (a.threw() && (!b.threw() || a.when() <= b.when())) {
+    b.drop();
+    rethrow(a.take_exception());
+  }
+  if (b.threw()) {
+    a.drop();
+    rethrow(b.take_exception());
+  }
+  struct Drop {  // b's, if taking a's throws
+    Outcome<RB>* outcome;
+    ~Drop() {
+      if (outcome != nullptr) outcome->drop();
+    }
+  } drop{&b};
+  Value<RA> left = a.take();
+  drop.outcome = nullptr;
+  return {std::move(left), b.take()};
+}
+
+template <class F>
+inline constexpr bool kIsSmall =
+    std::is_trivially_copyable_v<F> && sizeof(F) <= 2 * sizeof(std::uint64_t);
+
+// A fork of b while a runs. It is as the forker left it, but for `run` and the closure, until a
+// thief comes. A small closure is kept in place: so it need not be in memory a second time.
+template <class B>
+struct Fork : jd_task {
+  using Result = std::invoke_result_t<B&>;
+  explicit Fork(B& second) : b(second) {
+    run = [](jd_task* task) {
+      auto* fork = static_cast<Fork*>(task);
+      fork->outcome.run(fork->b);
+    };
+  }
+  std::conditional_t<kIsSmall<B>, B, B&> b;
+  Outcome<Result> outcome;
+};
+
+#if defined(JD_TASK_DIRECT_FORKS)
+
+using Word = std::uint64_t;
+
+// What a child leaves in rax and rdx.
+struct Returned {
+  Word value;
+  Word status;  // a sum of:
+};
+inline constexpr Word kThrew = 1;   // value is a std::exception_ptr
+inline constexpr Word kStolen = 2;  // set by the return barrier: the other part has ended, too
+
+template <class T>
+inline constexpr bool kInRegister = std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(Word);
+
+// A std::exception_ptr is one pointer, which can travel as a word that owns what it refers to.
+static_assert(sizeof(std::exception_ptr) == sizeof(Word));
+inline Word as_word(std::exception_ptr exception) {
+  Word word = 0;
+  std::memcpy(&word, static_cast<const void*>(&exception), sizeof word);
+  // NOLINTNEXTLINE(bugprone-unused-return-value): its reference is the word's now
+  ::new (static_cast<void*>(&exception)) std::exception_ptr();
+  return word;
+}
+inline std::exception_ptr as_exception(Word word) {
+  std::exception_ptr exception;
+  std::memcpy(static_cast<void*>(&exception), &word, sizeof word);
+  return exception;
+}
+
+template <class F>
+[[gnu::always_inline]] inline Returned run_child(F& f) {
+  Returned returned{0, 0};
+#if defined(__cpp_exceptions)
+  try {
+#endif
+    auto value = call(f);
+    std::memcpy(&returned.value, &value, sizeof value);
+#if defined(__cpp_exceptions)
+  } catch (...) {
+    returned.value = as_word(std::current_exception());
+    returned.status = kThrew;
+  }
+#endif
+  return returned;
+}
+
+// The function that a fork calls: the closure comes in registers, or by its address. Nothing is
+// thrown out of it, so nobody unwinds a frame that a thief has changed.
+template <class F>
+struct Child {
+  [[gnu::noinline, gnu::visibility("hidden")]] static Returned run(Word first,
+                                                                   Word second) noexcept {
+    if constexpr (kIsSmall<F>) {
+      union Copy {
+        Copy() {}  // NOLINT(modernize-use-equals-default)
+        Word words[2];
+        F f;
+      } copy;
+      copy.words[0] = first;
+      copy.words[1] = second;
+      return run_child(copy.f);
+    } else {
+      static_cast<void>(second);
+      return run_child(*reinterpret_cast<F*>(first));
+    }
+  }
+};
+
+#if defined(__AVX512F__)
+#define JD_TASK_CLOBBERS_512                                                                    \
+  "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",     \
+      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
+      "k7",
+#else
+#define JD_TASK_CLOBBERS_512
+#endif
+
+// The fork: a call. Behind it, where it returns to, stands the mark by which a thief knows the
+// place; the thief finds the task in r12. The function that this is inlined into makes other
+// calls, too (jd_task_fork), so that it keeps the stack as a call needs it.
+template <Returned (*kFunction)(Word, Word) noexcept>
+[[gnu::always_inline]] inline Returned call_at_site(Word first, Word second, jd_task* task) {
+  Returned returned;
+  register jd_task* in_r12 asm("r12") = task;
+  asm volatile(
+      "call %P[function]\n\t"
+      ".byte 0x0f, 0x1f, 0x84, 0x00\n\t"
+      ".long %c[site]"
+      : "=a"(returned.value), "=d"(returned.status), "+D"(first), "+S"(second)
+      : [function] "i"(kFunction), [site] "i"(JD_TASK_SITE), "r"(in_r12)
+      : JD_TASK_CLOBBERS_512 "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3",
+        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+        "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc",
+        "memory");
+  return returned;
+}
+
+template <class F>
+[[gnu::always_inline]] inline Returned call_child(F& f, jd_task* task) {
+  Word words[2] = {0, 0};
+  if constexpr (kIsSmall<F>) {
+    std::memcpy(words, &f, sizeof(F));
+  } else {
+    words[0] = reinterpret_cast<Word>(&f);
+  }
+  return call_at_site<&Child<F>::run>(words[0], words[1], task);
+}
+
+// What a child that does not return its result in a register is wrapped into.
+template <class F>
+struct Keeping {
+  F* f;
+  Outcome<std::invoke_result_t<F&>>* outcome;
+  void operator()() const noexcept { outcome->run(*f); }
+};
+
+#endif  // JD_TASK_DIRECT_FORKS
+
+// The way through the library: in deque mode, from other threads, and when somebody sleeps.
+template <class A, class B>
+[[gnu::noinline]] auto par_slowly(A& a, B& b)
+    -> std::pair<Value<std::invoke_result_t<A&>>, Value<std::invoke_result_t<B&>>> {
+  struct First {
+    A* a;
+    Outcome<std::invoke_result_t<A&>> outcome;
+  } first{&a, {}};
+  Fork<B> fork(b);
+  const int done = jd_task_fork(
+      &fork,
+      [](void* argument) {
+        auto* f = static_cast<First*>(argument);
+        f->outcome.run(*f->a);
+      },
+      &first);
+  if (done == 0) fork.outcome.run(b);
+  return collect(first.outcome, fork.outcome);
+}
+
+template <class A, class B>
+auto par_pair(A& a, B& b)
+    -> std::pair<Value<std::invoke_result_t<A&>>, Value<std::invoke_result_t<B&>>> {
+#if defined(JD_TASK_DIRECT_FORKS)
+  using RA = std::invoke_result_t<A&>;
+  if (__builtin_expect(jd_task_direct != 0, 1)) {
+    Fork<B> fork(b);
+    if constexpr (kInRegister<Value<RA>>) {
+      const Returned returned = call_child(a, &fork);
+      if (__builtin_expect(returned.status == 0, 1)) {
+        Value<RA> value;
+        std::memcpy(&value, &returned.value, sizeof value);
+        return {value, call(fork.b)};
+      }
+      Outcome<RA> first;
+      if ((returned.status & kThrew) != 0) {
+        first.keep_exception(as_exception(returned.value));
+      } else {
+        Value<RA> value;
+        std::memcpy(&value, &returned.value, sizeof value);
+        first.keep_value(std::move(value));
+      }
+      if ((returned.status & kStolen) == 0) fork.outcome.run(b);
+      return collect(first, fork.outcome);
+    } else {
+      Outcome<RA> first;
+      Keeping<A> keeping{&a, &first};
+      const Returned returned = call_child(keeping, &fork);
+      if ((returned.status & kStolen) == 0) fork.outcome.run(b);
+      return collect(first, fork.outcome);
+    }
+  }
+  // Of what is small a copy goes there, so that on the fast way it need not be in memory.
+  if constexpr (kIsSmall<A> && kIsSmall<B>) {
+    A copy_of_a(a);
+    return par_slowly(copy_of_a, b);
+  }
+#endif
+  return par_slowly(a, b);
+}
+
+}  // namespace detail
+
+// Calls a and b, maybe at the same time, and returns both results: a pair, in which std::monostate
+// stands for none; nothing if neither has one. Both are called, whatever is thrown. Of a closure of
+// one or two words it may be a copy that is called.
+template <class A, class B>
+auto par(A&& a, B&& b) {
+  detail::check_closure<std::remove_reference_t<A>>();
+  detail::check_closure<std::remove_reference_t<B>>();
+  if constexpr (std::is_void_v<std::invoke_result_t<A&>> &&
+                std::is_void_v<std::invoke_result_t<B&>>) {
+    detail::par_pair(a, b);
+  } else {
+    return detail::par_pair(a, b);
+  }
+}
+
+// Runs f in a worker, where it may fork, and returns its result.
+template <class F>
+auto run(F&& f) -> std::invoke_result_t<F&> {
+  using R = std::invoke_result_t<F&>;
+  detail::check_closure<std::remove_reference_t<F>>();
+  struct Call {
+    std::remove_reference_t<F>* f;
+    detail::Outcome<R> outcome;
+  } work{&f, {}};
+  jd_task_run(
+      [](void* argument) {
+        auto* w = static_cast<Call*>(argument);
+        w->outcome.run(*w->f);
+      },
+      &work);
+  if (work.outcome.threw()) detail::rethrow(work.outcome.take_exception());
+  if constexpr (std::is_void_v<R>) {
+    work.outcome.drop();
+  } else {
+    return work.outcome.take();
+  }
+}
+
+// Runs f, which may wait for long, and gives the worker's slot to another meanwhile.
+template <class F>
+auto blocking(F&& f) -> std::invoke_result_t<F&> {
+  using R = std::invoke_result_t<F&>;
+  detail::check_closure<std::remove_reference_t<F>>();
+  struct Call {
+    std::remove_reference_t<F>* f;
+    detail::Outcome<R> outcome;
+  } work{&f, {}};
+  jd_task_blocking(
+      [](void* argument) {
+        auto* w = static_cast<Call*>(argument);
+        w->outcome.run(*w->f);
+      },
+      &work);
+  if (work.outcome.threw()) detail::rethrow(work.outcome.take_exception());
+  if constexpr (std::is_void_v<R>) {
+    work.outcome.drop();
+  } else {
+    return work.outcome.take();
+  }
+}
+
+// Any number of tasks that one function forks and joins. A fork is pushed to the worker's deque and
+// may begin at once elsewhere, or as late as at the join.
+class scope {
+ public:
+  scope() { jd_task_scope_begin(&scope_); }
+  // Waits for what was not joined; what that threw is lost.
+  ~scope() { jd_task_scope_join(&scope_); }
+  scope(const scope&) = delete;
+  scope& operator=(const scope&) = delete;
+
+  // The closure is copied or moved; it may use all that lives until the join.
+  template <class F>
+  void fork(F&& f) {
+    using Closure = std::decay_t<F>;
+    static_assert(std::is_constructible_v<Closure, F>,
+                  "a forked closure is kept until it runs: it must be copyable, or moved from");
+    detail::check_closure<Closure>();
+    auto* memory = jd_task_allocate(sizeof(Task<Closure>), alignof(Task<Closure>));
+    if (memory == nullptr) {
+      // Without memory it is done here and now.
+      if (!cancelled()) guard(f);
+      return;
+    }
+    auto* task = ::new (memory) Task<Closure>{{}, this, Closure(std::forward<F>(f))};
+    jd_task_scope_push(&scope_, task, [](jd_task* pushed, int cancelled) {
+      auto* own = static_cast<Task<Closure>*>(pushed);
+      if (cancelled == 0) own->scope->guard(own->closure);
+      own->~Task<Closure>();
+      jd_task_release(own);
+    });
+  }
+  // Waits for all; throws what was thrown first.
+  void join() {
+    jd_task_scope_join(&scope_);
+    if (thrown_.load(std::memory_order_acquire) == 0) return;
+    std::exception_ptr first = std::move(exception_);
+    exception_ = nullptr;
+    thrown_.store(0, std::memory_order_relaxed);
+    detail::rethrow(std::move(first));
+  }
+  // Tasks that have not begun will not. Those that run may ask.
+  void cancel() { jd_task_scope_cancel(&scope_); }
+  bool cancelled() const { return jd_task_scope_cancelled(&scope_) != 0; }
+
+ private:
+  template <class Closure>
+  struct Task : jd_task {
+    class scope* scope;
+    Closure closure;
+  };
+
+  template <class F>
+  void guard(F& f) noexcept {
+#if defined(__cpp_exceptions)
+    try {
+      std::invoke(f);
+    } catch (...) {
+      // Written by the first; read by the join, after all have ended.
+      if (thrown_.exchange(1, std::memory_order_acq_rel) == 0) {
+        exception_ = std::current_exception();
+      }
+    }
+#else
+    std::invoke(f);
+#endif
+  }
+
+  jd_task_scope scope_;
+  std::atomic<int> thrown_{0};
+  std::exception_ptr exception_;
+};
+
+// Asks loops to stop: pieces that have not begun are left out.
+class cancellation {
+ public:
+  void cancel() { requested_.store(true, std::memory_order_relaxed); }
+  bool requested() const { return requested_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> requested_{false};
+};
+
+struct loop_options {
+  std::size_t grain = 0;  // the longest piece that is not cut; 0: by length and workers
+  const cancellation* cancel = nullptr;
+};
+
+namespace detail {
+
+inline std::size_t grain_for(std::size_t length, std::size_t wanted) {
+  // 64 pieces a worker: enough for them to end at about the same time, where pieces differ.
+  constexpr std::size_t kPieces = 64;
+  if (wanted != 0) return wanted;
+  return std::max<std::size_t>(1, length / (kPieces * jd_task_workers()));
+}
+
+// body(begin, end) on pieces; the recursion is the parallel one.
+template <class Body>
+void for_pieces(std::size_t begin, std::size_t end, std::size_t grain, const cancellation* cancel,
+                Body& body) {
+  if (cancel != nullptr && cancel->requested()) return;
+  if (end - begin <= grain) {
+    body(begin, end);
+    return;
+  }
+  const std::size_t middle = begin + (end - begin) / 2;
+  par([&, begin, middle] { for_pieces(begin, middle, grain, cancel, body); },
+      [&, middle, end] { for_pieces(middle, end, grain, cancel, body); });
+}
+
+template <class T, class Map, class Combine>
+T reduce_pieces(std::size_t begin, std::size_t end, std::size_t grain, Map& map, Combine& combine) {
+  if (end - begin <= grain) return map(begin, end);
+  const std::size_t middle = begin + (end - begin) / 2;
+  auto halves =
+      par([&, begin, middle] { return reduce_pieces<T>(begin, middle, grain, map, combine); },
+          [&, middle, end] { return reduce_pieces<T>(middle, end, grain, map, combine); });
+  return combine(std::move(halves.first), std::move(halves.second));
+}
+
+}  // namespace detail
+
+// f(i) for each i of [first, last).
+template <std::integral I, class F>
+void parallel_for(I first, I last, F&& f, loop_options options = {}) {
+  static_assert(std::is_invocable_v<F&, I>, "the body of this loop is called with an index");
+  if (!(first < last)) return;
+  const auto length = static_cast<std::size_t>(last - first);
+  auto body = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (options.cancel != nullptr && options.cancel->requested()) return;
+      std::invoke(f, static_cast<I>(first + static_cast<I>(i)));
+    }
+  };
+  run([&] {
+    detail::for_pieces(0, length, detail::grain_for(length, options.grain), options.cancel, body);
+  });
+}
+
+// f(element) for each element of the range.
+template <std::ranges::random_access_range R, class F>
+void parallel_for(R&& range, F&& f, loop_options options = {}) {
+  auto begin = std::ranges::begin(range);
+  using Difference = std::iter_difference_t<decltype(begin)>;
+  static_assert(std::is_invocable_v<F&, std::ranges::range_reference_t<R>>,
+                "the body of this loop is called with an element");
+  parallel_for(
+      std::size_t{0}, static_cast<std::size_t>(std::ranges::distance(range)),
+      [&](std::size_t i) { std::invoke(f, begin[static_cast<Difference>(i)]); }, options);
+}
+
+// combine(…combine(identity, map(first))…, map(last - 1)), with brackets wherever they suit:
+// combine must be associative, and need not be commutative.
+template <std::integral I, class T, class Map, class Combine>
+T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
+                  std::size_t grain = 0) {
+  static_assert(std::is_invocable_v<Map&, I>, "map is called with an index");
+  static_assert(std::is_invocable_r_v<T, Combine&, T, std::invoke_result_t<Map&, I>>,
+                "combine is called with the result so far and what map returned");
+  if (!(first < last)) return identity;
+  const auto length = static_cast<std::size_t>(last - first);
+  auto piece = [&](std::size_t begin, std::size_t end) {
+    T result = identity;
+    for (std::size_t i = begin; i < end; ++i) {
+      result = std::invoke(combine, std::move(result),
+                           std::invoke(map, static_cast<I>(first + static_cast<I>(i))));
+    }
+    return result;
+  };
+  return run([&] {
+    return detail::reduce_pieces<T>(0, length, detail::grain_for(length, grain), piece, combine);
+  });
+}
+
+namespace detail {
+
+// Under this many elements a sort is not worth a fork.
+inline constexpr std::ptrdiff_t kSortGrain = 2048;
+
+template <class Iterator, class Compare>
+void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth) {
+  const auto length = last - first;
+  if (length <= kSortGrain || depth == 0) {
+    std::sort(first, last, compare);
+    return;
+  }
+  // The median of three, at the front; then everything that is less goes before what is not.
+  const Iterator middle = first + length / 2;
+  const Iterator end = last - 1;
+  if (compare(*middle, *first)) std::iter_swap(middle, first);
+  if (compare(*end, *middle)) {
+    std::iter_swap(end, middle);
+    if (compare(*middle, *first)) std::iter_swap(middle, first);
+  }
+  std::iter_swap(first, middle);
+  const Iterator cut =
+      std::partition(first + 1, last, [&](const auto& x) { return compare(x, *first); }) - 1;
+  std::iter_swap(first, cut);
+  // Equals of the pivot stand on the right; where there are many, they need no sorting.
+  const Iterator right =
+      std::partition(cut + 1, last, [&](const auto& x) { return !compare(*cut, x); });
+  par([&, first, cut, depth] { sort_pieces(first, cut, compare, depth - 1); },
+      [&, right, last, depth] { sort_pieces(right, last, compare, depth - 1); });
+}
+
+}  // namespace detail
+
+// std::sort, in parallel; not stable.
+template <std::random_access_iterator Iterator, class Compare = std::less<>>
+void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
+  int depth = 8;
+  for (auto length = last - first; length > 1; length /= 2) depth += 2;
+  run([&] { detail::sort_pieces(first, last, compare, depth); });
+}
+template <std::ranges::random_access_range R, class Compare = std::less<>>
+void parallel_sort(R&& range, Compare compare = {}) {
+  parallel_sort(std::ranges::begin(range), std::ranges::end(range), std::move(compare));
+}
+
+}  // namespace jd

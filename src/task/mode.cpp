@@ -1,0 +1,39 @@
+#include "task/mode.hpp"
+
+#include "os/cpu.hpp"
+#include "task/unwind.hpp"
+
+// Defined where a sanitizer's run-time is loaded.
+extern "C" {
+[[gnu::weak]] void __asan_init();
+[[gnu::weak]] void __tsan_init();
+[[gnu::weak]] void __msan_init();
+}
+
+namespace jd::task {
+namespace {
+
+bool is_sanitized() {
+  return &__asan_init != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr;
+}
+
+bool machine_has_stacks() {
+#if defined(__x86_64__) && !defined(__ILP32__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+// task.req.fall-back: a sanitizer keeps a shadow of each stack, valgrind an idea of where each
+// ends, and a processor with shadow stacks the return addresses themselves.
+bool mode_is_possible(jd_task_mode mode) {
+  if (mode == JD_TASK_DEQUE) return true;
+  static const bool possible = machine_has_stacks() && !is_sanitized() && !os::under_valgrind() &&
+                               !os::has_shadow_stack() && unwinding_is_possible();
+  return possible;
+}
+
+}  // namespace jd::task

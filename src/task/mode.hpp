@@ -1,0 +1,12 @@
+// Which modes this process can have.
+//
+// Requirement (docs/design/task.md): task.req.fall-back.
+#pragma once
+
+#include "jackdaw/task.h"
+
+namespace jd::task {
+
+bool mode_is_possible(jd_task_mode mode);
+
+}  // namespace jd::task

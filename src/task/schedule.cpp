@@ -1,0 +1,371 @@
+// What workers do: find a task, run it, and go on with whoever waits for it.
+//
+// In deque mode a task runs on its worker's own stack, and a join that has to wait runs other tasks
+// on top of itself. In the modes with stacks a join that has to wait leaves its stack to whoever
+// ends last, and the worker looks for other work (task.req.last-continues).
+#include "os/cpu.hpp"
+#include "os/futex.hpp"
+#include "task/delay.hpp"
+#include "task/stacks.hpp"
+#include "task/steal.hpp"
+#include "task/switch.hpp"
+#include "task/worker.hpp"
+#include "world/thread.hpp"
+
+namespace jd::task {
+namespace {
+
+std::atomic<std::uint32_t>* join_word(jd_task* task) {
+  return reinterpret_cast<std::atomic<std::uint32_t>*>(&task->join);
+}
+// jd_task_scope::outstanding counts the scope's tasks that have not ended, and one for its owner
+// until that suspends itself. The owner may sleep on the word; then this bit is set.
+std::atomic<std::uint32_t>* outstanding(jd_task_scope* scope) {
+  return reinterpret_cast<std::atomic<std::uint32_t>*>(&scope->outstanding);
+}
+constexpr std::uint32_t kOwnerAsleep = 0x80000000u;
+
+jd_task_scope* scope_of(jd_task* task) { return static_cast<jd_task_scope*>(task->waiter); }
+
+std::uint64_t next_random(Worker* worker) {
+  // xorshift (Marsaglia 2003).
+  std::uint64_t x = worker->random;
+  x ^= x << 13;
+  x ^= x >> 7;
+  x ^= x << 17;
+  return worker->random = x;
+}
+
+// What there is to tell when a task has ended; taken before it runs, since a scope's task owns its
+// own memory and frees it.
+struct End {
+  jd_task* task;         // null for a scope's
+  jd_task_scope* scope;  // null for others
+  bool from_outside;
+};
+
+End end_of(jd_task* task) {
+  const bool of_scope = task->run == run_scope_task;
+  return {of_scope ? nullptr : task, of_scope ? scope_of(task) : nullptr,
+          task->reserved == kFromOutside};
+}
+
+void call_task(jd_task* task) {
+  if (task->run == run_scope_task) {
+    const auto function = reinterpret_cast<void (*)(jd_task*, int)>(task->resume);
+    function(task, jd_task_scope_cancelled(scope_of(task)));
+  } else {
+    task->run(task);
+  }
+}
+
+// Tells whoever waits. Returns the stack of a forker that is suspended and can go on, or null. What
+// was told about may be gone after that: a sleeper's word is only an address then.
+Stack* tell(const End& end) {
+  delay();
+  if (end.from_outside) runtime.roots.fetch_sub(1, std::memory_order_release);
+  if (end.scope != nullptr) {
+    std::atomic<std::uint32_t>* word = outstanding(end.scope);
+    const std::uint32_t before = word->fetch_sub(1, std::memory_order_acq_rel);
+    if (before == 1) return static_cast<Stack*>(end.scope->waiter);
+    if (before == (kOwnerAsleep | 2)) os::futex_wake(word, os::kAllWaiters);
+    return nullptr;
+  }
+  std::atomic<std::uint32_t>* word = join_word(end.task);
+  const std::uint32_t before = word->exchange(kEnded, std::memory_order_acq_rel);
+  if (before == kSuspended) return static_cast<Stack*>(end.task->waiter);
+  if (before == kAsleep) os::futex_wake(word, os::kAllWaiters);
+  return nullptr;
+}
+
+// ---- Joins that run other tasks meanwhile: deque mode ----
+
+// A sleeper in a join looks for other work that often.
+constexpr std::uint64_t kLookAgain = 1000000;  // ns
+
+// Waits until done(); sleep() may wait for that in the kernel, for a moment.
+template <class Done, class Sleep>
+void help_until(Worker* worker, Done done, Sleep sleep) {
+  constexpr int kLooks = 200;
+  for (int looks = 0; !done();) {
+    if (jd_task* task = find_task(worker); task != nullptr) {
+      run_here(task);
+      looks = 0;
+    } else if (++looks < kLooks) {
+      for (int i = 0; i < 32; ++i) os::cpu_relax();
+    } else {
+      sleep();
+    }
+  }
+}
+
+void sleep_on_task(std::atomic<std::uint32_t>* word) {
+  std::uint32_t state = kRunning;
+  word->compare_exchange_strong(state, kAsleep, std::memory_order_acquire);
+  if (state != kEnded) os::futex_wait(word, kAsleep, kLookAgain);
+}
+
+void sleep_on_scope(std::atomic<std::uint32_t>* word) {
+  const std::uint32_t count = word->fetch_or(kOwnerAsleep, std::memory_order_acquire);
+  if ((count & ~kOwnerAsleep) == 1) return;
+  os::futex_wait(word, count | kOwnerAsleep, kLookAgain);
+}
+
+// ---- Stacks ----
+
+// Tells the collector which stack the calling thread runs on. In this order no stop ever sees the
+// low end of one stack with the high end of another, which would be taken for one range.
+void set_bounds(char* low, char* high) {
+  auto* bounds = &world::self()->stack;
+  bounds->low = nullptr;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  bounds->high = high;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  bounds->low = low;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+// Goes on at sp on the stack, until the task there is left; then what follows from that is done.
+void enter(Worker* worker, Stack* stack, void* sp) {
+  worker->after = After::Nothing;
+  set_bounds(stack->low, stack->high);
+  worker->stack.store(stack, std::memory_order_release);
+  jd_task_switch(&worker->scheduler_sp, sp);
+  worker->stack.store(nullptr, std::memory_order_release);
+  set_bounds(worker->own_stack.low, worker->own_stack.high);
+  delay();
+  switch (worker->after) {
+    case After::Ended:
+      if (worker->spare == nullptr) {
+        worker->spare = stack;
+      } else {
+        give_stack(stack);
+      }
+      worker->next = tell({worker->after_task, worker->after_scope, worker->after_from_outside});
+      break;
+    case After::WaitForTask: {
+      // Only now, where nobody runs on the stack, may the thief have it; unless it has ended, and
+      // has to be remembered as having so.
+      std::uint32_t state = kRunning;
+      if (!join_word(worker->after_task)
+               ->compare_exchange_strong(state, kSuspended, std::memory_order_acq_rel)) {
+        worker->next = stack;
+      }
+      break;
+    }
+    case After::WaitForScope:
+      if (outstanding(worker->after_scope)->fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        worker->next = stack;
+      }
+      break;
+    case After::Nothing:
+      break;
+  }
+}
+
+// Leaves the calling task's stack until somebody enters it again: maybe in another worker.
+[[gnu::noinline]] void suspend(Worker* worker, Stack* stack) {
+  add(&worker->counters.joins_suspended);
+  ExceptionState exceptions;
+  exceptions.save();
+  jd_task_switch(const_cast<void**>(&stack->saved_sp), worker->scheduler_sp);
+  stack->saved_sp = nullptr;
+  exceptions.restore();
+}
+
+void start_on_stack(Worker* worker, jd_task* task) {
+  Stack* stack = worker->spare;
+  worker->spare = nullptr;
+  stack->first = task;
+  enter(worker, stack, jd_task_prepare(stack->high, stack));
+}
+
+bool have_spare(Worker* worker) {
+  if (worker->spare == nullptr) worker->spare = take_stack();
+  return worker->spare != nullptr;
+}
+
+}  // namespace
+
+void run_scope_task(jd_task*) { __builtin_trap(); }  // call_task() does it
+
+void run_here(jd_task* task) {
+  const End end = end_of(task);
+  call_task(task);
+  tell(end);
+}
+
+void schedule(Worker* worker) {
+  constexpr std::uint64_t kRetry = 1000000;  // ns, for a system without memory for a stack
+  for (;;) {
+    if (worker->next != nullptr) {
+      Stack* stack = worker->next;
+      worker->next = nullptr;
+      enter(worker, stack, stack->saved_sp);
+      continue;
+    }
+    while (with_stacks() && !have_spare(worker)) {
+      if (runtime.quitting.load(std::memory_order_acquire)) return;
+      os::sleep_ns(kRetry);
+    }
+    jd_task* task = wait_for_work(worker);
+    if (task == nullptr) return;
+    begin_to_fork(worker);
+    if (with_stacks()) {
+      start_on_stack(worker, task);
+    } else {
+      run_here(task);
+    }
+  }
+}
+
+jd_task* steal_from(Worker* thief, Worker* victim) {
+  const std::uint64_t begin = os::ticks();
+  jd_task* task = victim->deque.looks_empty() ? nullptr : victim->deque.steal();
+  if (task == nullptr && with_stacks()) {
+    task = steal_from_stack(thief, victim);
+    if (task != nullptr) add(&thief->counters.stack_steals);
+  }
+  if (task == nullptr) return nullptr;
+  add(&thief->counters.steals);
+  add(&thief->counters.thief_ticks, os::ticks() - begin);
+  return task;
+}
+
+jd_task* find_task(Worker* worker) {
+  if (jd_task* own = worker->deque.pop(); own != nullptr) return own;
+  if (jd_task* queued = take_queued(); queued != nullptr) return queued;
+  const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
+  if (count < 2) return nullptr;
+  const auto first = static_cast<std::uint32_t>(next_random(worker) % count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Worker* victim = runtime.workers[(first + i) % count].load(std::memory_order_relaxed);
+    if (victim == worker) continue;
+    if (jd_task* task = steal_from(worker, victim); task != nullptr) return task;
+  }
+  return nullptr;
+}
+
+bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void* argument) {
+  if (worker->armed.load(std::memory_order_relaxed) != 0) {
+    disarm(worker);
+    wake_one();
+  }
+  join_word(task)->store(kFresh, std::memory_order_relaxed);
+  task->reserved = 0;
+  if (with_stacks()) {
+    jd_task_call_at_site(task, function, argument);
+    return join_word(task)->load(std::memory_order_acquire) == kEnded;
+  }
+  if (!worker->deque.push(task)) {
+    function(argument);
+    return false;
+  }
+  add(&worker->counters.pushed);
+  // Before the push was visible somebody may have gone to sleep; whoever arms this worker later
+  // looks into its deque once more.
+  if (worker->armed.load(std::memory_order_relaxed) != 0) {
+    disarm(worker);
+    wake_one();
+  }
+  function(argument);
+  // Above it may be what the function forked into a scope of somebody else's.
+  for (jd_task* newest = worker->deque.pop(); newest != nullptr; newest = worker->deque.pop()) {
+    if (newest == task) return false;
+    run_here(newest);
+  }
+  // A join further down has taken it, or a thief.
+  std::uint32_t fresh = kFresh;
+  std::atomic<std::uint32_t>* word = join_word(task);
+  word->compare_exchange_strong(fresh, kRunning, std::memory_order_acquire);
+  help_until(
+      worker, [word] { return word->load(std::memory_order_acquire) == kEnded; },
+      [word] { sleep_on_task(word); });
+  return true;
+}
+
+void wait_for_task(jd_task* task) {
+  if (join_word(task)->load(std::memory_order_acquire) == kEnded) return;
+  Worker* worker = current();
+  Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  task->waiter = stack;
+  worker->after = After::WaitForTask;
+  worker->after_task = task;
+  suspend(worker, stack);
+}
+
+void push_to_scope(jd_task_scope* scope, jd_task* task) {
+  task->run = run_scope_task;
+  task->waiter = scope;
+  task->reserved = 0;
+  outstanding(scope)->fetch_add(1, std::memory_order_relaxed);
+  Worker* worker = current();
+  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
+    if (runtime.alone_in_child) return run_here(task);
+    ensure_running();
+    return inject(task);
+  }
+  if (!worker->deque.push(task)) return run_here(task);
+  add(&worker->counters.pushed);
+  if (worker->armed.load(std::memory_order_relaxed) != 0) {
+    disarm(worker);
+    wake_one();
+  }
+}
+
+void join_scope(jd_task_scope* scope) {
+  std::atomic<std::uint32_t>* word = outstanding(scope);
+  const auto done = [word] { return (word->load(std::memory_order_acquire) & ~kOwnerAsleep) == 1; };
+  Worker* worker = current();
+  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
+    if (worker != nullptr && runtime.alone_in_child) {
+      for (jd_task* task = worker->deque.pop(); task != nullptr; task = worker->deque.pop()) {
+        run_here(task);
+      }
+    }
+    while (!done()) sleep_on_scope(word);
+    word->store(1, std::memory_order_relaxed);
+    return;
+  }
+  if (!with_stacks()) {
+    help_until(worker, done, [word] { sleep_on_scope(word); });
+    word->store(1, std::memory_order_relaxed);
+    return;
+  }
+  // The newest of this worker's tasks are this scope's, as long as the scope's owner is in the
+  // worker that it forked them in. Others' are not for this stack, which must be free to go on
+  // when the scope ends.
+  while (!done()) {
+    jd_task* task = worker->deque.pop();
+    if (task == nullptr) break;
+    if (scope_of(task) != scope) {
+      if (worker->deque.push(task)) break;
+    }
+    run_here(task);
+    worker = current();
+  }
+  if (done()) return;
+  Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  scope->waiter = stack;
+  worker->after = After::WaitForScope;
+  worker->after_scope = scope;
+  suspend(worker, stack);
+  word->store(1, std::memory_order_relaxed);
+}
+
+}  // namespace jd::task
+
+// The first function on a stack. Its task ends here, maybe in another worker than it began in.
+extern "C" void jd_task_first(jd::task::Stack* stack) {
+  using namespace jd::task;
+  const End end = end_of(stack->first);
+  call_task(stack->first);
+  Worker* worker = current();
+  worker->after = After::Ended;
+  worker->after_task = end.task;
+  worker->after_scope = end.scope;
+  worker->after_from_outside = end.from_outside;
+  void* nowhere = nullptr;
+  jd_task_switch(&nowhere, worker->scheduler_sp);
+  __builtin_unreachable();
+}

@@ -1,0 +1,390 @@
+// Stealing from stacks, step by step as in docs/design/task.md, "The steal".
+//
+// Requirements: task.req.fork-is-a-call, task.req.one-stop, task.req.barrier-waits.
+#include "task/steal.hpp"
+
+#include <signal.h>
+
+#include "os/context.hpp"
+#include "os/cpu.hpp"
+#include "os/log.hpp"
+#include "os/modules.hpp"
+#include "os/thread.hpp"
+#include "task/delay.hpp"
+#include "task/stacks.hpp"
+#include "task/switch.hpp"
+#include "world/thread.hpp"
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+
+namespace jd::task {
+namespace {
+
+static_assert(kRegisters == os::kContextRegisters);
+static_assert(offsetof(jd_task, resume) == 8, "x86_64.S knows it");
+
+// The signal by which a thief stops its victim: programs that do not know it ignore it.
+constexpr int kSignal = SIGURG;
+
+// Changes when code is loaded or unloaded: what unwinders remember may be of other code then. By
+// thieves, read by their victims' handlers.
+std::atomic<std::uint64_t> code_generation{0};
+
+void note_code(Worker* worker, std::uint64_t generation) {
+  if (worker->code_generation == generation) return;
+  worker->code_generation = generation;
+  worker->unwinder.forget();
+}
+
+bool is_in(const Stack& stack, Word address) {
+  return address >= base::as_word(stack.low) && address < base::as_word(stack.high);
+}
+
+bool is_runtime_code(Word pc) {
+  return pc >= base::as_word(jd_task_code_begin) && pc < base::as_word(jd_task_code_end);
+}
+
+bool is_barrier(Word slot) {
+  return *static_cast<const void* const*>(static_cast<void*>(base::as_pointer(slot))) ==
+         jd_task_barrier;
+}
+
+// Walks a stack from its new end to its old, from one fork to the next.
+class Walk {
+ public:
+  Walk(Unwinder* unwinder, const Stack& stack, const Registers& registers, bool exactly)
+      : unwinder_(unwinder), stack_(stack), registers_(registers), exactly_(exactly) {}
+
+  enum class Result : std::uint8_t { Fork, End, Elsewhere };
+
+  // The next fork that is not behind a barrier: then slot() holds its return address and task() is
+  // it. End: there is none, or the tables do not lead on. Elsewhere: this is no place to look from,
+  // but a later one may be.
+  Result next() {
+    for (;;) {
+      if (is_runtime_code(registers_.value[kPc])) return Result::Elsewhere;
+      const Rule* rule = unwinder_->rule_for(registers_, exactly_);
+      if (rule == nullptr) return exactly_ ? Result::Elsewhere : Result::End;
+      if (exactly_ && rule->returns_oddly) return Result::Elsewhere;
+      if (rule->is_site && slot_ != 0 && !reported_) {
+        reported_ = true;
+        const Word task = registers_.value[kR12];
+        if (task > slot_ && task % alignof(jd_task) == 0 && is_in(stack_, task)) {
+          return Result::Fork;
+        }
+      }
+      const Word frame = Unwinder::frame_address(*rule, registers_);
+      if (frame % sizeof(Word) != 0 || frame <= registers_.value[kRsp] ||
+          !is_in(stack_, frame - 1)) {
+        return Result::End;
+      }
+      slot_ = frame - sizeof(Word);
+      reported_ = false;
+      if (is_barrier(slot_) || !Unwinder::step(*rule, &registers_)) return Result::End;
+      exactly_ = false;
+    }
+  }
+
+  void** slot() const { return static_cast<void**>(static_cast<void*>(base::as_pointer(slot_))); }
+  jd_task* task() const {
+    return static_cast<jd_task*>(static_cast<void*>(base::as_pointer(registers_.value[kR12])));
+  }
+  // To go on later from the fork that next() has found.
+  const Registers& registers() const { return registers_; }
+
+ private:
+  Unwinder* unwinder_;
+  const Stack& stack_;
+  Registers registers_;
+  bool exactly_;
+  Word slot_ = 0;         // where the present frame's child has its return address
+  bool reported_ = true;  // the present frame's fork is told already
+};
+
+// Makes a fork that was found known to thieves and to at_barrier.
+void publish(const Walk& walk, jd_task* newer) {
+  jd_task* task = walk.task();
+  task->slot = walk.slot();
+  task->resume = *walk.slot();
+  task->newer = newer;
+  task->older = nullptr;
+  __atomic_store_n(&task->join, kFresh, __ATOMIC_RELAXED);
+  task->reserved = 0;
+}
+
+void install_barrier(jd_task* task) { *task->slot = const_cast<char*>(jd_task_barrier); }
+
+// ---- The victim ----
+
+// In the handler: finds the newest fork. The thief holds the stack's lock.
+Answer look(Worker* worker, const void* context) {
+  Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  if (stack == nullptr || stack != worker->asked || worker->away.load(std::memory_order_relaxed)) {
+    return Answer::Refused;
+  }
+  unsigned long interrupted[kRegisters];
+  if (!os::interrupted_registers(context, &interrupted)) return Answer::Refused;
+  Registers registers;
+  for (int i = 0; i < kRegisters; ++i) registers.value[i] = interrupted[i];
+  // On its way from one stack to another.
+  if (!is_in(*stack, registers.value[kRsp])) return Answer::Refused;
+  note_code(worker, code_generation.load(std::memory_order_relaxed));
+  Walk walk(&worker->unwinder, *stack, registers, true);
+  switch (walk.next()) {
+    case Walk::Result::End:
+      return Answer::Empty;
+    case Walk::Result::Elsewhere:
+      return Answer::Refused;
+    case Walk::Result::Fork:
+      break;
+  }
+  jd_task* task = walk.task();
+  publish(walk, nullptr);
+  worker->newest = task;
+  worker->walk = walk.registers();
+  if (runtime.mode == JD_TASK_BARRIER) {
+    // The victim may go on from here, and no further back than here.
+    task->older = stack->top.load(std::memory_order_relaxed);
+    stack->top.store(task, std::memory_order_relaxed);
+    install_barrier(task);
+  }
+  return Answer::Found;
+}
+
+void on_request(int, siginfo_t*, void* context) {
+  Worker* worker = current();
+  if (worker == nullptr) return;
+  // Pairs with the thief's store: its `asked` is visible.
+  std::uint32_t asked = kAsked;
+  if (!worker->request.compare_exchange_strong(asked, kLooking, std::memory_order_acquire)) return;
+  const std::uint64_t begin = os::ticks();
+  worker->answer = look(worker, context);
+  if (runtime.mode == JD_TASK_STOP && worker->answer == Answer::Found) {
+    worker->request.store(kHolding, std::memory_order_release);
+    // Not until it is kNone: the next thief may have asked by then.
+    while (worker->request.load(std::memory_order_acquire) == kHolding) os::cpu_relax();
+  } else {
+    worker->request.store(kAnswered, std::memory_order_release);
+  }
+  add(&worker->counters.victim_stop_ticks, os::ticks() - begin);
+}
+
+// ---- The thief ----
+
+// Marks the oldest as stolen. Pre: the stack's lock is held, and there is one.
+jd_task* take_oldest(Stack* stack) {
+  jd_task* task = stack->oldest.load(std::memory_order_relaxed);
+  stack->oldest.store(task->newer, std::memory_order_relaxed);
+  __atomic_store_n(&task->join, kRunning, __ATOMIC_RELAXED);
+  return task;
+}
+
+// Behind the victim's newest fork: publishes the older ones up to the last barrier, and returns the
+// oldest. In barrier mode the victim runs meanwhile; what is read here it has left behind.
+jd_task* publish_older(Worker* thief, const Stack& stack, const Registers& from, jd_task* newest) {
+  note_code(thief, code_generation.load(std::memory_order_relaxed));
+  jd_task* const beyond = newest->older;
+  Walk walk(&thief->unwinder, stack, from, false);
+  jd_task* oldest = newest;
+  while (walk.next() == Walk::Result::Fork) {
+    jd_task* task = walk.task();
+    publish(walk, oldest);
+    oldest->older = task;
+    oldest = task;
+  }
+  oldest->older = beyond;
+  return oldest;
+}
+
+// Waits for the victim's answer. False if this thread is to stop meanwhile, and has taken its
+// request back: the victim may stand in a stop already, and would answer only after it.
+bool wait_for_answer(Worker* victim, const world::Thread* self) {
+  constexpr int kSpins = 2000;  // some 50 µs: the longest a running victim takes
+  for (int spin = 0;; ++spin) {
+    const std::uint32_t request = victim->request.load(std::memory_order_acquire);
+    if (request == kAnswered || request == kHolding) return true;
+    std::uint32_t asked = kAsked;
+    if (self->stop_pending &&
+        victim->request.compare_exchange_strong(asked, kNone, std::memory_order_relaxed)) {
+      return false;
+    }
+    if (spin < kSpins) {
+      os::cpu_relax();
+    } else {
+      os::sleep_ns(10000);
+    }
+  }
+}
+
+// Fruitless requests make it wait longer until the next: a victim without forks is left in peace.
+void note_answer(Worker* victim, Answer answer) {
+  constexpr std::uint64_t kFirst = 50000;  // ns
+  constexpr unsigned kDoublings = 6;
+  const unsigned empty =
+      answer == Answer::Empty
+          ? base::min_of(victim->empty_answers.load(std::memory_order_relaxed) + 1, kDoublings)
+          : 0;
+  victim->empty_answers.store(empty, std::memory_order_relaxed);
+  std::uint64_t pause = 0;
+  if (answer == Answer::Empty) pause = kFirst << empty;
+  if (answer == Answer::Refused) pause = kFirst / 8;
+  victim->ask_again.store(pause == 0 ? 0 : os::now_ns() + pause, std::memory_order_relaxed);
+}
+
+// Stops the victim and takes its oldest fork. Pre: the stack's lock is held.
+jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
+  const Visit visit;
+  if (victim->away.load(std::memory_order_seq_cst)) return nullptr;
+  std::uint32_t none = kNone;
+  if (!victim->request.compare_exchange_strong(none, kClaimed, std::memory_order_acq_rel)) {
+    return nullptr;
+  }
+  victim->asked = stack;
+  victim->request.store(kAsked, std::memory_order_release);
+  add(&thief->counters.requests);
+  delay();
+  if (os::signal_thread(victim->thread, kSignal) != os::Signalled::Sent) {
+    victim->request.store(kNone, std::memory_order_release);
+    return nullptr;
+  }
+  if (!wait_for_answer(victim, world::self())) return nullptr;
+  const Answer answer = victim->answer;
+  note_answer(victim, answer);
+  if (answer != Answer::Found) {
+    victim->request.store(kNone, std::memory_order_release);
+    if (answer == Answer::Empty) {
+      add(&thief->counters.requests_empty);
+    } else {
+      add(&thief->counters.requests_refused);
+    }
+    return nullptr;
+  }
+  delay();
+  jd_task* oldest = publish_older(thief, *stack, victim->walk, victim->newest);
+  if (runtime.mode == JD_TASK_STOP) {
+    // Stopped for each steal: nothing stays published but what is stolen.
+    oldest->older = stack->top.load(std::memory_order_relaxed);
+    stack->top.store(oldest, std::memory_order_relaxed);
+    __atomic_store_n(&oldest->join, kRunning, __ATOMIC_RELAXED);
+    install_barrier(oldest);
+    victim->request.store(kNone, std::memory_order_release);
+    return oldest;
+  }
+  // Only now may another thief, who knows the victim by another stack, have its answer.
+  victim->request.store(kNone, std::memory_order_release);
+  stack->oldest.store(oldest, std::memory_order_relaxed);
+  return take_oldest(stack);
+}
+
+}  // namespace
+
+bool prepare_stealing() { return os::install_handler(kSignal, on_request); }
+
+void prepare_victim() { os::unblock_signal(kSignal); }
+
+void publish_own(Worker* worker) {
+  Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  note_code(worker, os::module_generation());
+  const os::LockGuard guard(stack->lock);
+  Registers registers{};
+  jd_task_registers(&registers);
+  Walk walk(&worker->unwinder, *stack, registers, false);
+  if (walk.next() != Walk::Result::Fork) return;
+  jd_task* newest = walk.task();
+  jd_task* top = stack->top.load(std::memory_order_relaxed);
+  publish(walk, nullptr);
+  newest->older = top;
+  jd_task* oldest = publish_older(worker, *stack, walk.registers(), newest);
+  if (stack->oldest.load(std::memory_order_relaxed) == nullptr) {
+    stack->oldest.store(oldest, std::memory_order_relaxed);
+  } else {
+    top->newer = oldest;
+  }
+  stack->top.store(newest, std::memory_order_relaxed);
+  install_barrier(newest);
+}
+
+jd_task* steal_from_stack(Worker* thief, Worker* victim) {
+  Stack* stack = victim->stack.load(std::memory_order_acquire);
+  if (stack == nullptr) return nullptr;
+  // A glance: under the lock it is looked at again.
+  const bool published = stack->oldest.load(std::memory_order_relaxed) != nullptr;
+  if (!published) {
+    const std::uint64_t again = victim->ask_again.load(std::memory_order_relaxed);
+    if (again != 0 && !thief->insists && os::now_ns() < again) return nullptr;
+    if (victim->away.load(std::memory_order_acquire)) return nullptr;
+    // Before the lock, since this takes the loader's.
+    code_generation.store(os::module_generation(), std::memory_order_relaxed);
+  }
+  if (!stack->lock.try_acquire()) return nullptr;
+  delay();
+  jd_task* task = nullptr;
+  if (stack->oldest.load(std::memory_order_relaxed) != nullptr) {
+    task = take_oldest(stack);
+  } else if (!published) {
+    if (runtime.mode == JD_TASK_STOP) {
+      // Where a stopped thief's victim would wait for the end of a collection, and that for the
+      // victim.
+      const world::NoStop no_stop(world::self());
+      task = stop_and_take(thief, victim, stack);
+    } else {
+      task = stop_and_take(thief, victim, stack);
+    }
+  }
+  delay();
+  stack->lock.release();
+  return task;
+}
+
+}  // namespace jd::task
+
+// The barrier: the child has returned, and its forker's frame is the stack's newest.
+extern "C" unsigned long jd_task_at_barrier(jd_task* task) {
+  using namespace jd::task;
+  constexpr unsigned long kStolen = 2;  // as task.hpp has it
+  Worker* worker = current();
+  Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  add(&worker->counters.barrier_hits);
+  if (!stack->lock.try_acquire()) {
+    add(&worker->counters.barrier_waits);
+    const std::uint64_t begin = jd::os::ticks();
+    stack->lock.acquire();
+    add(&worker->counters.victim_barrier_ticks, jd::os::ticks() - begin);
+  }
+  delay();
+  JD_CHECK(stack->top.load(std::memory_order_relaxed) == task, "a return past a barrier");
+  const bool stolen = __atomic_load_n(&task->join, __ATOMIC_RELAXED) != kFresh;
+  jd_task* older = task->older;
+  stack->top.store(older, std::memory_order_relaxed);
+  if (!stolen && stack->oldest.load(std::memory_order_relaxed) == task) {
+    stack->oldest.store(nullptr, std::memory_order_relaxed);
+  }
+  if (older != nullptr) {
+    older->newer = nullptr;
+    install_barrier(older);
+  }
+  delay();
+  stack->lock.release();
+  if (!stolen) return 0;
+  delay();
+  wait_for_task(task);
+  return kStolen;
+}
+
+#else
+
+// Elsewhere there is deque mode alone.
+namespace jd::task {
+bool prepare_stealing() { return false; }
+void prepare_victim() {}
+void publish_own(Worker*) {}
+jd_task* steal_from_stack(Worker*, Worker*) { return nullptr; }
+}  // namespace jd::task
+
+extern "C" {
+void jd_task_switch(void**, void*) { __builtin_trap(); }
+void* jd_task_prepare(char*, jd::task::Stack*) { __builtin_trap(); }
+void jd_task_call_at_site(jd_task*, void (*)(void*), void*) { __builtin_trap(); }
+}
+
+#endif

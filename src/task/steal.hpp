@@ -1,0 +1,19 @@
+// Stealing from stacks: finding a victim's forks, publishing them, the return barrier.
+#pragma once
+
+#include "task/worker.hpp"
+
+namespace jd::task {
+
+// Installs what thieves need in this process; false if the system refuses.
+bool prepare_stealing();
+// The same in the calling thread, a worker's.
+void prepare_victim();
+
+// Takes the oldest fork from the victim's stack, or returns null. Modes with stacks.
+jd_task* steal_from_stack(Worker* thief, Worker* victim);
+
+// Publishes the calling worker's own forks, before it blocks where no thief may stop it.
+void publish_own(Worker* worker);
+
+}  // namespace jd::task

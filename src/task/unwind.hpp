@@ -1,0 +1,72 @@
+// Walking a stack by the unwind tables (.eh_frame), from any registers: those of a signal, or those
+// of a frame that an earlier walk has reached.
+//
+// Async-signal-safe: no locks (the loader's table of objects is read without one), no allocation.
+// Each worker has its own Unwinder, whose cache remembers what the tables say of an address: a
+// frame costs some ten nanoseconds then, and about as many times ten without.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bits.hpp"
+
+namespace jd::task {
+
+using base::Word;
+
+// By DWARF's numbers for x86-64; the last is the program counter.
+enum RegisterNumber : std::uint8_t {
+  kRax = 0,
+  kRdx = 1,
+  kRbx = 3,
+  kRbp = 6,
+  kRsp = 7,
+  kR12 = 12,
+  kR15 = 15,
+  kPc = 16,
+  kRegisters = 17
+};
+struct Registers {
+  Word value[kRegisters];
+};
+
+// What the tables say of one address.
+struct Rule {
+  enum Kind : std::uint8_t { Unknown, Simple, Complex, None };
+  static constexpr std::int16_t kSame = INT16_MIN;
+  static constexpr int kCalleeSaved = 6;
+
+  Word address = 0;
+  std::int32_t frame_offset = 0;  // Simple: the frame's address is this register plus this
+  std::uint8_t frame_register = 0;
+  Kind kind = Unknown;
+  bool is_site = false;                   // a return address behind it is a fork's
+  bool returns_oddly = false;             // part of a function that rewrites its own return
+  std::int16_t saved[kCalleeSaved] = {};  // Simple: offsets from the frame's address, or kSame
+};
+
+class Unwinder {
+ public:
+  // The cache's memory. False if there is none.
+  bool prepare();
+  // Forgets everything: another object may be loaded where one was.
+  void forget();
+
+  // What is known about the frame at `registers`, or null. `exactly`: the pc is that of the next
+  // instruction, not a return address.
+  const Rule* rule_for(const Registers& registers, bool exactly);
+  // The frame's address: the value of rsp in the caller when this frame has returned. 0 if unknown.
+  static Word frame_address(const Rule& rule, const Registers& registers);
+  // Makes the registers those of the caller. False if that is not possible.
+  static bool step(const Rule& rule, Registers* registers);
+
+ private:
+  static constexpr std::size_t kEntries = 4096;  // power of two; a walk has some ten addresses
+  Rule* cache_ = nullptr;
+};
+
+// Can this process's stacks be walked at all?
+bool unwinding_is_possible();
+
+}  // namespace jd::task

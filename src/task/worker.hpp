@@ -1,0 +1,206 @@
+// Workers: the threads that run tasks, and what they know of each other.
+//
+// Each shared variable says who writes it; the protocol as a whole is in docs/design/task.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "jackdaw/task.h"
+#include "os/lock.hpp"
+#include "os/thread.hpp"
+#include "task/deque.hpp"
+#include "task/unwind.hpp"
+
+namespace jd::task {
+
+struct Stack;
+
+// jd_task::join, from the fork on. A forker that nobody steals from never writes it.
+enum Join : std::uint32_t {
+  kFresh = 0,      // as forked through the library; by the forker
+  kRunning = 1,    // stolen; by the thief
+  kEnded = 2,      // by the thief, with an exchange that tells it whether anybody waits
+  kAsleep = 3,     // the forker sleeps on the word itself; by the forker, from kRunning
+  kSuspended = 4,  // the forker's stack waits in jd_task::waiter; by the forker, once off it
+};
+
+// jd_task::reserved of a task that another thread than a worker made; otherwise 0. By who makes the
+// task ready.
+inline constexpr std::uint32_t kFromOutside = 1;
+
+// What a thief asks of its victim (Worker::request).
+enum Request : std::uint32_t {
+  kNone = 0,      // by the thief that asked, or by the victim when it has answered
+  kClaimed = 1,   // by a thief, from kNone: the handler of an earlier signal must not look yet
+  kAsked = 2,     // by the thief, before it sends its signal
+  kLooking = 3,   // by the victim's handler, from kAsked; by exchange, since the thief may withdraw
+  kAnswered = 4,  // by the handler; the thief makes it kNone when it has read the answer
+  kHolding = 5    // the same, and the handler waits as long as it is so
+};
+enum class Answer : std::uint8_t { Found, Empty, Refused };
+
+// What the scheduler does once it has left a task's stack.
+enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
+
+struct Worker {
+  unsigned index = 0;
+  int thread = 0;         // the kernel's id
+  int* direct = nullptr;  // its jd_task_direct; stored by others, too, which clear it (relaxed)
+  std::uint64_t random = 0;
+
+  // Set by a sleeper that wants to be woken by the next fork; cleared by this worker (relaxed).
+  std::atomic<std::uint32_t> armed{0};
+  // In jd_task_blocking, or not yet, or no more, a worker; by itself (release).
+  std::atomic<bool> away{false};
+
+  Deque deque;
+
+  // The rest is for the modes with stacks.
+
+  // The stack that its task runs on; null in the scheduler. By itself (release); thieves read it.
+  std::atomic<Stack*> stack{nullptr};
+  void* scheduler_sp = nullptr;  // the scheduler's stack pointer while a task runs
+  os::StackBounds own_stack;     // the thread's
+  Stack* spare = nullptr;        // an unused stack for the next task
+  Stack* next = nullptr;         // a stack to go on with
+  After after = After::Nothing;
+  jd_task* after_task = nullptr;
+  jd_task_scope* after_scope = nullptr;
+  bool after_from_outside = false;
+
+  std::atomic<std::uint32_t> request{kNone};
+  Stack* asked = nullptr;           // the stack that the thief has locked; by the thief
+  Answer answer = Answer::Refused;  // by the victim
+  Registers walk{};                 // where the thief goes on walking; by the victim
+  jd_task* newest = nullptr;        // what the victim found; by the victim
+  // When thieves may stop it again, and how often in a row it had nothing. By thieves.
+  std::atomic<std::uint64_t> ask_again{0};
+  std::atomic<unsigned> empty_answers{0};
+  // As a thief: it is about to sleep, and asks everybody.
+  bool insists = false;
+  std::uint64_t code_generation = 0;  // of what its unwinder remembers
+
+  Unwinder unwinder;
+  // By this worker; its handler's share is written by that alone. Read by anybody, inexactly.
+  jd_task_counters counters{};
+};
+
+// Workers at any time; threads in blocking sections count, too.
+inline constexpr unsigned kMostWorkers = 256;
+
+// Adds to one of the calling worker's counters; others may read it meanwhile.
+inline void add(std::uint64_t* counter, std::uint64_t amount = 1) {
+  __atomic_store_n(counter, *counter + amount, __ATOMIC_RELAXED);
+}
+
+// Everything that the workers share.
+struct Runtime {
+  // Guards starting, stopping and adding workers.
+  os::Lock lock;
+  // Set (release) when the workers are there, cleared when they go; read (acquire) everywhere.
+  std::atomic<bool> running{false};
+  std::atomic<bool> quitting{false};
+  unsigned wanted = 0;  // workers that run tasks at the same time
+  jd_task_mode mode = JD_TASK_DEQUE;
+  bool mode_chosen = false;
+  // The child of a fork() that a task called: there will be no workers.
+  bool alone_in_child = false;
+
+  // A worker stays where it is until the runtime stops. By who adds one, under the lock, the entry
+  // before the count (release).
+  std::atomic<Worker*> workers[kMostWorkers]{};
+  std::atomic<std::uint32_t> count{0};
+  std::atomic<std::uint32_t> alive{0};  // threads that have not ended; stop waits on it
+
+  // Work from other threads, first in, first out; linked by jd_task::newer. Under its lock.
+  os::Lock queue_lock;
+  jd_task* queue_first = nullptr;
+  jd_task* queue_last = nullptr;
+  std::atomic<std::uint32_t> queued{0};
+  // Roots that have not ended: while there are none, nobody looks for work. By whoever adds one
+  // and by the worker that ends it.
+  std::atomic<std::uint32_t> roots{0};
+
+  // Threads that look into other workers' thread-local words, or signal them: a worker's thread
+  // does not end while there are any.
+  std::atomic<std::uint32_t> visitors{0};
+
+  // What idle workers wait on, and how many do.
+  std::atomic<std::uint32_t> wake_word{0};
+  std::atomic<std::uint32_t> sleepers{0};
+  // Workers too many, since others came back from blocking; they go to the bench.
+  std::atomic<std::int32_t> surplus{0};
+  std::atomic<std::uint32_t> bench_word{0};
+  std::atomic<std::uint32_t> benched{0};
+};
+extern Runtime runtime;
+
+// The calling thread's worker, or null. Never inlined, never folded with another call: a function
+// that has been suspended in between is another worker's.
+Worker* current();
+void set_current(Worker* worker);
+
+inline bool with_stacks() { return runtime.mode != JD_TASK_DEQUE; }
+
+// Starts the runtime if it does not run. Any thread.
+void ensure_running();
+unsigned start(unsigned workers);
+void stop();
+bool choose_mode(jd_task_mode mode);
+jd_task_mode mode_to_be();
+unsigned workers_to_be();
+
+// Called by a fork of an armed worker, or whenever there is work for somebody: wakes one sleeper.
+void wake_one();
+// Whether the next fork of this worker need not come here.
+void disarm(Worker* worker);
+// To be called by a worker that begins to run tasks, or goes on with one.
+void begin_to_fork(Worker* worker);
+
+// The oldest task from another thread, or null.
+jd_task* take_queued();
+// Around fork() (task.req.fork).
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
+// Gives the workers a task. By a thread that is not one.
+void inject(jd_task* task);
+// The same, for one that is no scope's, and waits for its end.
+void inject_and_wait(jd_task* task);
+
+// Waits for work (or for the end): spins, naps, sleeps. Null when the worker has to end.
+jd_task* wait_for_work(Worker* worker);
+
+// For its lifetime no worker's thread ends.
+class Visit {
+ public:
+  Visit() { runtime.visitors.fetch_add(1, std::memory_order_seq_cst); }
+  ~Visit() { runtime.visitors.fetch_sub(1, std::memory_order_release); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+};
+
+// One look around: own deque, other threads' work, other workers.
+jd_task* find_task(Worker* worker);
+// One victim; null if there is nothing to take.
+jd_task* steal_from(Worker* thief, Worker* victim);
+
+// Runs a task that was taken, here and now, and tells who waits for it. Deque mode.
+void run_here(jd_task* task);
+// The worker's life.
+void schedule(Worker* worker);
+
+// A fork through the library (jd_task_fork).
+bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void* argument);
+// The task was stolen: returns when it has ended.
+void wait_for_task(jd_task* task);
+void join_scope(jd_task_scope* scope);
+void push_to_scope(jd_task_scope* scope, jd_task* task);
+// jd_task::run of a scope's tasks, which end otherwise than others.
+void run_scope_task(jd_task* task);
+
+void call_blocking(void (*function)(void*), void* argument);
+
+}  // namespace jd::task

@@ -1,0 +1,420 @@
+// The workers' life: starting and stopping them, sleeping and waking, work that comes from other
+// threads, and fork().
+//
+// Requirements (docs/design/task.md): task.req.idle, task.req.fork.
+#include "task/worker.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <new>
+
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "os/cpu.hpp"
+#include "os/futex.hpp"
+#include "os/log.hpp"
+#include "os/memory.hpp"
+#include "task/mode.hpp"
+#include "task/stacks.hpp"
+#include "task/steal.hpp"
+#include "world/thread.hpp"
+
+namespace jd::task {
+
+Runtime runtime;
+
+namespace {
+
+using os::LockGuard;
+
+// Of a worker's thread. In deque mode tasks run on it.
+std::size_t thread_stack_size() { return cycle::options.task_stack; }
+
+// How long an idle worker looks for work before it sleeps: longer than the 50 µs that waking one
+// takes, so that short gaps cost nobody a system call.
+constexpr std::uint64_t kSpinTime = 100000;  // ns
+// Then it naps, twice as long each time. While it naps, forks are not told that it is there; so a
+// program whose forks are too small to be stolen is not made to wake it all the time.
+constexpr std::uint64_t kFirstNap = 50000;
+constexpr std::uint64_t kLastNap =
+    3200000;  // the naps are 6.3 ms together: under task.req.idle's 10
+// Then it sleeps until somebody wakes it; a wake that was missed costs this much once.
+constexpr std::uint64_t kSleep = 50000000;
+
+void unblock_faults() {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
+    os::unblock_signal(signal);
+  }
+}
+
+void* live(void* argument) {
+  auto* worker = static_cast<Worker*>(argument);
+  if (world::self() == nullptr) cycle::start();
+  world::Thread* thread = world::self();
+  worker->thread = thread->id;
+  worker->own_stack = thread->stack;
+  worker->direct = &jd_task_direct;
+  unblock_faults();
+  if (with_stacks()) prepare_victim();
+  set_current(worker);
+  worker->away.store(false, std::memory_order_release);
+  schedule(worker);
+  worker->away.store(true, std::memory_order_seq_cst);
+  while (runtime.visitors.load(std::memory_order_seq_cst) != 0) os::sleep_ns(kFirstNap);
+  set_current(nullptr);
+  if (worker->spare != nullptr) give_stack(worker->spare);
+  worker->spare = nullptr;
+  world::unregister_self();
+  runtime.alive.fetch_sub(1, std::memory_order_release);
+  os::futex_wake(&runtime.alive, os::kAllWaiters);
+  return nullptr;
+}
+
+// Pre: the runtime's lock is held, or the caller is a worker and room has been counted for.
+bool add_worker() {
+  const std::uint32_t count = runtime.count.load(std::memory_order_relaxed);
+  if (count == kMostWorkers) return false;
+  Worker* worker = runtime.workers[count].load(std::memory_order_relaxed);
+  if (worker == nullptr) {
+    void* memory = os::map(base::align_up(sizeof(Worker), os::page_size()));
+    if (memory == nullptr) return false;
+    worker = new (memory) Worker;
+    runtime.workers[count].store(worker, std::memory_order_relaxed);
+  } else {
+    // One of an earlier start; its thread is gone.
+    Unwinder kept = worker->unwinder;
+    worker->~Worker();
+    worker = new (static_cast<void*>(worker)) Worker;
+    worker->unwinder = kept;
+  }
+  worker->index = count;
+  worker->random = os::random_bits() | 1;
+  worker->away.store(true, std::memory_order_relaxed);
+  if (with_stacks() && !worker->unwinder.prepare()) return false;
+  runtime.alive.fetch_add(1, std::memory_order_relaxed);
+  if (!os::start_thread(live, worker, thread_stack_size(), "jd-worker")) {
+    runtime.alive.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  runtime.count.store(count + 1, std::memory_order_release);
+  return true;
+}
+
+}  // namespace
+
+bool choose_mode(jd_task_mode mode) {
+  cycle::start();
+  LockGuard guard(runtime.lock);
+  if (runtime.running.load(std::memory_order_relaxed)) return mode == runtime.mode;
+  if (!mode_is_possible(mode)) return false;
+  runtime.mode = mode;
+  runtime.mode_chosen = true;
+  return true;
+}
+
+jd_task_mode mode_to_be() {
+  if (runtime.running.load(std::memory_order_acquire) || runtime.mode_chosen) return runtime.mode;
+  cycle::start();
+  const auto asked = static_cast<jd_task_mode>(cycle::options.task_mode);
+  return mode_is_possible(asked) ? asked : JD_TASK_DEQUE;
+}
+
+unsigned workers_to_be() {
+  if (runtime.running.load(std::memory_order_acquire)) return runtime.wanted;
+  cycle::start();
+  return cycle::options.workers != 0 ? static_cast<unsigned>(cycle::options.workers)
+                                     : base::min_of(os::cpu_count(), kMostWorkers / 2);
+}
+
+unsigned start(unsigned workers) {
+  if (workers == 0) workers = workers_to_be();
+  workers = base::min_of(workers, kMostWorkers / 2);
+  const jd_task_mode mode = mode_to_be();
+  LockGuard guard(runtime.lock);
+  if (runtime.running.load(std::memory_order_relaxed)) return runtime.wanted;
+  static bool first = true;
+  if (first) {
+    first = false;
+    prepare_stacks();
+    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
+      os::warn("pthread_atfork failed; after fork() the child must not run tasks");
+    }
+  }
+  runtime.mode = mode;
+  if (with_stacks() && !prepare_stealing()) runtime.mode = JD_TASK_DEQUE;
+  runtime.quitting.store(false, std::memory_order_relaxed);
+  runtime.surplus.store(0, std::memory_order_relaxed);
+  runtime.count.store(0, std::memory_order_relaxed);
+  runtime.wanted = workers;
+  for (unsigned i = 0; i < workers; ++i) {
+    if (add_worker()) continue;
+    if (i == 0) os::fatal("the system refuses a thread for the first worker");
+    os::warn("the system refuses worker ", i + 1, " of ", workers, "; going on with ", i);
+    runtime.wanted = i;
+    break;
+  }
+  runtime.running.store(true, std::memory_order_release);
+  return runtime.wanted;
+}
+
+void ensure_running() {
+  if (!runtime.running.load(std::memory_order_acquire)) start(0);
+}
+
+void stop() {
+  LockGuard guard(runtime.lock);
+  if (!runtime.running.load(std::memory_order_relaxed)) return;
+  runtime.quitting.store(true, std::memory_order_release);
+  for (std::atomic<std::uint32_t>* word : {&runtime.wake_word, &runtime.bench_word}) {
+    word->fetch_add(1, std::memory_order_release);
+    os::futex_wake(word, os::kAllWaiters);
+  }
+  for (;;) {
+    const std::uint32_t alive = runtime.alive.load(std::memory_order_acquire);
+    if (alive == 0) break;
+    os::futex_wait(&runtime.alive, alive);
+  }
+  runtime.running.store(false, std::memory_order_release);
+}
+
+// ---- Sleeping and waking ----
+
+void wake_one() {
+  if (runtime.sleepers.load(std::memory_order_seq_cst) == 0) return;
+  runtime.wake_word.fetch_add(1, std::memory_order_release);
+  os::futex_wake(&runtime.wake_word, 1);
+}
+
+namespace {
+
+// The next fork of each worker comes to the library and wakes somebody.
+void arm_all() {
+  const Visit visit;
+  const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Worker* worker = runtime.workers[i].load(std::memory_order_relaxed);
+    worker->armed.store(1, std::memory_order_seq_cst);
+    if (!worker->away.load(std::memory_order_seq_cst)) {
+      __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
+    }
+  }
+}
+
+// Too many workers: this one sits on the bench until it is needed. False if the runtime stops.
+bool sit_on_bench() {
+  runtime.benched.fetch_add(1, std::memory_order_acq_rel);
+  for (;;) {
+    const std::uint32_t word = runtime.bench_word.load(std::memory_order_acquire);
+    if (runtime.quitting.load(std::memory_order_acquire)) return false;
+    // As many get up as were called: each takes one negative unit of the surplus.
+    std::int32_t surplus = runtime.surplus.load(std::memory_order_relaxed);
+    while (surplus < 0) {
+      if (runtime.surplus.compare_exchange_weak(surplus, surplus + 1, std::memory_order_acq_rel)) {
+        runtime.benched.fetch_sub(1, std::memory_order_relaxed);
+        return true;
+      }
+    }
+    os::futex_wait(&runtime.bench_word, word);
+  }
+}
+
+bool take_surplus() {
+  std::int32_t surplus = runtime.surplus.load(std::memory_order_relaxed);
+  while (surplus > 0) {
+    if (runtime.surplus.compare_exchange_weak(surplus, surplus - 1, std::memory_order_acq_rel)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Waits for a wake at most so long, having looked around once more in between. Armed: whoever forks
+// from here on wakes somebody.
+jd_task* sleep(Worker* worker, std::uint64_t nanoseconds, bool armed) {
+  const std::uint32_t word = runtime.wake_word.load(std::memory_order_acquire);
+  runtime.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  if (armed) arm_all();
+  worker->insists = armed;
+  jd_task* task = find_task(worker);
+  worker->insists = false;
+  if (task == nullptr && !runtime.quitting.load(std::memory_order_acquire)) {
+    add(&worker->counters.sleeps);
+    os::futex_wait(&runtime.wake_word, word, nanoseconds);
+  }
+  runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  return task;
+}
+
+bool has_ended() { return runtime.quitting.load(std::memory_order_acquire); }
+
+}  // namespace
+
+void disarm(Worker* worker) {
+  worker->armed.store(0, std::memory_order_seq_cst);
+  if (!with_stacks()) return;
+  // Against arm_all(): of its two stores and these, whichever come last, armed and not direct go
+  // together, or a fork comes here once for nothing.
+  __atomic_exchange_n(worker->direct, 1, __ATOMIC_SEQ_CST);
+  if (worker->armed.load(std::memory_order_seq_cst) != 0) {
+    __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
+  }
+}
+
+void begin_to_fork(Worker* worker) {
+  disarm(worker);
+  // Whoever sleeps wants to hear of this one's forks.
+  if (runtime.sleepers.load(std::memory_order_seq_cst) == 0) return;
+  worker->armed.store(1, std::memory_order_seq_cst);
+  __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
+}
+
+jd_task* wait_for_work(Worker* worker) {
+  for (;;) {
+    if (has_ended()) return nullptr;
+    if (take_surplus() && !sit_on_bench()) return nullptr;
+    jd_task* task = find_task(worker);
+    if (task != nullptr) return task;
+    if (runtime.roots.load(std::memory_order_acquire) == 0) {
+      task = sleep(worker, os::kForever, false);
+      if (task != nullptr) return task;
+      continue;
+    }
+    // Each round waits a little longer between two looks.
+    int pause = 16;
+    const std::uint64_t begin = os::now_ns();
+    while (os::now_ns() - begin < kSpinTime) {
+      for (int i = 0; i < pause; ++i) os::cpu_relax();
+      if (pause < 512) pause *= 2;
+      task = find_task(worker);
+      if (task != nullptr) return task;
+      if (has_ended()) return nullptr;
+      if (runtime.roots.load(std::memory_order_acquire) == 0) break;
+    }
+    const std::uint32_t before = runtime.wake_word.load(std::memory_order_acquire);
+    for (std::uint64_t nap = kFirstNap; nap <= kLastNap; nap *= 2) {
+      if (runtime.roots.load(std::memory_order_acquire) == 0 || has_ended()) break;
+      task = sleep(worker, nap, false);
+      if (task != nullptr) return task;
+      if (runtime.wake_word.load(std::memory_order_acquire) != before) break;
+    }
+    while (runtime.roots.load(std::memory_order_acquire) != 0 && !has_ended()) {
+      const std::uint32_t word = runtime.wake_word.load(std::memory_order_acquire);
+      task = sleep(worker, kSleep, true);
+      if (task != nullptr) return task;
+      if (runtime.wake_word.load(std::memory_order_acquire) != word) break;
+    }
+  }
+}
+
+// ---- Work from other threads ----
+
+void inject(jd_task* task) {
+  task->reserved = kFromOutside;
+  task->newer = nullptr;
+  runtime.roots.fetch_add(1, std::memory_order_seq_cst);
+  {
+    LockGuard guard(runtime.queue_lock);
+    (runtime.queue_last != nullptr ? runtime.queue_last->newer : runtime.queue_first) = task;
+    runtime.queue_last = task;
+    runtime.queued.fetch_add(1, std::memory_order_seq_cst);
+  }
+  wake_one();
+}
+
+void inject_and_wait(jd_task* task) {
+  ensure_running();
+  __atomic_store_n(&task->join, kRunning, __ATOMIC_RELAXED);
+  inject(task);
+  auto* join = reinterpret_cast<std::atomic<std::uint32_t>*>(&task->join);
+  // A worker that is up takes a short task in less time than sleeping takes.
+  for (int i = 0; i < 1000; ++i) {
+    if (join->load(std::memory_order_acquire) == kEnded) break;
+    os::cpu_relax();
+  }
+  for (;;) {
+    std::uint32_t state = kRunning;
+    join->compare_exchange_strong(state, kAsleep, std::memory_order_acquire);
+    if (state == kEnded) break;
+    os::futex_wait(join, kAsleep);
+  }
+  // Exactly here: the task's results are visible.
+  static_cast<void>(join->load(std::memory_order_acquire));
+}
+
+jd_task* take_queued() {
+  if (runtime.queued.load(std::memory_order_seq_cst) == 0) return nullptr;
+  LockGuard guard(runtime.queue_lock);
+  jd_task* root = runtime.queue_first;
+  if (root == nullptr) return nullptr;
+  runtime.queue_first = root->newer;
+  if (runtime.queue_first == nullptr) runtime.queue_last = nullptr;
+  runtime.queued.fetch_sub(1, std::memory_order_relaxed);
+  return root;
+}
+
+// ---- fork() ----
+
+// Held, so that in the child nothing of ours is half done.
+void before_fork() {
+  runtime.lock.acquire();
+  runtime.queue_lock.acquire();
+  stack_pool_lock().acquire();
+}
+
+void after_fork_in_parent() {
+  stack_pool_lock().release();
+  runtime.queue_lock.release();
+  runtime.lock.release();
+}
+
+// The child of a thread that is no worker starts workers of its own when it first needs them. That
+// of a worker goes on alone in the task that called fork(): what was stolen from it is lost, so it
+// should soon exec or exit; its forks are calls.
+void after_fork_in_child() {
+  Worker* worker = current();
+  reset_stacks_in_child(worker != nullptr ? worker->stack.load(std::memory_order_relaxed)
+                                          : nullptr);
+  runtime.queue_lock.reset_in_child();
+  runtime.lock.reset_in_child();
+  runtime.queue_first = nullptr;
+  runtime.queue_last = nullptr;
+  runtime.queued.store(0, std::memory_order_relaxed);
+  runtime.roots.store(0, std::memory_order_relaxed);
+  runtime.sleepers.store(0, std::memory_order_relaxed);
+  runtime.benched.store(0, std::memory_order_relaxed);
+  runtime.visitors.store(0, std::memory_order_relaxed);
+  runtime.alive.store(0, std::memory_order_relaxed);
+  runtime.running.store(false, std::memory_order_relaxed);
+  if (worker == nullptr) return;
+  worker->away.store(true, std::memory_order_relaxed);
+  jd_task_direct = 0;
+  runtime.alone_in_child = true;
+}
+
+// ---- Blocking ----
+
+void call_blocking(void (*function)(void*), void* argument) {
+  Worker* worker = current();
+  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) return function(argument);
+  // Somebody from the bench, or a new thread.
+  runtime.surplus.fetch_sub(1, std::memory_order_acq_rel);
+  const bool anybody = runtime.benched.load(std::memory_order_acquire) != 0;
+  if (anybody) {
+    runtime.bench_word.fetch_add(1, std::memory_order_release);
+    os::futex_wake(&runtime.bench_word, 1);
+  } else {
+    LockGuard guard(runtime.lock);
+    if (add_worker()) runtime.surplus.fetch_add(1, std::memory_order_acq_rel);
+  }
+  if (with_stacks()) publish_own(worker);
+  worker->away.store(true, std::memory_order_release);
+  __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
+  function(argument);
+  worker = current();
+  worker->away.store(false, std::memory_order_release);
+  begin_to_fork(worker);
+  runtime.surplus.fetch_add(1, std::memory_order_acq_rel);
+}
+
+}  // namespace jd::task
