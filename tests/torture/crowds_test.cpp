@@ -215,8 +215,8 @@ TEST(Crowds, AThreadMayBeStartedWithAllSignalsBlocked) {
 
 // --- A lock that another has all the time -------------------------------------------------------
 
-// Regression: a thread that collected in a loop took the lock again before the thread that it had
-// woken could; each acquisition waited for thousands of collections.
+// A thread that collects in a loop takes the lock again before the thread that it has woken can.
+// That the other gets it in the end is what LockTest shows; this, that it does so in a program.
 JD_CHILD(lock_beside_collections) {
   GC_INIT();
   constexpr int kTimes = 50;
