@@ -70,8 +70,10 @@ void apply_options() {
   if (options.nprocs != 0) os::set_cpu_count(static_cast<unsigned>(options.nprocs));
   // Each marker has bits of its own for the whole heap, so more of them must be asked for.
   constexpr unsigned kMostByDefault = 16;
+  // Asked now in any case: it opens files, which is better done here than while the world stops.
+  const unsigned cpus = os::cpu_count();
   std::uint64_t markers =
-      options.markers != 0 ? options.markers : base::min_of(os::cpu_count(), kMostByDefault);
+      options.markers != 0 ? options.markers : base::min_of(cpus, kMostByDefault);
   if (settings.serves_malloc) markers = 1;
   base::note_marking_object(&mark::team, sizeof mark::team);
   mark::team.configure({.markers = static_cast<unsigned>(
