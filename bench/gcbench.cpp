@@ -12,7 +12,7 @@
 // Shows: the time of the whole; the part of it in collections and in marking.
 #include <gc/gc_gcj.h>
 
-#include "support/bench.hpp"
+#include "support/trees.hpp"
 
 namespace {
 
@@ -21,6 +21,7 @@ struct PlainNode {
   PlainNode* right;
   int i, j;
 
+  static constexpr bool kReleases = false;
   static void* allocate() { return GC_MALLOC(sizeof(PlainNode)); }
 };
 
@@ -36,6 +37,7 @@ struct DescribedNode {
   DescribedNode* right;
   int i, j;
 
+  static constexpr bool kReleases = false;
   static void* allocate();
 };
 static_assert(sizeof(DescribedNode) == 4 * sizeof(void*));
@@ -54,50 +56,7 @@ GC_ms_entry* no_procedure(GC_word* /*object*/, GC_ms_entry* /*top*/, GC_ms_entry
   bench::die("a mark procedure was called for a node with a bitmap");
 }
 
-constexpr int kLeastDepth = 4;
 constexpr int kDoubles = 500000;
-
-size_t tree_size(int depth) { return (size_t{1} << (depth + 1)) - 1; }
-
-// As many trees of each depth as have together the nodes of two stretch trees.
-size_t trees_of(int depth, int stretch) { return 2 * tree_size(stretch) / tree_size(depth); }
-
-template <class Node>
-Node* make_node(Node* left, Node* right) {
-  Node* node = bench::must(static_cast<Node*>(Node::allocate()));
-  node->left = left;
-  node->right = right;
-  return node;
-}
-
-template <class Node>
-Node* make_leaf() {
-  return make_node<Node>(nullptr, nullptr);
-}
-
-// Top down: a node is older than its children, and is written to after its making.
-template <class Node>
-void populate(int depth, Node* node) {
-  if (depth <= 0) return;
-  node->left = make_leaf<Node>();
-  node->right = make_leaf<Node>();
-  populate(depth - 1, node->left);
-  populate(depth - 1, node->right);
-}
-
-// Bottom up: children first.
-template <class Node>
-Node* make_tree(int depth) {
-  if (depth <= 0) return make_leaf<Node>();
-  Node* left = make_tree<Node>(depth - 1);
-  Node* right = make_tree<Node>(depth - 1);
-  return make_node(left, right);
-}
-
-template <class Node>
-size_t count(const Node* node) {
-  return node == nullptr ? 0 : 1 + count(node->left) + count(node->right);
-}
 
 template <class Node>
 void run(int stretch, int lasting) {
@@ -106,28 +65,23 @@ void run(int stretch, int lasting) {
   bench::watch_collections();
   const double began = bench::now();
 
-  if (count(make_tree<Node>(stretch)) != tree_size(stretch)) {
+  if (bench::count(bench::make_tree<Node>(stretch)) != bench::tree_size(stretch)) {
     bench::die("the stretch tree is damaged");
   }
 
-  long_lived = make_leaf<Node>();
-  populate(lasting, long_lived);
+  long_lived = bench::make_leaf<Node>();
+  bench::populate(lasting, long_lived);
   doubles = bench::must(static_cast<double*>(GC_MALLOC_ATOMIC(kDoubles * sizeof(double))));
   for (int i = 0; i < kDoubles / 2; ++i) doubles[i] = 1.0 / (i + 1);
 
-  bench::made_objects = tree_size(stretch) + tree_size(lasting);
-  for (int depth = kLeastDepth; depth <= lasting; depth += 2) {
-    const size_t trees = trees_of(depth, stretch);
-    for (size_t i = 0; i < trees; ++i) populate(depth, make_leaf<Node>());
-    for (size_t i = 0; i < trees; ++i) make_tree<Node>(depth);
-    bench::made_objects += 2 * trees * tree_size(depth);
-  }
+  bench::make_short_lived_trees<Node>(stretch, lasting);
 
   const double took = bench::now() - began;
-  if (count(long_lived) != tree_size(lasting) || doubles[1000] != 1.0 / 1001) {
+  if (bench::count(long_lived) != bench::tree_size(lasting) || doubles[1000] != 1.0 / 1001) {
     bench::die("the long-lived data are damaged");
   }
-  bench::report("gcbench", tree_size(lasting) * sizeof(Node) + kDoubles * sizeof(double),
+  bench::made_objects = bench::gcbench_objects(stretch, lasting);
+  bench::report("gcbench", bench::tree_size(lasting) * sizeof(Node) + kDoubles * sizeof(double),
                 {{"time", "s", took},
                  {"in collections", "s", bench::collection_times.total},
                  {"in marking", "s", bench::collection_times.marking}});

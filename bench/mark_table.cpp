@@ -1,10 +1,10 @@
-// mark_table: marking a hash table of boxed keys and values.
+// mark_table [ENTRIES]: marking a hash table of boxed keys and values.
 //
 // Models: an interpreter's dictionary or a symbol table: one wide array of buckets, short chains of
 //   entries, each with a key and a value of its own, inserted in an order that has nothing to do
 //   with the buckets.
-// Live: 2^20 buckets (8 MB), 2 million entries of 32 bytes, as many keys of 16 and values of 16
-//   pointer-free bytes: 136 MB, 6 million objects.
+// Live: 2^20 buckets (8 MB), ENTRIES (2 million without one) entries of 32 bytes, as many keys of 16
+//   and values of 16 pointer-free bytes: 136 MB, 6 million objects.
 // Shows: nanoseconds for each object, of a forced collection and of its marking.
 #include "support/bench.hpp"
 
@@ -30,9 +30,11 @@ uint64_t* make_box(uint64_t value) {
 
 int main(int argc, char** argv) {
   const bool quick = bench::take_quick(&argc, argv);
-  if (argc != 1) bench::die("usage: mark_table [--quick]");
+  if (argc > 2) bench::die("usage: mark_table [ENTRIES] [--quick]");
   const size_t buckets = quick ? size_t{1} << 12 : size_t{1} << 20;
-  const size_t entries = quick ? 8000 : 2000000;
+  const size_t entries = quick       ? 8000
+                         : argc == 2 ? static_cast<size_t>(bench::number(argv[1]))
+                                     : 2000000;
   GC_INIT();
   GC_disable();
   bench::Random random;

@@ -1,6 +1,7 @@
 // Explicit freeing and resizing.
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "base/sharing.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "os/log.hpp"
@@ -75,6 +76,7 @@ bool give_slot_back(const Place& place, char* object) {
   if (undo_take(place, object)) return false;
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // Release: whatever was done to the object comes before it is cleared for another.
+  base::note_atomic(&block->allocated[place.slot / 64]);
   __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
   // Else its owner or the next taker looks at the bits. Without the lock: what is stale leaves a
   // free slot uncounted until the next collection.

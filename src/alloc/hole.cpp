@@ -2,6 +2,7 @@
 
 #include "alloc/collecting.hpp"
 #include "alloc/refill.hpp"
+#include "base/sharing.hpp"
 #include "heap/arena.hpp"
 #include "heap/blocks.hpp"
 #include "heap/walk.hpp"
@@ -160,10 +161,12 @@ void retire(Hole* hole) {
     give_back_taken(static_cast<std::size_t>(hole->end - hole->cursor));
     change_bits(slots_between(*hole, hole->cursor, hole->end),
                 [](heap::Block* b, unsigned w, std::uint64_t bits) {
+                  base::note_block_atomic();
                   __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
                 });
   }
   change_claimed(*hole, [](heap::Block* b, unsigned w, std::uint64_t bits) {
+    base::note_block_atomic();
     __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
   });
   if (extra.owner == hole) {

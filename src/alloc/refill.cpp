@@ -4,6 +4,7 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "base/sharing.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
@@ -114,6 +115,7 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   // Others may be freeing slots of the word at the same time. Acquire: what was done to an object
   // before another thread freed it happened before it is cleared.
   const auto claim = [&block](unsigned w, std::uint64_t bits) {
+    base::note_block_atomic();
     __atomic_fetch_or(&block.allocated[w], bits, __ATOMIC_ACQUIRE);
   };
   unsigned w = behind / 64;
@@ -388,8 +390,12 @@ Totals totals_unsynchronised() {
 }
 
 void add_allocated(std::size_t bytes) {
+  base::note_atomic(&reported_allocated);
   reported_allocated.fetch_add(bytes, std::memory_order_relaxed);
 }
-void add_freed(std::size_t bytes) { freed_now.fetch_add(bytes, std::memory_order_relaxed); }
+void add_freed(std::size_t bytes) {
+  base::note_atomic(&freed_now);
+  freed_now.fetch_add(bytes, std::memory_order_relaxed);
+}
 
 }  // namespace jd::alloc

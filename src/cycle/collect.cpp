@@ -180,6 +180,8 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
 
 void note_pause(std::uint64_t begin, std::uint64_t stopped, std::uint64_t end) {
   measured.stop_last = stopped - begin;
+  measured.stop_total += stopped - begin;
+  measured.stop_longest = base::max_of(measured.stop_longest, stopped - begin);
   measured.pause_last = end - begin;
   measured.pause_total += end - begin;
   measured.pause_longest = base::max_of(measured.pause_longest, end - begin);

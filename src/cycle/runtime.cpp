@@ -4,6 +4,7 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "base/sharing.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/pacing.hpp"
@@ -72,6 +73,7 @@ void apply_options() {
   std::uint64_t markers =
       options.markers != 0 ? options.markers : base::min_of(os::cpu_count(), kMostByDefault);
   if (settings.serves_malloc) markers = 1;
+  base::note_marking_object(&mark::team, sizeof mark::team);
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
                         .patience = options.mark_patience,

@@ -43,6 +43,8 @@ struct Measurements {
   std::uint64_t pause_longest = 0;
   std::uint64_t pause_last = 0;
   std::uint64_t stop_last = 0;  // from the first signal to the last answer
+  std::uint64_t stop_total = 0;
+  std::uint64_t stop_longest = 0;
   std::uint64_t mark_total = 0;
   std::uint64_t mark_last = 0;
   std::uint64_t sweep_total = 0;  // from the records; clearing and hole finding happen elsewhere

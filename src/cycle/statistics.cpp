@@ -2,8 +2,10 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "base/sharing.hpp"
 #include "base/text.hpp"
 #include "cycle/runtime.hpp"
+#include "mark/team.hpp"
 #include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/log.hpp"
@@ -53,6 +55,8 @@ void add_numbers(base::Text* line) {
   add("run_ns", now - began_ns);
   add("pause_ns", measured.pause_total);
   add("longest_pause_ns", measured.pause_longest);
+  add("stop_ns", measured.stop_total);
+  add("longest_stop_ns", measured.stop_longest);
   add("mark_ns", measured.mark_total);
   add("sweep_ns", measured.sweep_total);
   if (alloc::time_refills) {
@@ -65,6 +69,18 @@ void add_numbers(base::Text* line) {
   add("allocated_bytes", totals.allocated_before_gc + totals.allocated_since_gc);
   add("heap_bytes", heap_bytes());
   add("peak_heap_bytes", peak_heap_bytes());
+  if constexpr (base::kCountsSharing) {
+    const base::SharingCounts counts = base::sharing_counts();
+    add("counted_threads", counts.threads);
+    add("lock_acquisitions", counts.lock_acquisitions);
+    add("lock_waits", counts.lock_waits);
+    add("shared_atomics", counts.shared_atomics);
+    add("block_atomics", counts.block_atomics);
+    add("most_sharing", counts.most_sharing);
+    add("marking_locks", counts.marking_locks);
+    add("marking_atomics", counts.marking_atomics);
+    add("packets", mark::team.counts().packets);
+  }
   line->add("}\n");
 }
 

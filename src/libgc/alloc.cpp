@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/sharing.hpp"
 #include "libgc/support.hpp"
 
 using namespace jd;
@@ -21,6 +22,7 @@ bool is_uncollectable(const void* object, size_t* bytes) {
 void* count_uncollectable(void* object) {
   size_t bytes = 0;
   if (is_uncollectable(object, &bytes)) {
+    base::note_atomic(&GC_non_gc_bytes);
     __atomic_fetch_add(&GC_non_gc_bytes, bytes, __ATOMIC_RELAXED);
   }
   return object;
@@ -112,6 +114,7 @@ GC_API void GC_generic_malloc_many(size_t bytes, int kind, void** result) {
 void GC_free(void* object) {
   size_t bytes = 0;
   if (base_of(object) == object && object != nullptr && is_uncollectable(object, &bytes)) {
+    base::note_atomic(&GC_non_gc_bytes);
     __atomic_fetch_sub(&GC_non_gc_bytes, bytes, __ATOMIC_RELAXED);
   }
   alloc::free_object(object, "GC_free");
@@ -128,6 +131,7 @@ void* GC_realloc(void* object, size_t bytes) {
   const bool counted = is_uncollectable(object, &before);
   void* moved = alloc::reallocate(object, bytes, "GC_realloc");
   if (counted && moved != nullptr && is_uncollectable(moved, &after)) {
+    base::note_atomic(&GC_non_gc_bytes);
     __atomic_fetch_add(&GC_non_gc_bytes, after - before, __ATOMIC_RELAXED);
   }
   return moved;

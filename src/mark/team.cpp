@@ -1,6 +1,7 @@
 #include "mark/team.hpp"
 
 #include "base/bits.hpp"
+#include "base/sharing.hpp"
 #include "heap/space.hpp"
 #include "heap/walk.hpp"
 #include "mark/marker.hpp"
@@ -99,6 +100,7 @@ bool Team::give(const Range* entries, unsigned count) {
     offered[packets].count = count;
     base::copy_bytes(offered[packets].entries, entries, count * sizeof(Range));
     packet_count_.store(packets + 1, std::memory_order_relaxed);
+    base::note_atomic(&change_);
     change_.fetch_add(1);
     wake = sleepers_.load() != 0;
     update_hungry();
@@ -117,6 +119,7 @@ bool Team::find_work(Marker* marker, std::uint32_t phase) {
     if (idle_ == members_) {
       open_.store(false, std::memory_order_relaxed);
       hungry_.store(0, std::memory_order_relaxed);
+      base::note_atomic(&change_);
       change_.fetch_add(1);
     } else {
       update_hungry();
@@ -141,8 +144,10 @@ bool Team::find_work(Marker* marker, std::uint32_t phase) {
       os::cpu_relax();
       continue;
     }
+    base::note_atomic(&sleepers_);
     sleepers_.fetch_add(1);
     os::futex_wait(&change_, seen);
+    base::note_atomic(&sleepers_);
     sleepers_.fetch_sub(1);
   }
   if (sleepers_.load() != 0) os::futex_wake(&change_, os::kAllWaiters);

@@ -16,10 +16,16 @@ void Lock::acquire_slowly() {
   if (cpu_count() > 1) {
     for (int spin = 0; spin < kSpins; ++spin) {
       cpu_relax();
-      if (state_.load(std::memory_order_relaxed) == kFree && try_acquire()) return;
+      std::uint32_t free = kFree;
+      if (state_.load(std::memory_order_relaxed) == kFree &&
+          state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
+                                         std::memory_order_relaxed)) {
+        return;
+      }
     }
   }
   while (state_.exchange(kContended, std::memory_order_acquire) != kFree) {
+    base::note_lock_wait(this);
     futex_wait(&state_, kContended);
   }
 }

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/sharing.hpp"
+
 #if defined(JD_SANITIZE_THREAD)
 // ThreadSanitizer does not see the atomics of files that are compiled without it
 // (src/CMakeLists.txt), nor those of a thread that was cancelled in a call of libc's. So the lock
@@ -53,11 +55,12 @@ class Lock {
   void acquire_slowly();
   void wake_one();
 
+  // Once for each acquisition.
 #if defined(JD_SANITIZE_THREAD)
   void tell_acquired() { __tsan_acquire(&state_); }
   void tell_released() { __tsan_release(&state_); }
 #else
-  void tell_acquired() {}
+  void tell_acquired() { base::note_lock(this); }
   void tell_released() {}
 #endif
 

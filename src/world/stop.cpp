@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include "base/sharing.hpp"
 #include "heap/space.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
@@ -52,6 +53,7 @@ void note_alternate_stack(Thread* thread, const char* sp) {
 void answer_and_wait(void* argument, char* stack_top) {
   auto* thread = static_cast<Thread*>(argument);
   // Nobody waits for the second answer where a signal was sent twice, or by the program.
+  base::note_atomic(&thread->awaited);
   if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
   delay_for_stress();
   thread->stopped_at = stack_top;
@@ -59,6 +61,7 @@ void answer_and_wait(void* argument, char* stack_top) {
   // Neither changes before we have answered.
   const std::uint32_t stop = epoch.load(std::memory_order_relaxed);
   const std::uint32_t suspension = thread->suspensions.load(std::memory_order_relaxed);
+  base::note_atomic(&answers);
   answers.fetch_add(1, std::memory_order_release);
   os::futex_wake(&answers, 1);
   if (stop % 2 == 1) {
@@ -214,6 +217,7 @@ void stop_world() {
   JD_DCHECK(!world_is_stopped());
   answers.store(0, std::memory_order_relaxed);
   stranger.store(0, std::memory_order_relaxed);
+  base::note_atomic(&epoch);
   epoch.fetch_add(1, std::memory_order_release);
   std::uint32_t expected = 0;
   for_each_thread([&](Thread* thread) {
@@ -235,6 +239,7 @@ void resume_world() {
     thread->expected = false;
     any_gone |= thread->gone;
   });
+  base::note_atomic(&epoch);
   epoch.fetch_add(1, std::memory_order_release);
   os::futex_wake(&epoch, os::kAllWaiters);
   if (any_gone) drop_gone_threads();

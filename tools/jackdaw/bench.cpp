@@ -16,6 +16,7 @@
 #include "places.hpp"
 #include "process.hpp"
 #include "sample.hpp"
+#include "scale.hpp"
 #include "statistics.hpp"
 #include "table.hpp"
 #include "units.hpp"
@@ -175,12 +176,18 @@ int bench_command(const BenchSettings& settings) {
   if (settings.names == std::vector<std::string>{kCacheMissesReport} && !settings.list) {
     return cache_misses_command(settings);
   }
+  if (!settings.names.empty() && settings.names.front() == kScaleReport && !settings.list) {
+    return scale_command(settings);
+  }
+  if (settings.add) throw Failure(kExitUsage, "--add is for the report scale");
   const std::vector<Benchmark> chosen = choose_benchmarks(settings.names);
   if (settings.list) {
     list_benchmarks(chosen);
     if (settings.names.empty()) {
-      fmt::print("\nA report of its own, by its name alone:\n{}  {}\n", kCacheMissesReport,
-                 "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"");
+      fmt::print("\nReports of their own, by their names:\n{}  {}\n{:<{}}  {}\n", kCacheMissesReport,
+                 "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"", kScaleReport,
+                 std::string_view(kCacheMissesReport).size(),
+                 "threads by markers, after bdwgc's notes on scalability; parts may follow it");
     }
     return 0;
   }

@@ -9,8 +9,8 @@
 #include "failure.hpp"
 #include "machine.hpp"
 #include "places.hpp"
-#include "plot.hpp"
 #include "process.hpp"
+#include "report.hpp"
 #include "rounds.hpp"
 #include "sample.hpp"
 
@@ -128,13 +128,6 @@ std::vector<Row> marking_rows(const Plan& plan) {
 
 // --- cells ---------------------------------------------------------------------------------------
 
-std::string percent(const std::optional<Summary>& s) {
-  if (!s) return "-";
-  return s->count == 1 ? fmt::format("{:.1f}%", s->median * 100)
-                       : fmt::format("{:.1f}% ({:.1f}..{:.1f})", s->median * 100, s->least * 100,
-                                     s->most * 100);
-}
-
 // How much longer than `of`; negative: shorter.
 std::optional<Summary> longer(const Row& row, std::size_t setting, std::size_t of) {
   std::optional<Summary> s = share(row, setting, whole, of, whole);
@@ -146,19 +139,6 @@ std::optional<Summary> shorter(const Row& row, std::size_t setting, std::size_t 
   std::optional<Summary> s = longer(row, setting, of);
   if (s) *s = {-s->median, -s->most, -s->least, s->count};
   return s;
-}
-
-std::string number(const std::optional<Summary>& s, const char* unit) {
-  if (!s) return "-";
-  return s->least == s->most
-             ? fmt::format("{:.3g}{}", s->median, unit)
-             : fmt::format("{:.3g}{} ({:.3g}..{:.3g})", s->median, unit, s->least, s->most);
-}
-
-std::string ratio(const std::optional<Summary>& s) {
-  if (!s) return "-";
-  return s->count == 1 ? fmt::format("{:.2f}", s->median)
-                       : fmt::format("{:.2f} ({:.2f}..{:.2f})", s->median, s->least, s->most);
 }
 
 std::optional<double> mark(const RunFigures& f) { return f.mark_seconds; }
@@ -181,12 +161,12 @@ Table paper_table(const std::vector<Row>& rows) {
       table.add({row.name, row.failure});
       continue;
     }
-    table.add({row.name, number(median_of(row, kNormal, whole), " s"),
-               percent(share(row, kNormal, mark, kNormal, whole)),
-               percent(share(row, kTimed, finding, kNormal, whole)),
-               percent(share(row, kTimed, clearing, kNormal, whole)),
-               percent(longer(row, kEager, kNormal)), percent(shorter(row, kGrey, kNormal)),
-               percent(shorter(row, kRinged, kNormal))});
+    table.add({row.name, show_figure(median_of(row, kNormal, whole), " s"),
+               show_percent(share(row, kNormal, mark, kNormal, whole)),
+               show_percent(share(row, kTimed, finding, kNormal, whole)),
+               show_percent(share(row, kTimed, clearing, kNormal, whole)),
+               show_percent(longer(row, kEager, kNormal)), show_percent(shorter(row, kGrey, kNormal)),
+               show_percent(shorter(row, kRinged, kNormal))});
   }
   return table;
 }
@@ -199,8 +179,8 @@ Table likeness_table(const std::vector<Row>& rows, const std::vector<Setting>& s
     if (!row.failure.empty()) continue;
     std::vector<std::string> cells = {row.name};
     for (std::size_t s = 0; s < row.runs.size(); ++s) {
-      cells.push_back(fmt::format("{}, {}", number(median_of(row, s, heap_mib), " MiB"),
-                                  number(median_of(row, s, collections), "")));
+      cells.push_back(fmt::format("{}, {}", show_figure(median_of(row, s, heap_mib), " MiB"),
+                                  show_figure(median_of(row, s, collections), "")));
     }
     table.add(cells);
   }
@@ -212,13 +192,13 @@ Table peer_table(const std::vector<Row>& rows) {
                "ring / peer", "peak: ring / peer"});
   for (const Row& row : rows) {
     if (!row.failure.empty() || row.runs.size() <= kPeer) continue;
-    table.add({row.name, number(median_of(row, kPeer, whole), " s"),
-               percent(share(row, kPeer, mark, kPeer, whole)),
-               number(median_of(row, kPeer, collections), ""),
-               number(median_of(row, kPeer, peak_mib), " MiB"),
-               ratio(share(row, kNormal, whole, kPeer, whole)),
-               ratio(share(row, kRinged, whole, kPeer, whole)),
-               ratio(share(row, kRinged, peak_mib, kPeer, peak_mib))});
+    table.add({row.name, show_figure(median_of(row, kPeer, whole), " s"),
+               show_percent(share(row, kPeer, mark, kPeer, whole)),
+               show_figure(median_of(row, kPeer, collections), ""),
+               show_figure(median_of(row, kPeer, peak_mib), " MiB"),
+               show_ratio(share(row, kNormal, whole, kPeer, whole)),
+               show_ratio(share(row, kRinged, whole, kPeer, whole)),
+               show_ratio(share(row, kRinged, peak_mib, kPeer, peak_mib))});
   }
   return table;
 }
@@ -235,11 +215,11 @@ Table marking_table(const std::vector<Row>& rows, double miss_ns) {
       continue;
     }
     const std::optional<Summary> ring = median_of(row, kMarkRing, whole);
-    table.add({row.name, number(median_of(row, kMarkNone, whole), " ns"),
-               number(median_of(row, kMarkGrey, whole), " ns"), number(ring, " ns"),
-               number(median_of(row, kMarkPeer, whole), " ns"),
-               ratio(share(row, kMarkRing, whole, kMarkNone, whole)),
-               ratio(share(row, kMarkRing, whole, kMarkPeer, whole)),
+    table.add({row.name, show_figure(median_of(row, kMarkNone, whole), " ns"),
+               show_figure(median_of(row, kMarkGrey, whole), " ns"), show_figure(ring, " ns"),
+               show_figure(median_of(row, kMarkPeer, whole), " ns"),
+               show_ratio(share(row, kMarkRing, whole, kMarkNone, whole)),
+               show_ratio(share(row, kMarkRing, whole, kMarkPeer, whole)),
                ring && miss_ns > 0 ? fmt::format("{:.2f}", ring->median / miss_ns) : "-"});
   }
   return table;
@@ -368,7 +348,7 @@ Json row_json(const Row& row, const std::vector<Setting>& settings) {
   return json;
 }
 
-std::vector<std::string> draw(const Results& results, const fs::path& markdown_path) {
+std::vector<Plot> plots_of(const Results& results) {
   Bars speed{"Share of the normal run that is saved", "%", {"on-grey", "ring"}, {}};
   for (const Row& row : results.programs) {
     const auto grey = shorter(row, kGrey, kNormal);
@@ -383,15 +363,7 @@ std::vector<std::string> draw(const Results& results, const fs::path& markdown_p
     }
     if (values.size() == marking.series.size()) marking.groups.push_back({row.name, values});
   }
-  const std::string stem = markdown_path.stem().string();
-  std::vector<std::string> names;
-  for (const auto& [bars, suffix] : {std::pair{&speed, "-saved.svg"}, {&marking, "-marking.svg"}}) {
-    if (bars->groups.empty()) continue;
-    const std::string name = stem + suffix;
-    draw_bars(*bars, markdown_path.parent_path() / name);
-    names.push_back(name);
-  }
-  return names;
+  return {{"-saved", speed}, {"-marking", marking}};
 }
 
 void run_all(std::vector<Row>* rows, const std::vector<Setting>& settings, int rounds,
@@ -409,15 +381,7 @@ void run_all(std::vector<Row>* rows, const std::vector<Setting>& settings, int r
 
 int cache_misses_command(const BenchSettings& settings) {
   Plan plan{settings, our_library(settings.library), system_library(settings.peer), settings.runs};
-  std::string target = settings.markdown;
-  if (target.empty()) {
-    if (const auto folder = source_results_folder()) target = *folder / "cache-misses.md";
-  }
-  // Before minutes of runs, not after them.
-  if (const fs::path folder = fs::path(target).parent_path();
-      !folder.empty() && !fs::is_directory(folder)) {
-    throw Failure(kExitUsage, fmt::format("there is no folder {}", folder.string()));
-  }
+  const std::string target = report_target(settings, "cache-misses.md");
   fmt::print("{}\n", conditions(plan));
   std::fflush(stdout);
   Results results;
@@ -444,13 +408,7 @@ int cache_misses_command(const BenchSettings& settings) {
   fmt::print("in a simulated cache\n{}{}\n", results.simulation.markdown,
              results.simulation.failure);
   if (!target.empty()) {
-    std::vector<std::string> plots;
-    if (can_draw()) {
-      plots = draw(results, target);
-    } else {
-      fmt::print("\nno plots: there is no gnuplot here (Debian: apt-get install gnuplot-nox)\n");
-    }
-    write_file(target, markdown(plan, results, plots));
+    write_file(target, markdown(plan, results, draw_plots(plots_of(results), target)));
     fmt::print("\nwritten: {}\n", target);
   }
   if (!settings.json.empty()) {

@@ -29,6 +29,7 @@ struct BenchSettings {
   std::string json;
   std::string markdown;
   bool quick = false;
+  bool add = false;  // a report's: together with the rounds that the JSON file holds
   int limit_seconds = 300;
 };
 int bench_command(const BenchSettings& settings);

@@ -156,6 +156,12 @@ fs::path probe_library() { return required("jackdaw/libgc-probe.so", "the probe"
 
 std::optional<fs::path> malloc_library() { return existing("libjackdaw-malloc.so"); }
 
+std::optional<Library> counting_library() {
+  const std::optional<fs::path> path = existing("jackdaw/counting/libgc.so.1");
+  if (!path) return std::nullopt;
+  return open_library(*path);
+}
+
 std::optional<fs::path> source_results_folder() {
   // SOURCES/build/PRESET is the folder that holds bin/.
   const fs::path results = prefix().parent_path().parent_path() / "docs" / "results";

@@ -30,6 +30,8 @@ Library our_malloc_library();
 std::filesystem::path probe_library();
 // The preload that serves malloc from the collector, if it was built.
 std::optional<std::filesystem::path> malloc_library();
+// Ours, built so that it counts what threads share, if it was.
+std::optional<Library> counting_library();
 std::filesystem::path benchmark_folder();
 
 // docs/results of the sources, if this command runs from their build folder.

@@ -55,6 +55,9 @@ std::optional<double> seconds_of(const Json& statistics, const char* name) {
 
 void add_statistics(const Json& statistics, RunFigures* figures) {
   if (statistics.is_null()) return;
+  for (const auto& [name, value] : statistics.items()) {
+    if (value.is_number()) figures->named[name] = value.get<double>();
+  }
   figures->mark_seconds = seconds_of(statistics, "mark_ns");
   figures->sweep_seconds = seconds_of(statistics, "sweep_ns");
   figures->finding_seconds = seconds_of(statistics, "finding_ns");
@@ -75,8 +78,19 @@ RunFigures run_row_benchmark(const Benchmark& benchmark, bool quick, int limit_s
   const StatisticsFile file;
   std::vector<std::string> variables = setting.variables;
   variables.push_back(file.variable());
-  const Sample sample = run_benchmark(benchmark, setting.library, quick, limit_seconds, variables);
+  std::vector<fs::path> preload = {setting.library.path};
+  if (!setting.libgc.empty()) preload.push_back(setting.libgc);
+  const Sample sample = run_benchmark(
+      {benchmark, setting.library.path, preload,
+       setting.arguments.empty() ? benchmark.arguments : setting.arguments, variables, quick,
+       limit_seconds});
   RunFigures figures;
+  for (std::size_t i = 0; i < sample.names.size(); ++i) {
+    figures.named[sample.names[i].name] = sample.values[i];
+  }
+  for (const auto& [name, value] : sample.facts.items()) {
+    if (value.is_number()) figures.named[name] = value.get<double>();
+  }
   figures.seconds = sample.values.front();
   figures.mark_seconds = figure_named(sample, "in marking");
   figures.collections = sample.facts.value("collections", 0.0);
@@ -123,7 +137,25 @@ Json to_json(const RunFigures& f) {
   add("sweep_seconds", f.sweep_seconds);
   add("finding_seconds", f.finding_seconds);
   add("clearing_seconds", f.clearing_seconds);
+  if (!f.named.empty()) json["named"] = f.named;
   return json;
+}
+
+RunFigures run_figures_from(const Json& json) {
+  RunFigures f;
+  f.seconds = json.at("seconds");
+  f.collections = json.at("collections");
+  f.heap_bytes = json.at("heap_bytes");
+  f.peak_bytes = json.at("peak_bytes");
+  const auto get = [&json](const char* name) {
+    return json.contains(name) ? std::optional<double>(json.at(name).get<double>()) : std::nullopt;
+  };
+  f.mark_seconds = get("mark_seconds");
+  f.sweep_seconds = get("sweep_seconds");
+  f.finding_seconds = get("finding_seconds");
+  f.clearing_seconds = get("clearing_seconds");
+  if (json.contains("named")) json.at("named").get_to(f.named);
+  return f;
 }
 
 Row benchmark_row(const std::string& name, const std::string& what, Benchmark benchmark, bool quick,
@@ -151,7 +183,7 @@ Row command_row(const std::string& name, const std::string& what,
 
 void run_rounds(Row* row, const std::vector<Setting>& settings, int rounds,
                 const std::string& prefix, Progress* progress) {
-  row->runs.assign(settings.size(), {});
+  row->runs.resize(settings.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < settings.size(); ++i) {
       const std::size_t s = (i + static_cast<std::size_t>(round)) % settings.size();
@@ -193,5 +225,13 @@ std::optional<Summary> median_of(const Row& row, std::size_t setting, const Figu
 }
 
 double whole(const RunFigures& f) { return f.seconds; }
+
+Figure named(const std::string& name) {
+  return [name](const RunFigures& f) -> std::optional<double> {
+    const auto found = f.named.find(name);
+    if (found == f.named.end()) return std::nullopt;
+    return found->second;
+  };
+}
 
 }  // namespace jackdaw

@@ -2,7 +2,9 @@
 // saw the same machine.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -20,6 +22,10 @@ struct Setting {
   std::string key;
   Library library;
   std::vector<std::string> variables;
+  // Instead of the benchmark's own, if there are any.
+  std::vector<std::string> arguments = {};
+  // Where the library is no libgc: what the program, which is linked with one, gets as its libgc.
+  std::filesystem::path libgc = {};
 };
 
 // What one run gave. Absent where the library does not say.
@@ -32,9 +38,12 @@ struct RunFigures {
   double collections = 0;
   double heap_bytes = 0;
   double peak_bytes = 0;
+  // Everything that the program and the library said in numbers, by name.
+  std::map<std::string, double> named = {};
 };
 
 nlohmann::ordered_json to_json(const RunFigures& figures);
+RunFigures run_figures_from(const nlohmann::ordered_json& json);
 
 // A row: a program that each setting runs, and what all runs gave: runs[setting][round].
 struct Row {
@@ -65,5 +74,7 @@ std::optional<Summary> share(const Row& row, std::size_t setting, const Figure& 
 std::optional<Summary> median_of(const Row& row, std::size_t setting, const Figure& figure);
 
 double whole(const RunFigures& f);
+// One of the named figures.
+Figure named(const std::string& name);
 
 }  // namespace jackdaw
