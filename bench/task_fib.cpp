@@ -1,10 +1,11 @@
-// What a fork costs: Fibonacci's numbers by jd::par, and the same recursion by plain calls that are
-// not inlined. Live size: a stack of some forty frames.
+// What a fork costs: Fibonacci's numbers by jd::par, by the same program with each fork a call that
+// is not inlined, and by nothing but calls. Live size: a stack of some forty frames.
 //
 //   task_fib [n] [rounds]
 //
-// Prints, in seconds, the medians of the rounds (plain and forked alternate), their ratio, and the
-// counters of the forked rounds. JACKDAW_WORKERS and JACKDAW_TASK_MODE choose how they run.
+// Prints, in seconds, the medians of the rounds (the three alternate), the median of the forked
+// ones' ratio to the plain ones, and the counters of the forked rounds. JACKDAW_WORKERS and
+// JACKDAW_TASK_MODE choose how they run.
 #include <jackdaw/task.hpp>
 
 #include <algorithm>
@@ -15,14 +16,29 @@
 
 namespace {
 
-[[gnu::noinline]] long plain(long n) {
+// Nothing but calls; the compiler inlines some of the recursion into itself.
+[[gnu::noinline]] long calls(long n) {
   if (n < 2) return n;
-  const long x = plain(n - 1);
-  asm volatile("" : : : "memory");  // no recursion made into a loop
-  return x + plain(n - 2);
+  return calls(n - 1) + calls(n - 2);
 }
 
-[[gnu::noinline]] long forked(long n) {
+// The same program as below, with each fork a call that is not inlined.
+template <class A>
+[[gnu::noinline]] long call_first(A a) {
+  return a();
+}
+template <class A, class B>
+std::pair<long, long> pair_of_calls(A a, B b) {
+  const long x = call_first(a);
+  return {x, b()};
+}
+long plain(long n) {
+  if (n < 2) return n;
+  auto [x, y] = pair_of_calls([n] { return plain(n - 1); }, [n] { return plain(n - 2); });
+  return x + y;
+}
+
+long forked(long n) {
   if (n < 2) return n;
   auto [x, y] = jd::par([n] { return forked(n - 1); }, [n] { return forked(n - 2); });
   return x + y;
@@ -45,6 +61,7 @@ double median(std::vector<double> values) {
 int main(int argc, char** argv) {
   const long n = argc > 1 ? std::atol(argv[1]) : 38;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  std::vector<double> call_times;
   std::vector<double> plain_times;
   std::vector<double> forked_times;
   std::vector<double> ratios;
@@ -52,6 +69,7 @@ int main(int argc, char** argv) {
   long result = 0;
   jd_task_start(0);
   for (int i = 0; i < rounds; ++i) {
+    call_times.push_back(seconds([&] { expected = calls(n); }));
     plain_times.push_back(seconds([&] { expected = plain(n); }));
     forked_times.push_back(seconds([&] { result = jd::run([&] { return forked(n); }); }));
     ratios.push_back(forked_times.back() / plain_times.back());
@@ -63,9 +81,11 @@ int main(int argc, char** argv) {
   static const char* const modes[] = {"deque", "stop", "barrier"};
   jd_task_counters c;
   jd_task_get_counters(&c);
-  std::printf("fib(%ld), %u workers, %s: plain %.3f s, forked %.3f s, ratio %.3f\n", n,
-              jd_task_workers(), modes[jd_task_get_mode()], median(plain_times),
-              median(forked_times), median(ratios));
+  std::printf(
+      "fib(%ld), %u workers, %s: calls %.3f s, plain %.3f s, forked %.3f s, forked / plain "
+      "%.3f\n",
+      n, jd_task_workers(), modes[jd_task_get_mode()], median(call_times), median(plain_times),
+      median(forked_times), median(ratios));
   std::printf(
       "steals %lu, of these from stacks %lu, requests %lu (%lu empty, %lu refused), barrier hits "
       "%lu (%lu waited), joins suspended %lu, stacks %lu, sleeps %lu\n",

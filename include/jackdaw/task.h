@@ -57,13 +57,13 @@ JD_TASK_API int jd_task_set_mode(enum jd_task_mode mode);
 JD_TASK_API enum jd_task_mode jd_task_get_mode(void);
 
 /* Runs function(argument) in a worker, where it may fork, and waits for it. A worker just calls. */
-JD_TASK_API void jd_task_run(void (*function)(void *), void *argument);
+JD_TASK_API void jd_task_run(void (*function)(void*), void* argument);
 
 /* ---- Two at a time ---- */
 
 /* a(a_argument) and b(b_argument), maybe at the same time; returns when both have returned. */
-JD_TASK_API void jd_task_par(void (*a)(void *), void *a_argument, void (*b)(void *),
-                             void *b_argument);
+JD_TASK_API void jd_task_par(void (*a)(void*), void* a_argument, void (*b)(void*),
+                             void* b_argument);
 
 /* ---- Any number ---- */
 
@@ -76,82 +76,81 @@ JD_TASK_API void jd_task_par(void (*a)(void *), void *a_argument, void (*b)(void
  *
  * Joined by the task that began it, which may then fork and join again. */
 typedef struct jd_task_scope {
-  void *waiter;         /* of the runtime, as what follows */
+  void* waiter;         /* of the runtime, as what follows */
   uint32_t outstanding; /* tasks that have not ended, and one for the scope itself */
   uint32_t cancelled;
 } jd_task_scope;
 
-JD_TASK_API void jd_task_scope_begin(jd_task_scope *scope);
+JD_TASK_API void jd_task_scope_begin(jd_task_scope* scope);
 /* May return before function has begun; never after it must have. */
-JD_TASK_API void jd_task_scope_fork(jd_task_scope *scope, void (*function)(void *),
-                                    void *argument);
+JD_TASK_API void jd_task_scope_fork(jd_task_scope* scope, void (*function)(void*), void* argument);
 /* Returns when all tasks of the scope have ended. Then the scope may be used again. */
-JD_TASK_API void jd_task_scope_join(jd_task_scope *scope);
+JD_TASK_API void jd_task_scope_join(jd_task_scope* scope);
 /* Tasks that have not begun will not begin; those that run may ask. Any thread may call these. */
-JD_TASK_API void jd_task_scope_cancel(jd_task_scope *scope);
-JD_TASK_API int jd_task_scope_cancelled(const jd_task_scope *scope);
+JD_TASK_API void jd_task_scope_cancel(jd_task_scope* scope);
+JD_TASK_API int jd_task_scope_cancelled(const jd_task_scope* scope);
 
 /* ---- Ranges ---- */
 
 /* Calls body(begin, end, argument) for pieces of [begin, end) that cover it. No piece that could
  * be cut is longer than grain (0: chosen by the length and the number of workers). */
 JD_TASK_API void jd_task_for(size_t begin, size_t end, size_t grain,
-                             void (*body)(size_t begin, size_t end, void *argument),
-                             void *argument);
+                             void (*body)(size_t begin, size_t end, void* argument),
+                             void* argument);
 
 /* Reduces [begin, end) into *result, of `size` bytes (at most 256): map(begin, end, r, argument)
  * stores the result of a piece in r, combine(left, right, argument) puts the right one's into the
  * left one's. Neighbours are combined in order. For an empty range, map is called with it. */
 #define JD_TASK_REDUCE_MOST 256
 JD_TASK_API void jd_task_reduce(size_t begin, size_t end, size_t grain, size_t size,
-                                void (*map)(size_t begin, size_t end, void *result, void *argument),
-                                void (*combine)(void *left, const void *right, void *argument),
-                                void *argument, void *result);
+                                void (*map)(size_t begin, size_t end, void* result, void* argument),
+                                void (*combine)(void* left, const void* right, void* argument),
+                                void* argument, void* result);
 
 /* Sorts `count` elements of `size` bytes in place, as qsort_r does; not stable. */
-JD_TASK_API void jd_task_sort(void *base, size_t count, size_t size,
-                              int (*compare)(const void *, const void *, void *), void *argument);
+JD_TASK_API void jd_task_sort(void* base, size_t count, size_t size,
+                              int (*compare)(const void*, const void*, void*), void* argument);
 
 /* ---- Waiting ---- */
 
 /* Calls function(argument), which may wait for long; meanwhile another worker has this one's slot.
  * Tasks that it forks are run by others. */
-JD_TASK_API void jd_task_blocking(void (*function)(void *), void *argument);
+JD_TASK_API void jd_task_blocking(void (*function)(void*), void* argument);
 
 /* ---- Counters ---- */
 
 /* Since the workers started; of all workers together. Ticks are those of the processor's time-stamp
  * counter. Exact while no task runs. */
 typedef struct jd_task_counters {
-  uint64_t pushed;           /* forks that were pushed to a deque */
-  uint64_t steals;           /* tasks that another worker took: from stacks and from deques */
-  uint64_t stack_steals;     /* of these, from stacks */
-  uint64_t requests;         /* signals sent to victims */
-  uint64_t requests_empty;   /* answered: nothing to steal */
-  uint64_t requests_refused; /* answered: not at this place of the program */
-  uint64_t barrier_hits;     /* returns into a barrier */
-  uint64_t barrier_waits;    /* of these, returns that had to wait for a thief */
-  uint64_t joins_suspended;  /* joins that were not the last to arrive */
-  uint64_t stacks;           /* task stacks made */
-  uint64_t stacks_peak;      /* the most in use at once */
-  uint64_t sleeps;           /* waits of idle workers in the kernel */
+  uint64_t pushed;               /* forks that were pushed to a deque */
+  uint64_t steals;               /* tasks that another worker took: from stacks and from deques */
+  uint64_t stack_steals;         /* of these, from stacks */
+  uint64_t requests;             /* signals sent to victims */
+  uint64_t requests_empty;       /* answered: nothing to steal */
+  uint64_t requests_refused;     /* answered: not at this place of the program */
+  uint64_t barrier_hits;         /* returns into a barrier */
+  uint64_t barrier_waits;        /* of these, returns that had to wait for a thief */
+  uint64_t joins_suspended;      /* joins that were not the last to arrive */
+  uint64_t stacks;               /* task stacks made */
+  uint64_t stacks_peak;          /* the most in use at once */
+  uint64_t sleeps;               /* waits of idle workers in the kernel */
   uint64_t victim_stop_ticks;    /* lost by victims in the handler of the thief's signal */
   uint64_t victim_barrier_ticks; /* lost by victims that waited at a barrier */
   uint64_t thief_ticks;          /* from a thief's decision to the task, successful steals only */
 } jd_task_counters;
-JD_TASK_API void jd_task_get_counters(jd_task_counters *counters);
+JD_TASK_API void jd_task_get_counters(jd_task_counters* counters);
 
 /* ---- For task.hpp ---- */
 
 /* One fork: the frame's part that the runtime uses. The forker sets run alone; the rest is the
  * thief's, and undefined until there is one. */
 typedef struct jd_task {
-  void (*run)(struct jd_task *task); /* what another worker may run */
-  void *resume;                      /* where the forker goes on: the return address replaced */
-  void **slot;                       /* and where that stands in the stack */
-  struct jd_task *older;             /* in the same stack */
-  struct jd_task *newer;
-  void *waiter;
+  void (*run)(struct jd_task* task); /* what another worker may run */
+  void* resume;                      /* where the forker goes on: the return address replaced */
+  void** slot;                       /* and where that stands in the stack */
+  struct jd_task* older;             /* in the same stack */
+  struct jd_task* newer;
+  void* waiter;
   uint32_t join;
   uint32_t reserved;
 } jd_task;
@@ -161,15 +160,15 @@ extern JD_TASK_API __thread int jd_task_direct __attribute__((tls_model("initial
 
 /* Calls a(argument) while others may run task->run(task). Returns 1 if one did, and it has ended;
  * 0 if the caller has to do it now. */
-JD_TASK_API int jd_task_fork(jd_task *task, void (*a)(void *), void *argument);
+JD_TASK_API int jd_task_fork(jd_task* task, void (*a)(void*), void* argument);
 
 /* Memory that the collector takes for a root until it is released; null if there is none. */
-JD_TASK_API void *jd_task_allocate(size_t size, size_t alignment);
-JD_TASK_API void jd_task_release(void *memory);
+JD_TASK_API void* jd_task_allocate(size_t size, size_t alignment);
+JD_TASK_API void jd_task_release(void* memory);
 /* Forks a task of the scope's whose memory is the caller's until function(task, cancelled) has it.
  */
-JD_TASK_API void jd_task_scope_push(jd_task_scope *scope, jd_task *task,
-                                    void (*function)(jd_task *task, int cancelled));
+JD_TASK_API void jd_task_scope_push(jd_task_scope* scope, jd_task* task,
+                                    void (*function)(jd_task* task, int cancelled));
 
 #ifdef __cplusplus
 }

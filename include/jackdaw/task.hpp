@@ -76,7 +76,7 @@ auto call(F& f) -> Value<std::invoke_result_t<F&>> {
 template <class R>
 class Outcome {
  public:
-  Outcome() {}  // NOLINT(modernize-use-equals-default): the union stays as it is
+  Outcome() {}   // NOLINT(modernize-use-equals-default): the union stays as it is
   ~Outcome() {}  // NOLINT(modernize-use-equals-default)
   Outcome(const Outcome&) = delete;
   Outcome& operator=(const Outcome&) = delete;
@@ -97,7 +97,7 @@ class Outcome {
 #endif
   }
   void keep_exception(std::exception_ptr exception) {
-    when_ = std::chrono::steady_clock::now();
+    when_ = std::chrono::steady_clock::now().time_since_epoch().count();
     ::new (&exception_) std::exception_ptr(std::move(exception));
     threw_ = true;
   }
@@ -107,7 +107,7 @@ class Outcome {
   }
 
   bool threw() const { return threw_; }
-  std::chrono::steady_clock::time_point when() const { return when_; }
+  std::int64_t when() const { return when_; }
   // Each takes what is there out; one of them, once.
   Value<R> take() {
     Value<R> value = std::move(value_);
@@ -132,7 +132,7 @@ class Outcome {
     Value<R> value_;
     std::exception_ptr exception_;
   };
-  std::chrono::steady_clock::time_point when_;
+  std::int64_t when_;
   bool threw_;
 };
 
@@ -167,7 +167,8 @@ std::pair<Value<RA>, Value<RB>> collect(Outcome<RA>& a, Outcome<RB>& b) {
   return {std::move(left), b.take()};
 }
 
-// A fork of b while a runs. It is as the forker left it, but for `run` and `b`, until a thief comes.
+// A fork of b while a runs. It is as the forker left it, but for `run` and `b`, until a thief
+// comes.
 template <class B>
 struct Fork : jd_task {
   using Result = std::invoke_result_t<B&>;
@@ -235,12 +236,17 @@ template <class F>
 // thrown out of it, so nobody unwinds a frame that a thief has changed.
 template <class F>
 struct Child {
-  [[gnu::noinline, gnu::visibility("hidden")]] static Returned run(Word first, Word second) noexcept {
+  [[gnu::noinline, gnu::visibility("hidden")]] static Returned run(Word first,
+                                                                   Word second) noexcept {
     if constexpr (kInRegisters<F>) {
-      const Word words[2] = {first, second};
-      alignas(F) unsigned char copy[sizeof(F)];
-      std::memcpy(copy, words, sizeof(F));
-      return run_child(*std::launder(reinterpret_cast<F*>(copy)));
+      union Copy {
+        Copy() {}  // NOLINT(modernize-use-equals-default)
+        Word words[2];
+        F f;
+      } copy;
+      copy.words[0] = first;
+      copy.words[1] = second;
+      return run_child(copy.f);
     } else {
       static_cast<void>(second);
       return run_child(*reinterpret_cast<F*>(first));
@@ -249,10 +255,10 @@ struct Child {
 };
 
 #if defined(__AVX512F__)
-#define JD_TASK_CLOBBERS_512                                                                  \
-  "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
-      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5",      \
-      "k6", "k7",
+#define JD_TASK_CLOBBERS_512                                                                    \
+  "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",     \
+      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
+      "k7",
 #else
 #define JD_TASK_CLOBBERS_512
 #endif
@@ -271,9 +277,9 @@ template <Returned (*kFunction)(Word, Word) noexcept>
       : "=a"(returned.value), "=d"(returned.status), "+D"(first), "+S"(second)
       : [function] "i"(kFunction), [site] "i"(JD_TASK_SITE), "r"(in_r12)
       : JD_TASK_CLOBBERS_512 "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3",
-        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
-        "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)",
-        "cc", "memory");
+        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+        "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc",
+        "memory");
   return returned;
 }
 
@@ -349,6 +355,11 @@ auto par_pair(A& a, B& b)
       if ((returned.status & kStolen) == 0) fork.outcome.run(b);
       return collect(first, fork.outcome);
     }
+  }
+  // Of what is small a copy goes there, so that on the fast way it need not be in memory.
+  if constexpr (kInRegisters<A> && kInRegisters<B>) {
+    A copy_of_a(a);
+    return par_slowly(copy_of_a, b);
   }
 #endif
   return par_slowly(a, b);

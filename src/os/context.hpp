@@ -19,6 +19,7 @@ inline char* frame_address() { return static_cast<char*>(__builtin_frame_address
 // The registers that a signal interrupted, from the third argument of its handler: on x86-64 by
 // DWARF's numbers, and last the program counter. False on other machines.
 inline constexpr int kContextRegisters = 17;
-bool interrupted_registers(const void* signal_context, unsigned long (*registers)[kContextRegisters]);
+bool interrupted_registers(const void* signal_context,
+                           unsigned long (*registers)[kContextRegisters]);
 
 }  // namespace jd::os

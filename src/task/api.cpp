@@ -72,9 +72,8 @@ void jd_task_par(void (*a)(void*), void* a_argument, void (*b)(void*), void* b_a
 
 void* jd_task_allocate(size_t size, size_t alignment) {
   jd::cycle::start();
-  return alignment <= 16
-             ? jd::alloc::allocate(size, jd::heap::kUncollectable)
-             : jd::alloc::allocate_aligned(size, alignment, jd::heap::kUncollectable);
+  return alignment <= 16 ? jd::alloc::allocate(size, jd::heap::kUncollectable)
+                         : jd::alloc::allocate_aligned(size, alignment, jd::heap::kUncollectable);
 }
 
 void jd_task_release(void* memory) { jd::alloc::free_object(memory, "jd_task_release"); }

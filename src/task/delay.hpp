@@ -1,5 +1,5 @@
-// Stress (JACKDAW_TASK_DELAY): a random wait at the named steps of the protocol, so that rare orders
-// of them happen.
+// Stress (JACKDAW_TASK_DELAY): a random wait at the named steps of the protocol, so that rare
+// orders of them happen.
 #pragma once
 
 #include "cycle/settings.hpp"

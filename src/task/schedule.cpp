@@ -143,13 +143,16 @@ void enter(Worker* worker, Stack* stack, void* sp) {
       }
       worker->next = tell({worker->after_task, worker->after_scope, worker->after_from_outside});
       break;
-    case After::WaitForTask:
-      // Only now, where nobody runs on the stack, may the thief have it.
-      if (join_word(worker->after_task)->exchange(kSuspended, std::memory_order_acq_rel) ==
-          kEnded) {
+    case After::WaitForTask: {
+      // Only now, where nobody runs on the stack, may the thief have it; unless it has ended, and
+      // has to be remembered as having so.
+      std::uint32_t state = kRunning;
+      if (!join_word(worker->after_task)
+               ->compare_exchange_strong(state, kSuspended, std::memory_order_acq_rel)) {
         worker->next = stack;
       }
       break;
+    }
     case After::WaitForScope:
       if (outstanding(worker->after_scope)->fetch_sub(1, std::memory_order_acq_rel) == 1) {
         worker->next = stack;
@@ -207,12 +210,7 @@ void schedule(Worker* worker) {
     }
     jd_task* task = wait_for_work(worker);
     if (task == nullptr) return;
-    // Whoever sleeps wants to hear of this one's forks.
-    disarm(worker);
-    if (runtime.sleepers.load(std::memory_order_relaxed) != 0) {
-      worker->armed.store(1, std::memory_order_seq_cst);
-      __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
-    }
+    begin_to_fork(worker);
     if (with_stacks()) {
       start_on_stack(worker, task);
     } else {
@@ -320,6 +318,11 @@ void join_scope(jd_task_scope* scope) {
   const auto done = [word] { return (word->load(std::memory_order_acquire) & ~kOwnerAsleep) == 1; };
   Worker* worker = current();
   if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
+    if (worker != nullptr && runtime.alone_in_child) {
+      for (jd_task* task = worker->deque.pop(); task != nullptr; task = worker->deque.pop()) {
+        run_here(task);
+      }
+    }
     while (!done()) sleep_on_scope(word);
     word->store(1, std::memory_order_relaxed);
     return;

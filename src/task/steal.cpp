@@ -49,16 +49,17 @@ class Walk {
   Walk(Unwinder* unwinder, const Stack& stack, const Registers& registers, bool exactly)
       : unwinder_(unwinder), stack_(stack), registers_(registers), exactly_(exactly) {}
 
-  enum class Result : std::uint8_t { Fork, End, Runtime };
+  enum class Result : std::uint8_t { Fork, End, Elsewhere };
 
   // The next fork that is not behind a barrier: then slot() holds its return address and task() is
-  // it. End: there is none, or the tables do not lead on.
+  // it. End: there is none, or the tables do not lead on. Elsewhere: this is no place to look from,
+  // but a later one may be.
   Result next() {
     for (;;) {
-      if (is_runtime_code(registers_.value[kPc])) return Result::Runtime;
+      if (is_runtime_code(registers_.value[kPc])) return Result::Elsewhere;
       const Rule* rule = unwinder_->rule_for(registers_, exactly_);
-      if (rule == nullptr) return Result::End;
-      if (exactly_ && rule->returns_oddly) return Result::Runtime;
+      if (rule == nullptr) return exactly_ ? Result::Elsewhere : Result::End;
+      if (exactly_ && rule->returns_oddly) return Result::Elsewhere;
       if (rule->is_site && slot_ != 0 && !reported_) {
         reported_ = true;
         const Word task = registers_.value[kR12];
@@ -112,8 +113,7 @@ void install_barrier(jd_task* task) { *task->slot = const_cast<char*>(jd_task_ba
 // In the handler: finds the newest fork. The thief holds the stack's lock.
 Answer look(Worker* worker, const void* context) {
   Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  if (stack == nullptr || stack != worker->asked ||
-      worker->away.load(std::memory_order_relaxed)) {
+  if (stack == nullptr || stack != worker->asked || worker->away.load(std::memory_order_relaxed)) {
     return Answer::Refused;
   }
   unsigned long interrupted[kRegisters];
@@ -131,7 +131,7 @@ Answer look(Worker* worker, const void* context) {
   switch (walk.next()) {
     case Walk::Result::End:
       return Answer::Empty;
-    case Walk::Result::Runtime:
+    case Walk::Result::Elsewhere:
       return Answer::Refused;
     case Walk::Result::Fork:
       break;
@@ -152,7 +152,7 @@ Answer look(Worker* worker, const void* context) {
 void on_request(int, siginfo_t*, void* context) {
   Worker* worker = current();
   if (worker == nullptr) return;
-  // Pairs with the thief's exchange: its `asked` is visible.
+  // Pairs with the thief's store: its `asked` is visible.
   std::uint32_t asked = kAsked;
   if (!worker->request.compare_exchange_strong(asked, kLooking, std::memory_order_acquire)) return;
   const std::uint64_t begin = os::ticks();
@@ -198,8 +198,8 @@ jd_task* publish_older(Worker* thief, const Stack& stack, const Registers& from,
   return oldest;
 }
 
-// Waits for the victim's answer. False if this thread is to stop meanwhile, and has taken its request
-// back: the victim may stand in a stop already, and would answer only after it.
+// Waits for the victim's answer. False if this thread is to stop meanwhile, and has taken its
+// request back: the victim may stand in a stop already, and would answer only after it.
 bool wait_for_answer(Worker* victim, const world::Thread* self) {
   constexpr int kSpins = 2000;  // some 50 µs: the longest a running victim takes
   for (int spin = 0;; ++spin) {
@@ -222,10 +222,10 @@ bool wait_for_answer(Worker* victim, const world::Thread* self) {
 void note_answer(Worker* victim, Answer answer) {
   constexpr std::uint64_t kFirst = 50000;  // ns
   constexpr unsigned kDoublings = 6;
-  const unsigned empty = answer == Answer::Empty
-                             ? base::min_of(victim->empty_answers.load(std::memory_order_relaxed) + 1,
-                                            kDoublings)
-                             : 0;
+  const unsigned empty =
+      answer == Answer::Empty
+          ? base::min_of(victim->empty_answers.load(std::memory_order_relaxed) + 1, kDoublings)
+          : 0;
   victim->empty_answers.store(empty, std::memory_order_relaxed);
   std::uint64_t pause = 0;
   if (answer == Answer::Empty) pause = kFirst << empty;
@@ -238,10 +238,11 @@ jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
   const Visit visit;
   if (victim->away.load(std::memory_order_seq_cst)) return nullptr;
   std::uint32_t none = kNone;
-  if (!victim->request.compare_exchange_strong(none, kAsked, std::memory_order_acq_rel)) {
+  if (!victim->request.compare_exchange_strong(none, kClaimed, std::memory_order_acq_rel)) {
     return nullptr;
   }
   victim->asked = stack;
+  victim->request.store(kAsked, std::memory_order_release);
   ++thief->counters.requests;
   delay();
   if (os::signal_thread(victim->thread, kSignal) != os::Signalled::Sent) {

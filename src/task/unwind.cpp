@@ -275,8 +275,8 @@ bool run_program(const Byte* from, const Byte* to, const Entry& entry, Word addr
         advance(low);
         continue;
       case 2:  // offset
-        place(low, {Place::AtOffset, static_cast<std::int64_t>(in.uleb()) * entry.data_factor,
-                    nullptr});
+        place(low,
+              {Place::AtOffset, static_cast<std::int64_t>(in.uleb()) * entry.data_factor, nullptr});
         continue;
       case 3:  // restore
         if (low < kRegisters) row.places[low] = initial.places[low];
@@ -298,8 +298,8 @@ bool run_program(const Byte* from, const Byte* to, const Entry& entry, Word addr
         break;
       case 0x05: {  // offset_extended
         const Word number = in.uleb();
-        place(number, {Place::AtOffset,
-                       static_cast<std::int64_t>(in.uleb()) * entry.data_factor, nullptr});
+        place(number,
+              {Place::AtOffset, static_cast<std::int64_t>(in.uleb()) * entry.data_factor, nullptr});
         break;
       }
       case 0x06: {  // restore_extended
@@ -347,7 +347,7 @@ bool run_program(const Byte* from, const Byte* to, const Entry& entry, Word addr
         in.skip(size);
         break;
       }
-      case 0x10:  // expression
+      case 0x10:    // expression
       case 0x16: {  // val_expression
         const Word number = in.uleb();
         place(number, {operation == 0x10 ? Place::AtExpression : Place::IsExpression, 0, in.at()});
@@ -370,8 +370,8 @@ bool run_program(const Byte* from, const Byte* to, const Entry& entry, Word addr
         break;
       case 0x14: {  // val_offset
         const Word number = in.uleb();
-        place(number, {Place::IsOffset,
-                       static_cast<std::int64_t>(in.uleb()) * entry.data_factor, nullptr});
+        place(number,
+              {Place::IsOffset, static_cast<std::int64_t>(in.uleb()) * entry.data_factor, nullptr});
         break;
       }
       case 0x2e:  // GNU_args_size
@@ -581,7 +581,8 @@ const Rule* Unwinder::rule_for(const Registers& registers, bool exactly) {
 
 Word Unwinder::frame_address(const Rule& rule, const Registers& registers) {
   if (rule.kind == Rule::Simple) {
-    return registers.value[rule.frame_register] + static_cast<Word>(std::int64_t{rule.frame_offset});
+    return registers.value[rule.frame_register] +
+           static_cast<Word>(std::int64_t{rule.frame_offset});
   }
   Entry entry;
   Row row;
@@ -596,7 +597,8 @@ bool Unwinder::step(const Rule& rule, Registers* registers) {
     const Word frame = frame_address(rule, *registers);
     for (int i = 0; i < Rule::kCalleeSaved; ++i) {
       if (rule.saved[i] == Rule::kSame) continue;
-      registers->value[kSavedRegisters[i]] = load(frame + static_cast<Word>(std::int64_t{rule.saved[i]}));
+      registers->value[kSavedRegisters[i]] =
+          load(frame + static_cast<Word>(std::int64_t{rule.saved[i]}));
     }
     registers->value[kPc] = load(frame - sizeof(Word));
     registers->value[kRsp] = frame;

@@ -38,11 +38,11 @@ struct Rule {
   static constexpr int kCalleeSaved = 6;
 
   Word address = 0;
-  std::int32_t frame_offset = 0;    // Simple: the frame's address is this register plus this
+  std::int32_t frame_offset = 0;  // Simple: the frame's address is this register plus this
   std::uint8_t frame_register = 0;
   Kind kind = Unknown;
-  bool is_site = false;             // a return address behind it is a fork's
-  bool returns_oddly = false;       // part of a function that rewrites its own return
+  bool is_site = false;                   // a return address behind it is a fork's
+  bool returns_oddly = false;             // part of a function that rewrites its own return
   std::int16_t saved[kCalleeSaved] = {};  // Simple: offsets from the frame's address, or kSame
 };
 

@@ -31,10 +31,11 @@ inline constexpr std::uint32_t kFromOutside = 1;
 
 // What a thief asks of its victim (Worker::request).
 enum Request : std::uint32_t {
-  kNone = 0,    // by the thief that asked, or by the victim when it has answered
-  kAsked = 1,    // by a thief, from kNone; by exchange, since the thief may take it back
-  kLooking = 2,  // by the victim's handler, from kAsked
-  kHolding = 3   // by the handler, which waits as long as it is so; the thief makes it kNone
+  kNone = 0,     // by the thief that asked, or by the victim when it has answered
+  kClaimed = 1,  // by a thief, from kNone: the handler of an earlier signal must not look yet
+  kAsked = 2,    // by the thief, before it sends its signal
+  kLooking = 3,  // by the victim's handler, from kAsked; by exchange, since the thief may withdraw
+  kHolding = 4   // by the handler, which waits as long as it is so; the thief makes it kNone
 };
 enum class Answer : std::uint8_t { Found, Empty, Refused };
 
@@ -43,7 +44,7 @@ enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
 
 struct Worker {
   unsigned index = 0;
-  int thread = 0;       // the kernel's id
+  int thread = 0;         // the kernel's id
   int* direct = nullptr;  // its jd_task_direct; stored by others, too, which clear it (relaxed)
   std::uint64_t random = 0;
 
@@ -68,10 +69,10 @@ struct Worker {
   bool after_from_outside = false;
 
   std::atomic<std::uint32_t> request{kNone};
-  Stack* asked = nullptr;            // the stack that the thief has locked; by the thief
-  Answer answer = Answer::Refused;   // by the victim
-  Registers walk{};                  // where the thief goes on walking; by the victim
-  jd_task* newest = nullptr;         // what the victim found; by the victim
+  Stack* asked = nullptr;           // the stack that the thief has locked; by the thief
+  Answer answer = Answer::Refused;  // by the victim
+  Registers walk{};                 // where the thief goes on walking; by the victim
+  jd_task* newest = nullptr;        // what the victim found; by the victim
   // When thieves may stop it again, and how often in a row it had nothing. By thieves.
   std::atomic<std::uint64_t> ask_again{0};
   std::atomic<unsigned> empty_answers{0};
@@ -148,6 +149,8 @@ unsigned workers_to_be();
 void wake_one();
 // Whether the next fork of this worker need not come here.
 void disarm(Worker* worker);
+// To be called by a worker that begins to run tasks, or goes on with one.
+void begin_to_fork(Worker* worker);
 
 // The oldest task from another thread, or null.
 jd_task* take_queued();

@@ -37,7 +37,8 @@ constexpr std::uint64_t kSpinTime = 100000;  // ns
 // Then it naps, twice as long each time. While it naps, forks are not told that it is there; so a
 // program whose forks are too small to be stolen is not made to wake it all the time.
 constexpr std::uint64_t kFirstNap = 50000;
-constexpr std::uint64_t kLastNap = 3200000;  // the naps are 6.3 ms together: under task.req.idle's 10
+constexpr std::uint64_t kLastNap =
+    3200000;  // the naps are 6.3 ms together: under task.req.idle's 10
 // Then it sleeps until somebody wakes it; a wake that was missed costs this much once.
 constexpr std::uint64_t kSleep = 50000000;
 
@@ -260,6 +261,14 @@ void disarm(Worker* worker) {
   }
 }
 
+void begin_to_fork(Worker* worker) {
+  disarm(worker);
+  // Whoever sleeps wants to hear of this one's forks.
+  if (runtime.sleepers.load(std::memory_order_seq_cst) == 0) return;
+  worker->armed.store(1, std::memory_order_seq_cst);
+  __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
+}
+
 jd_task* wait_for_work(Worker* worker) {
   for (;;) {
     if (has_ended()) return nullptr;
@@ -364,7 +373,8 @@ void after_fork_in_parent() {
 // should soon exec or exit; its forks are calls.
 void after_fork_in_child() {
   Worker* worker = current();
-  reset_stacks_in_child(worker != nullptr ? worker->stack.load(std::memory_order_relaxed) : nullptr);
+  reset_stacks_in_child(worker != nullptr ? worker->stack.load(std::memory_order_relaxed)
+                                          : nullptr);
   runtime.queue_lock.reset_in_child();
   runtime.lock.reset_in_child();
   runtime.queue_first = nullptr;
@@ -402,7 +412,7 @@ void call_blocking(void (*function)(void*), void* argument) {
   function(argument);
   worker = current();
   worker->away.store(false, std::memory_order_release);
-  disarm(worker);
+  begin_to_fork(worker);
   runtime.surplus.fetch_add(1, std::memory_order_acq_rel);
 }
 

@@ -1,9 +1,9 @@
 // What task.hpp promises: results, exceptions, cancellation, nesting, other threads, other
 // processes.
 #include <gtest/gtest.h>
-#include <jackdaw/task.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <jackdaw/task.hpp>
 
 #include <atomic>
 #include <numeric>
@@ -42,7 +42,8 @@ TEST(Par, TakesClosuresWithoutResults) {
 }
 
 TEST(Par, MovesResultsThatCannotBeCopied) {
-  auto pair = jd::par([] { return std::make_unique<int>(1); }, [] { return std::make_unique<int>(2); });
+  auto pair =
+      jd::par([] { return std::make_unique<int>(1); }, [] { return std::make_unique<int>(2); });
   EXPECT_EQ(*pair.first, 1);
   EXPECT_EQ(*pair.second, 2);
 }
@@ -82,9 +83,7 @@ struct Boom : std::runtime_error {
 TEST(Exceptions, OfTheFirstPartComeOutAndTheSecondEnds) {
   for (int i = 0; i < 100; ++i) {
     bool other = false;
-    EXPECT_THROW(jd::run([&] {
-                   jd::par([]() -> int { throw Boom("a"); }, [&] { other = true; });
-                 }),
+    EXPECT_THROW(jd::run([&] { jd::par([]() -> int { throw Boom("a"); }, [&] { other = true; }); }),
                  Boom);
     EXPECT_TRUE(other);
   }
@@ -99,11 +98,13 @@ TEST(Exceptions, OfTheSecondPartComeOutAndTheFirstEnds) {
 TEST(Exceptions, TheFirstOfTwoWins) {
   std::string what;
   try {
-    jd::run([] { jd::par([] { throw Boom("first"); },
-                         [] {
-                           std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                           throw Boom("second");
-                         }); });
+    jd::run([] {
+      jd::par([] { throw Boom("first"); },
+              [] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                throw Boom("second");
+              });
+    });
   } catch (const Boom& boom) {
     what = boom.what();
   }
@@ -309,18 +310,18 @@ TEST(ParallelFor, TakesNegativeBoundsAndRanges) {
 }
 
 TEST(ParallelFor, ThrowsAndStopsWhenCancelled) {
-  EXPECT_THROW(jd::parallel_for(0, 1000, [](int i) {
-                 if (i == 500) throw Boom("loop");
-               }),
+  EXPECT_THROW(jd::parallel_for(0, 1000,
+                                [](int i) {
+                                  if (i == 500) throw Boom("loop");
+                                }),
                Boom);
   jd::cancellation cancel;
   std::atomic<int> count{0};
-  jd::parallel_for(
-      0, 100000,
-      [&](int) {
-        if (++count == 100) cancel.cancel();
-      },
-      {.grain = 1, .cancel = &cancel});
+  jd::parallel_for(0, 100000,
+                   [&](int) {
+                     if (++count == 100) cancel.cancel();
+                   },
+                   {.grain = 1, .cancel = &cancel});
   EXPECT_GE(count.load(), 100);
   EXPECT_LT(count.load(), 100000);
 }
@@ -332,7 +333,9 @@ TEST(ParallelReduce, KeepsTheOrder) {
   std::string expected;
   for (int i = 0; i < 1000; ++i) expected += std::to_string(i % 10);
   EXPECT_EQ(text, expected);
-  EXPECT_EQ(jd::parallel_reduce(5, 5, 42, [](int i) { return i; }, std::plus<>()), 42);
+  EXPECT_EQ(jd::parallel_reduce(
+                5, 5, 42, [](int i) { return i; }, std::plus<>()),
+            42);
 }
 
 TEST(ParallelSort, Sorts) {

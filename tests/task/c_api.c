@@ -8,8 +8,8 @@ struct fib_call {
   long result;
 };
 
-static void fib(void *data) {
-  struct fib_call *call = data;
+static void fib(void* data) {
+  struct fib_call* call = data;
   if (call->n < 2) {
     call->result = call->n;
     return;
@@ -20,9 +20,9 @@ static void fib(void *data) {
   call->result = left.result + right.result;
 }
 
-static void add_one(void *data) { __atomic_fetch_add((int *)data, 1, __ATOMIC_RELAXED); }
+static void add_one(void* data) { __atomic_fetch_add((int*)data, 1, __ATOMIC_RELAXED); }
 
-static void fork_many(void *data) {
+static void fork_many(void* data) {
   jd_task_scope scope;
   jd_task_scope_begin(&scope);
   for (int i = 0; i < 1000; ++i) jd_task_scope_fork(&scope, add_one, data);
@@ -34,31 +34,31 @@ static void fork_many(void *data) {
   jd_task_scope_join(&scope);
 }
 
-static void count_pieces(size_t begin, size_t end, void *data) {
-  int *calls = data;
+static void count_pieces(size_t begin, size_t end, void* data) {
+  int* calls = data;
   for (size_t i = begin; i < end; ++i) ++calls[i];
 }
 
-static void sum_piece(size_t begin, size_t end, void *result, void *data) {
+static void sum_piece(size_t begin, size_t end, void* result, void* data) {
   (void)data;
   long sum = 0;
   for (size_t i = begin; i < end; ++i) sum += (long)i;
-  *(long *)result = sum;
+  *(long*)result = sum;
 }
-static void add_sums(void *left, const void *right, void *data) {
+static void add_sums(void* left, const void* right, void* data) {
   (void)data;
-  *(long *)left += *(const long *)right;
+  *(long*)left += *(const long*)right;
 }
 
-static int compare_ints(const void *a, const void *b, void *data) {
+static int compare_ints(const void* a, const void* b, void* data) {
   (void)data;
-  const int x = *(const int *)a;
-  const int y = *(const int *)b;
+  const int x = *(const int*)a;
+  const int y = *(const int*)b;
   return (x > y) - (x < y);
 }
 
 static int check_sort(size_t count, int kind) {
-  int *numbers = malloc(count * sizeof *numbers);
+  int* numbers = malloc(count * sizeof *numbers);
   unsigned x = 1;
   for (size_t i = 0; i < count; ++i) {
     x = x * 1103515245u + 12345u;
@@ -71,7 +71,7 @@ static int check_sort(size_t count, int kind) {
   return good;
 }
 
-const char *run_c_tests(void) {
+const char* run_c_tests(void) {
   struct fib_call call = {20, 0};
   fib(&call);
   if (call.result != 6765) return "jd_task_par";

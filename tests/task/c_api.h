@@ -7,7 +7,7 @@ extern "C" {
 #endif
 
 /* An empty text, or what went wrong. */
-const char *run_c_tests(void);
+const char* run_c_tests(void);
 
 #ifdef __cplusplus
 }
