@@ -133,7 +133,8 @@ void measure(Problem problem, const char* name, unsigned workers, bool quick) {
     std::printf(", \"traffic\": %.0f", problem.traffic());
   }
 #if defined(BENCH_COUNTS_FORKS)
-  std::printf(", \"forks\": %.0f", static_cast<double>(framework::forks) / runs);
+  std::printf(", \"forks\": %.0f, \"depth\": %.0f", static_cast<double>(framework::forks) / runs,
+              static_cast<double>(framework::deepest));
 #endif
 #if defined(BENCH_IS_JACKDAW)
   print_counters(before, counters_now());
