@@ -3,7 +3,8 @@
 // Models: an interpreter's dictionary or a symbol table: one wide array of buckets, short chains of
 //   entries, each with a key and a value of its own, inserted in an order that has nothing to do
 //   with the buckets.
-// Live: 2^20 buckets (8 MB), ENTRIES (2 million without one) entries of 32 bytes, as many keys of 16
+// Live: 2^20 buckets (8 MB), ENTRIES (2 million without one) entries of 32 bytes, as many keys of
+// 16
 //   and values of 16 pointer-free bytes: 136 MB, 6 million objects.
 // Shows: nanoseconds for each object, of a forced collection and of its marking.
 #include "support/bench.hpp"

@@ -163,8 +163,7 @@ Message* make_chain(Random& random) {
   Message* chain = nullptr;
   for (size_t i = 0; i < kChain; ++i) {
     const size_t words = 2 + random.below(kMostWords - 1);
-    auto* message =
-        static_cast<Message*>(Memory::make(sizeof(Message) + words * sizeof(size_t)));
+    auto* message = static_cast<Message*>(Memory::make(sizeof(Message) + words * sizeof(size_t)));
     message->next = chain;
     message->words = words;
     for (size_t w = 0; w < words; ++w) message->data[w] = words;

@@ -34,7 +34,8 @@ extern std::size_t padding;
 extern std::size_t clear_ahead;
 
 // What the lazy part of the sweep took, in os::ticks: looking for free slots in a block, and
-// clearing them. What reading the clock takes is left out. Counted if time_refills.
+// clearing them. What reading the clock takes is left out. Counted if time_refills, which is set at
+// the start. Every refilling thread adds, the statistics read (relaxed; only the sums matter).
 struct RefillTicks {
   std::atomic<std::uint64_t> finding{0};
   std::atomic<std::uint64_t> clearing{0};

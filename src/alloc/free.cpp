@@ -89,7 +89,11 @@ bool give_slot_back(const Place& place, char* object) {
 void list_with_free_slot(Block* block) {
   BlockExtra& extra = heap::extra_of(block);
   const heap::BlockNumber number = heap::number_of(block);
-  if (block->state != heap::BlockState::Small || extra.owner != nullptr || extra.listed) return;
+  // Acquire: its last owner may have left it without the lock (leave_used_block).
+  if (block->state != heap::BlockState::Small || extra.listed ||
+      __atomic_load_n(&extra.owner, __ATOMIC_ACQUIRE) != nullptr) {
+    return;
+  }
   if (extra.free_slots < block->slots) ++extra.free_slots;
   if (extra.free_slots == block->slots) {
     for (unsigned w = 0; w < block->bit_words(); ++w) {
@@ -149,20 +153,25 @@ bool resize_large_in_place(const Place& place, std::size_t bytes) {
   // What fits a slot is better off in one.
   if (rounded <= heap::kMaxSmall) return false;
   if (rounded / heap::kBlockSize >= heap::space.reserved) return false;
-  LockGuard guard(heap_lock);
-  // Another thread may have freed it by mistake.
-  if (!place.is_large() || !place.allocated()) return false;
-  const std::size_t size = place.size();
-  if (!heap::resize_large(place.block, rounded)) return false;
-  if (rounded < size) {
-    add_freed(size - rounded);
-  } else {
-    add_allocated(rounded - size);
-    // With the lock: the next collection is to see no words of somebody else's past.
-    if (heap::kinds[place.block->kind].clear) {
-      base::clear_bytes(base::as_pointer(place.address() + size), rounded - size);
+  std::size_t size = 0;
+  {
+    LockGuard guard(heap_lock);
+    // Another thread may have freed it by mistake.
+    if (!place.is_large() || !place.allocated()) return false;
+    size = place.size();
+    if (!heap::resize_large(place.block, rounded)) return false;
+    if (rounded < size) {
+      add_freed(size - rounded);
+      return true;
     }
+    add_allocated(rounded - size);
+    if (!heap::kinds[place.block->kind].clear) return true;
+    // A collection may come before what it gained is clear: until then it ends where it did.
+    heap::extra_of(place.block).bytes = size;
   }
+  base::clear_bytes(base::as_pointer(place.address() + size), rounded - size);
+  // Release: this thread may be stopped right behind it, and then the words are read.
+  __atomic_store_n(&heap::extra_of(place.block).bytes, rounded, __ATOMIC_RELEASE);
   return true;
 }
 

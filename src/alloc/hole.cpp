@@ -20,10 +20,11 @@ constexpr HoleRow empty_row() {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, nullptr};
+constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, nullptr};
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
+unsigned caches_in_use = 0;
 ThreadCache* free_caches = nullptr;
 HoleRow* free_rows = nullptr;  // linked through the first hole's cursor
 
@@ -35,6 +36,7 @@ void fill_row(HoleRow* row, bool used) {
     return;
   }
   for (Hole& hole : row->holes) hole.move_to(nullptr, nullptr, 0);
+  for (Reserve& reserve : row->reserves) reserve = {};
 }
 
 template <class Visit>
@@ -92,10 +94,12 @@ bool enter(world::Thread* thread) {
   for (HoleRow*& row : fresh->rows) row = nullptr;
   fresh->taken = 0;
   fresh->counted = 0;
+  fresh->reserved = 0;
   fresh->rows[heap::kNormal] = &fresh->normal;
   fresh->rows[heap::kAtomic] = &fresh->atomic;
   fresh->next = caches;
   caches = fresh;
+  ++caches_in_use;
   thread->cache = fresh;
   cache = fresh;
   return true;
@@ -111,11 +115,15 @@ void leave(world::Thread* thread, bool left_by_fork) {
     HoleRow* row = gone->rows[kind];
     if (row == nullptr) continue;
     for (Hole& hole : row->holes) {
+      // Before the hole's block: a fork may have come when that was still in the reserve, too.
+      give_back_reserve(&row->reserve_of(&hole));
       if (hole.block == heap::kNoBlock) continue;
       // Slots that were ready may have been handed out; those behind were not.
       if (left_by_fork && hole.cursor < hole.limit) hole.cursor = hole.limit;
-      // In the middle of a change of place, what was claimed may belong to the place before.
+      // In the middle of a change of place, what was claimed may belong to the place before, and so
+      // may the end.
       if (left_by_fork && hole.changes % 2 != 0) {
+        hole.cursor = hole.end;
         hole.claimed = 0;
         ++hole.changes;
       }
@@ -129,6 +137,7 @@ void leave(world::Thread* thread, bool left_by_fork) {
   for (ThreadCache** c = &caches; *c != nullptr; c = &(*c)->next) {
     if (*c != gone) continue;
     *c = gone->next;
+    --caches_in_use;
     break;
   }
   gone->next = free_caches;
@@ -173,6 +182,7 @@ void retire(Hole* hole) {
     __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
     extra.free_slots =
         static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));
+    forget_zeroes(&extra);
     heap::list_block(hole->block);
   }
   hole->move_to(nullptr, nullptr, 0);
@@ -198,7 +208,26 @@ void hide_holes() {
   });
 }
 
+// The sweep lists their blocks, or frees them. Whoever had more than it used is to take less.
+static void retire_reserves() {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
+    for (HoleRow* row : c->rows) {
+      if (row == nullptr || c->reserved == 0) continue;
+      for (Reserve& reserve : row->reserves) {
+        if (reserve.first == heap::kNoBlock) continue;
+        for (BlockNumber b = reserve.first; b != heap::kNoBlock; b = heap::space.extras[b].next) {
+          heap::space.extras[b].owner = nullptr;
+        }
+        reserve.first = heap::kNoBlock;
+        reserve.batch /= 2;
+      }
+    }
+    c->reserved = 0;
+  }
+}
+
 void retire_idle_holes() {
+  retire_reserves();
   for_each_hole([](Hole& hole, KindNumber) {
     if (hole.cursor < hole.end) {
       const SlotRange slots = slots_between(hole, hole.cursor, hole.end);
@@ -242,6 +271,8 @@ void detach_disclaiming_holes() {
 void visit_holes(void (*visit)(Hole* hole, KindNumber kind)) {
   for_each_hole([visit](Hole& hole, KindNumber kind) { visit(&hole, kind); });
 }
+
+unsigned cache_count() { return caches_in_use; }
 
 void settle_totals() {
   for (ThreadCache* c = caches; c != nullptr; c = c->next) add_taken(c);

@@ -110,9 +110,20 @@ struct Hole {
 };
 static_assert(sizeof(Hole) == 40);
 
+// Blocks that a hole goes on to, when its own is used up, without the lock. They are linked by
+// BlockExtra::next, and the hole is their owner. Written as the hole is.
+struct Reserve {
+  BlockNumber first;
+  // How many the next refill takes beside the hole's own block, if there are so many.
+  std::uint16_t batch;
+};
+
 // The holes of one kind, a hole for each size class.
 struct HoleRow {
   Hole holes[heap::kSizeClasses];
+  Reserve reserves[heap::kSizeClasses];
+
+  Reserve& reserve_of(const Hole* hole) { return reserves[hole - holes]; }
 
   // The hole for a request. Pre: bytes <= heap::kMaxSmall.
   Hole& hole_for(std::size_t bytes);
@@ -145,8 +156,9 @@ struct ThreadCache {
   // Bytes of all holes that the thread took. Written by it alone (relaxed: only the number
   // matters), so it wraps rather than being taken from.
   std::size_t taken;
-  std::size_t counted;  // of these, what is in the totals; written under the lock (relaxed)
-  ThreadCache* next;    // list of caches, and of free ones; under the lock
+  std::size_t counted;   // of these, what is in the totals; written under the lock (relaxed)
+  BlockNumber reserved;  // blocks in all reserves; written as a hole is
+  ThreadCache* next;     // list of caches, and of free ones; under the lock
 
   // By the cache's thread.
   void count_taken(std::size_t bytes) { __atomic_store_n(&taken, taken + bytes, __ATOMIC_RELAXED); }

@@ -23,13 +23,15 @@ using heap::kNoBlock;
 using heap::space;
 using os::LockGuard;
 
-// Written under the lock, except for freed_now, which GC_free adds to (relaxed; a statistic).
 // Bytes of all holes and large objects so far, and that with what was reported as of the last
 // collection. Written under the lock; GC_get_total_bytes and the like read them without (relaxed,
 // but for the order in add_taken).
 std::size_t allocated_total = 0;
 std::size_t total_at_gc = 0;
+// Bytes freed before the last collection. Under the lock; a callback's reading may be one old.
 std::size_t freed_before_gc = 0;
+// Bytes freed since, and those that programs say they allocated. Any thread adds, without a lock
+// (relaxed; statistics); the collector moves the first away.
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
 // What a reading of the clock takes, in its ticks. Set at the start.
@@ -103,6 +105,21 @@ std::uint64_t free_slots_of(const Block& block, unsigned word) {
   return ~__atomic_load_n(&block.allocated[word], __ATOMIC_RELAXED) & all;
 }
 
+// Claims all slots of a block in which there is no object. Nobody can free one there meanwhile, so
+// plain stores will do. False if there are objects.
+bool claim_whole(Block* block) {
+  const unsigned words = block->bit_words();
+  for (unsigned w = 0; w < words; ++w) {
+    // Acquire: as in next_hole.
+    if (__atomic_load_n(&block->allocated[w], __ATOMIC_ACQUIRE) != 0) return false;
+  }
+  for (unsigned w = 0; w < words; ++w) {
+    __atomic_store_n(&block->allocated[w], heap::bits_between(w, 0, block->slots),
+                     __ATOMIC_RELAXED);
+  }
+  return true;
+}
+
 // Finds the next free slots in the hole's block, behind the hole, and makes them the hole. False
 // if there are none.
 bool next_hole(ThreadCache* owner, Hole* hole) {
@@ -118,6 +135,11 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
     base::note_block_atomic();
     __atomic_fetch_or(&block.allocated[w], bits, __ATOMIC_ACQUIRE);
   };
+  if (behind == 0 && claim_whole(&block)) {
+    hole->move_to(start, start + std::size_t{block.slots} * hole->slot_size, 0);
+    owner->count_taken(static_cast<std::size_t>(hole->end - hole->cursor));
+    return true;
+  }
   unsigned w = behind / 64;
   std::uint64_t free = hole->claimed;
   if (free != 0) {
@@ -154,43 +176,38 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   return true;
 }
 
-// Makes some more slots of the hole's block ready; the hole has none. False if there are no more.
-// Pre: within a NoStop section.
-bool refill_from_block(ThreadCache* owner, Hole* hole, KindNumber kind) {
+// Makes some more slots ready, of the hole's block or the next in its reserve; the hole has none.
+// False if there are no more. Pre: within a NoStop section.
+bool refill_from_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind) {
   // Beyond the end, where a thread was stopped in undo_take and the hole went back meanwhile.
   if (hole->cursor >= hole->end) {
     if (hole->block == kNoBlock || space.extras[hole->block].owner != hole) return false;
-    if (!next_hole(owner, hole)) return false;
+    while (!next_hole(owner, hole)) {
+      if (!move_to_reserved_block(owner, row, hole)) return false;
+    }
   }
-  prepare(hole, heap::kinds[kind].clear && !space.extras[hole->block].zeroed);
+  heap::BlockExtra& extra = space.extras[hole->block];
+  prepare(hole, heap::kinds[kind].clear && !extra.zeroed);
+  // Of clean pages, all is ready now; what is freed there from now on is not zero.
+  forget_zeroes(&extra);
   return true;
 }
 
 // Leaves the hole's block for another with free slots, collecting or growing if there is none.
 // False when memory has run out.
-bool next_block(ThreadCache* owner, Hole* hole, KindNumber kind, unsigned size_class) {
+bool next_block(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
+                unsigned size_class) {
   os::clear_stack_below();
   LockGuard guard(heap_lock);
   add_taken(owner);
   if (hole->block != kNoBlock) retire(hole);
   for (;;) {
-    bool clean = false;
-    BlockNumber number = heap::take_listed_block(kind, size_class);
-    if (number == kNoBlock) number = heap::make_small_block(kind, size_class, &clean);
-    if (number == kNoBlock) {
-      if (!pacer.make_room(1)) return false;
-      continue;
+    const BlockNumber number = take_blocks(owner, row, hole, kind, size_class);
+    if (number != kNoBlock) {
+      move_to_block(hole, number);
+      return true;
     }
-    char* const start = base::as_pointer(heap::block_address(number));
-    hole->block = number;
-    hole->move_to(start, start, 0);
-    __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
-    if (clean && !every_allocation_is_slow) {
-      // A block of fresh pages is one hole and needs no clearing.
-      static_cast<void>(next_hole(owner, hole));
-      hole->limit = hole->end;
-    }
-    return true;
+    if (!pacer.make_room(1)) return false;
   }
 }
 
@@ -209,10 +226,10 @@ void* allocate_small(std::size_t bytes, KindNumber kind) {
     {
       world::NoStop guard(thread);
       void* slot = hole->take();
-      if (slot == nullptr && refill_from_block(owner, hole, kind)) slot = hole->take();
+      if (slot == nullptr && refill_from_blocks(owner, row, hole, kind)) slot = hole->take();
       if (slot != nullptr) return slot;
     }
-    if (!next_block(owner, hole, kind, size_class)) return nullptr;
+    if (!next_block(owner, row, hole, kind, size_class)) return nullptr;
   }
 }
 
@@ -225,11 +242,11 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   if (blocks + alignment_blocks > space.reserved) return nullptr;
   const bool clear = heap::kinds[kind].clear;
   char* object = nullptr;
+  Block* block = nullptr;
   BlockNumber dirty = 0;
   os::clear_stack_below();
   {
     LockGuard guard(heap_lock);
-    Block* block = nullptr;
     for (;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
@@ -242,15 +259,15 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     // address must be in this thread's registers: the record's is no root.
     asm volatile("" : "+r"(object));
     __atomic_store_n(&allocated_total, allocated_total + rounded, __ATOMIC_RELAXED);
-    // Where the descriptor is read from the object, it must be clear before anybody looks.
-    if (clear && dirty != 0 && block->scan == heap::Scan::Descriptor) {
-      base::clear_bytes(object, rounded);
-      dirty = 0;
-    }
+    // A collection may come before it is clear: until then it has no words, and no descriptor.
+    if (clear && dirty != 0) block->scan = heap::Scan::None;
   }
-  // Outside the lock: a collection that comes now reads old words, which keep dead objects at the
-  // worst.
-  if (clear && dirty != 0) base::clear_bytes(object, rounded);
+  if (clear && dirty != 0) {
+    base::clear_bytes(object, rounded);
+    // Release: this thread may be stopped right behind it, and then the words are read.
+    heap::Scan scan = heap::kinds[kind].scan;
+    __atomic_store(&block->scan, &scan, __ATOMIC_RELEASE);
+  }
   return object;
 }
 
@@ -334,11 +351,12 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
   world::NoStop guard(thread);
   bytes += padding;
   // From the block that the first came from, whose free slots may be scattered.
-  Hole* hole = &cache->rows[kind]->hole_for(bytes);
+  HoleRow* row = cache->rows[kind];
+  Hole* hole = &row->hole_for(bytes);
   void** link = static_cast<void**>(first);
   for (std::size_t size = 2 * hole->slot_size; size <= kListBytes; size += hole->slot_size) {
     void* next = hole->take();
-    if (next == nullptr && refill_from_block(cache, hole, kind)) next = hole->take();
+    if (next == nullptr && refill_from_blocks(cache, row, hole, kind)) next = hole->take();
     if (next == nullptr) break;
     *link = next;
     link = static_cast<void**>(next);

@@ -19,4 +19,30 @@ void give_back_taken(std::size_t bytes);
 // Moves the cache's counter into the totals. Pre: the lock is held.
 void add_taken(ThreadCache* from);
 
+// --- blocks in reserve (reserve.cpp)
+// ------------------------------------------------------------
+
+// Makes the block, which is the hole's, its place. Nothing of it is ready to be handed out.
+void move_to_block(Hole* hole, BlockNumber number);
+
+// The hole goes on in the next block of its reserve. False if there is none, or if the block that
+// it leaves has to be listed. Pre: within a NoStop section; the hole owns its block and has used it
+// up.
+bool move_to_reserved_block(ThreadCache* owner, HoleRow* row, Hole* hole);
+
+// A block for the hole, which is its owner from now on, and more for its reserve. kNoBlock if none
+// is to be had without collecting or growing. Pre: the lock is held; the hole has left its block.
+BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
+                        unsigned size_class);
+
+// Empties it; its blocks are listed or freed. Returns how many there were, for the cache's count.
+// Pre: as for retire.
+BlockNumber give_back_reserve(Reserve* reserve);
+
+// Nobody looks any more after what is freed in the block: it need not stay zero.
+void forget_zeroes(heap::BlockExtra* extra);
+
+// How many threads have caches. Pre: the lock is held.
+unsigned cache_count();
+
 }  // namespace jd::alloc

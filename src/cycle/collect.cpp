@@ -7,6 +7,8 @@
 // The client's own root function comes before the stacks: Crystal changes stack ends in it.
 #include "cycle/collect.hpp"
 
+#include <atomic>
+
 #include "alloc/collecting.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/pacing.hpp"
@@ -211,13 +213,13 @@ void report() {
           finalization.ready, ", mark stack overflows ", measured.mark_stack_overflows);
   const mark::Team::Counts team = mark::team.counts();
   os::log("  markers ", mark::team.helpers() + 1, ", packets ", team.packets, ", waits ",
-          team.waits);
+          team.waits, ", looks ", team.looks);
 }
 
-void return_idle_memory(unsigned least_age) {
-  measured.peak_heap_bytes = peak_heap_bytes();
-  heap::discard_idle(least_age);
-}
+// Free blocks of this age are to be returned. Set by a collection; taken by whoever returns them,
+// as soon as the lock is free (relaxed: the blocks are looked at under the lock).
+constexpr unsigned kNothingToReturn = ~0u;
+std::atomic<unsigned> age_to_return{kNothingToReturn};
 
 void complain_about_roots(const char* consequence) {
   if (!world::using_mappings()) {
@@ -272,7 +274,7 @@ void run_cycle(void* data, char* stack_top) {
   tell_about_finalization();
   heap::disclaim_deferred(&count);
   if (options.unmap_threshold != 0) {
-    return_idle_memory(static_cast<unsigned>(options.unmap_threshold));
+    return_free_memory_later(static_cast<unsigned>(options.unmap_threshold));
   }
   tell(GC_EVENT_RECLAIM_END);
 
@@ -294,7 +296,26 @@ bool collect_locked(int (*stop_function)()) {
   return cycle.outcome == Outcome::Done;
 }
 
-void return_free_memory() { return_idle_memory(0); }
+void return_free_memory_later(unsigned least_age) {
+  age_to_return.store(least_age, std::memory_order_relaxed);
+}
+
+bool memory_waits_to_be_returned() {
+  return age_to_return.load(std::memory_order_relaxed) != kNothingToReturn;
+}
+
+void return_free_memory() {
+  // About half a millisecond of the system's work, for which others wait.
+  constexpr std::size_t kStep = 8 * base::kMiB;
+  const unsigned least_age = age_to_return.exchange(kNothingToReturn, std::memory_order_relaxed);
+  if (least_age == kNothingToReturn) return;
+  std::size_t returned = kStep;
+  while (returned >= kStep) {
+    const os::LockGuard guard(heap::heap_lock);
+    measured.peak_heap_bytes = peak_heap_bytes();
+    returned = heap::discard_idle(least_age, kStep);
+  }
+}
 
 void push_client_roots(const void* low, const void* high) {
   if (root_receiver != nullptr) root_receiver->range(low, high);

@@ -9,7 +9,11 @@ namespace jd::cycle {
 // everything is marked.
 bool collect_locked(int (*stop_function)() = nullptr);
 
-// As bdwgc's unmapping collection: afterwards no free page is kept.
+// Returning free memory to the system takes long, so it is done after a collection, in steps,
+// between which others get the lock. The first has the blocks returned that have been free for so
+// many collections; the others are for whoever comes next. Pre of the last: the lock is not held.
+void return_free_memory_later(unsigned least_age);
+bool memory_waits_to_be_returned();
 void return_free_memory();
 
 }  // namespace jd::cycle

@@ -136,8 +136,9 @@ void start_once() {
   }
 }
 
-// Here, because no lock may be held.
-void start_wanted_helpers() {
+// What a collection leaves to be done when the lock is free.
+void finish_collection() {
+  if (memory_waits_to_be_returned()) return_free_memory();
   if (mark::team.in_demand()) mark::team.start_helpers();
 }
 
@@ -149,7 +150,7 @@ void on_slow_path() {
     collect_locked();
   }
   if (finalizers_ready()) notify_or_invoke();
-  start_wanted_helpers();
+  finish_collection();
 }
 
 void* out_of_memory(std::size_t bytes) {
@@ -189,7 +190,7 @@ bool collect_now(int (*stop_function)()) {
     LockGuard guard(heap_lock);
     done = collect_locked(stop_function);
   }
-  start_wanted_helpers();
+  finish_collection();
   if (done) notify_or_invoke();
   return done;
 }
@@ -199,9 +200,10 @@ void collect_and_return_memory(int (*stop_function)()) {
   {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0) collect_locked(stop_function);
-    return_free_memory();
+    // As bdwgc's unmapping collection: afterwards no free page is kept.
+    return_free_memory_later(0);
   }
-  start_wanted_helpers();
+  finish_collection();
   notify_or_invoke();
 }
 
@@ -211,6 +213,7 @@ void collect_if_due() {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0 && collection_is_due()) collect_locked(settings.stop_function);
   }
+  finish_collection();
   if (finalizers_ready()) notify_or_invoke();
 }
 

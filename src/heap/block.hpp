@@ -35,7 +35,8 @@ enum class BlockState : std::uint8_t { Free, Small, LargeHead, LargeBody };
 enum class Scan : std::uint8_t { None, Words, Descriptor };
 
 // A block's record. All fields but the bit words are written under the heap's lock, or in a
-// stopped world, and read by the marker in a stopped world.
+// stopped world, and read by the marker in a stopped world. (One exception: who makes a large
+// object that is still to be cleared sets its `scan` afterwards, without the lock.)
 //
 //   byte 0        16                                    136                      256
 //        | header | mark words 0..14                     | allocated words 0..14   |
@@ -84,7 +85,10 @@ constexpr std::uint32_t magic_for(std::size_t slot_size) {
   return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + slot_size - 1) / slot_size);
 }
 
-// What is known of a block beyond the marker's needs. Written under the heap's lock.
+// What is known of a block beyond the marker's needs. Written under the heap's lock, and read under
+// it or in a stopped world, where nothing else is said. Of an owned block, `owner`, `free_slots` and
+// `zeroed` are also written, and `next` is read, by its owner without the lock, which leaves it by a
+// release store to `owner`, last.
 struct BlockExtra {
   // Links of the list that the block is on: a free run's bin, or the blocks with free slots of a
   // kind and size class. Block numbers; 0 is none.
@@ -93,7 +97,8 @@ struct BlockExtra {
   // The thread's hole that allocates from this block; null when no thread owns it. Read without the
   // lock, too (atomic).
   void* owner;
-  // Large head: the object's bytes, a multiple of the granule.
+  // Large head: the object's bytes, a multiple of the granule. Who makes the object longer sets
+  // them when it has cleared what was gained, without the lock (release).
   std::uint64_t bytes;
   // Free slots when last counted (by a sweep or by frees since).
   std::uint16_t free_slots;
@@ -107,7 +112,8 @@ struct BlockExtra {
   bool listed;
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block;
-  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them.
+  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them. Or the pages were
+  // clean, and no slot was handed out yet.
   bool zeroed;
 };
 static_assert(sizeof(BlockExtra) == 32);

@@ -164,7 +164,7 @@ bool nearly_full(const Block& block, unsigned free_slots) {
 
 void list_block(BlockNumber number) {
   BlockExtra& extra = space.extras[number];
-  if (extra.listed || extra.owner != nullptr) return;
+  if (extra.listed || __atomic_load_n(&extra.owner, __ATOMIC_RELAXED) != nullptr) return;
   if (nearly_full(space.blocks[number], extra.free_slots)) return;
   List& list = list_of(space.blocks[number]);
   extra.previous = kNoBlock;

@@ -186,11 +186,11 @@ Bin bin(unsigned number) {
           exact ? number + 1 : 2 * power - 1, ((bins_in_use >> number) & 1) != 0};
 }
 
-std::size_t discard_idle(unsigned least_age) {
+std::size_t discard_idle(unsigned least_age, std::size_t most) {
   std::size_t discarded = 0;
   for_each_run([&](BlockNumber first, BlockNumber count) {
     const BlockNumber end = first + count;
-    for (BlockNumber b = first; b < end;) {
+    for (BlockNumber b = first; b < end && discarded < most;) {
       const auto idle = [&](BlockNumber at) {
         return space.extras[at].dirty && space.extras[at].age >= least_age;
       };
@@ -199,7 +199,7 @@ std::size_t discard_idle(unsigned least_age) {
         continue;
       }
       const BlockNumber from = b;
-      while (b < end && idle(b)) ++b;
+      while (b < end && idle(b) && discarded + (std::size_t{b - from} << kBlockShift) < most) ++b;
       const std::size_t bytes = std::size_t{b - from} << kBlockShift;
       if (!os::discard(base::as_pointer(block_address(from)), bytes)) continue;
       for (BlockNumber at = from; at < b; ++at) {

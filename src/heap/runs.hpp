@@ -39,9 +39,9 @@ struct Bin {
 unsigned bin_count();
 Bin bin(unsigned number);
 
-// Discards the pages of dirty free blocks that are `least_age` collections old or more; returns
-// the bytes that went back to the system.
-std::size_t discard_idle(unsigned least_age);
+// Discards the pages of dirty free blocks that are `least_age` collections old or more, up to
+// `most` bytes of them; returns the bytes that went back to the system.
+std::size_t discard_idle(unsigned least_age, std::size_t most = SIZE_MAX);
 // Bytes in free runs whose pages were given back and not used since.
 std::size_t returned_bytes();
 // A block's pages are about to be used. Returns whether they hold old data.

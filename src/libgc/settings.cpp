@@ -9,6 +9,7 @@ using namespace jd::libgc;
 namespace {
 
 // Accepted and reported; they steer things that this collector does in another way, or not at all.
+// Under the lock, by set_locked and get_locked, or a word that is set and asked for.
 int rate = 10;
 int max_prior_attempts = 1;
 int manual_vdb_allowed = 0;

@@ -88,7 +88,8 @@ thread_local void* alternate_stack;
 bool is_ours(int number) { return cycle::started() && number == world::stop_signal(); }
 
 // Whether the program's handler of each signal is to run with the stop signal blocked. It does not,
-// but the program is told so when it asks.
+// but the program is told so when it asks. Written beside sigaction, by any thread, and read so
+// (relaxed: programs that race there get either answer from the system, too).
 std::atomic<bool> would_block_ours[NSIG];
 
 // The set, or a copy without the stop signal.

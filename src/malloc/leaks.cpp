@@ -47,7 +47,7 @@ std::atomic<Stack*> buckets[kBuckets];
 // All of them, by number, from 1 on. Under the heap's lock.
 heap::Growable<Stack*> stacks;
 
-// Set once, by begin().
+// Set once, by begin(), before there are threads.
 bool can_take_stacks = false;
 // The unwinder may allocate.
 constinit thread_local bool taking = false;

@@ -21,12 +21,15 @@ using os::LockGuard;
 
 static_assert(with_spare(0) == 8 && with_spare(24) == 24 && with_spare(25) == 40);
 
-// Set (release) when start_once is done.
+// Set (release) when start_once is done; read (acquire) by every slow path.
 std::atomic<bool> is_started{false};
+// Held by whoever runs start_once, for its whole length.
 os::Lock start_lock;
 // In the middle of start_once, where libc may ask for memory. By its thread.
 constinit thread_local bool starting = false;
 
+// Memory for those requests. Who adds to early_used has the bytes before the sum (relaxed: they are
+// passed on to nobody by it).
 alignas(16) char early[16 * base::kKiB];
 std::atomic<std::size_t> early_used{0};
 

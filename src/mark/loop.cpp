@@ -28,8 +28,6 @@ inline void prefetch_to_write(const void* address) {
 #endif
 }
 
-inline Block& record_of(Word word) { return space.blocks[(word - space.base) >> kBlockShift]; }
-
 // The rings' sizes, and how many entries wait behind one before it leaves: the time that its line
 // has to arrive (docs/design/mark.md, "Rings").
 constexpr unsigned kWordRing = 64;
@@ -49,6 +47,8 @@ constexpr std::ptrdiff_t kFewWords = 8;
 
 // Words ahead of the scan at which large objects are prefetched on grey: four lines.
 constexpr std::ptrdiff_t kLinearPrefetch = 32;
+// On grey, the object that is scanned next is looked for among so many words.
+constexpr std::ptrdiff_t kFirstWords = 2;
 
 // A hungry marker gets half of the oldest entries (they lead to the largest part of the graph), but
 // of a stack with fewer than this nothing: its entries would come back before they are done.
@@ -58,6 +58,22 @@ constexpr std::ptrdiff_t kSplitWords = 1024;
 
 }  // namespace
 
+// What the loop asks of the heap. A copy: the compiler cannot know that setting a mark bit leaves
+// `space` alone, and would read that again for every word.
+struct Marker::View {
+  Word base = space.base;
+  Word span = space.span;
+  // Where the record of the block at address 0 would be.
+  Word records = base::as_word(space.blocks) - (space.base >> kBlockShift) * sizeof(Block);
+
+  [[nodiscard]] bool holds(Word word) const { return word - base < span; }
+  [[nodiscard]] Word number_of(Word word) const { return (word - base) >> kBlockShift; }
+  [[nodiscard]] Block& record_of(Word word) const {
+    return *reinterpret_cast<Block*>(records + (word >> kBlockShift) * sizeof(Block));
+  }
+};
+
+// Copied and passed by value: then the rings' counters stay in registers.
 struct Marker::Rings {
   Ring<Word, kWordRing> words;       // not looked at yet
   Ring<Range, kObjectRing> objects;  // marked, not scanned yet
@@ -90,33 +106,37 @@ bool Marker::mark(const heap::Place& place) {
 // What an object without words to scan looks like.
 constexpr Range kNothing = {nullptr, nullptr};
 
-// Everything from the first ring's end to the range: finds the slot, tests and sets the mark. The
-// words to scan if the object is newly marked, else kNothing. By value, so that the loop's
-// variables stay in registers.
+// Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
+// if the object is newly marked and may have words to scan: then they are in *range.
 template <Marker::Company kCompany>
-inline Range Marker::visit(Word word) {
-  const Word number = (word - space.base) >> kBlockShift;
-  Block& block = space.blocks[number];
+inline bool Marker::visit(const View& view, Word word, Range* range) {
+  Block& block = view.record_of(word);
   const Word offset = word & (kBlockSize - 1);
   const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
-  if (__builtin_expect(slot >= block.slots, 0)) return visit_unusual(word);
+  if (__builtin_expect(slot >= block.slots, 0)) {
+    *range = visit_unusual(word);
+    return range->next != nullptr;
+  }
   const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
   std::uint64_t& marks = block.marks[slot >> 6];
   // The mark of a free slot is set, too.
   if constexpr (kCompany == Company::Team) {
-    if (!mark_in_team(&marks, &own_marks_[number].words[slot >> 6], bit)) return kNothing;
+    std::uint64_t& own = own_marks_[view.number_of(word)].words[slot >> 6];
+    if (!mark_in_team(&marks, &own, bit)) return false;
   } else {
-    if ((marks & bit) != 0) return kNothing;
+    if ((marks & bit) != 0) return false;
     marks |= bit;
   }
-  if (block.scan == Scan::None) return kNothing;
+  if (block.scan == Scan::None) return false;
   const Word address = word - offset + Word{slot} * block.slot_size;
   if (__builtin_expect(block.scan != Scan::Words || block.slot_size == 0, 0)) {
     // What its descriptor says may lie in the object, which has not arrived yet.
-    return block.scan == Scan::Descriptor ? Range::object(address) : contents_of(block, address);
+    *range = contents_of(block, address);
+    return true;
   }
-  return {reinterpret_cast<const Word*>(address),
-          reinterpret_cast<const Word*>(address + block.slot_size)};
+  *range = {reinterpret_cast<const Word*>(address),
+            reinterpret_cast<const Word*>(address + block.slot_size)};
+  return true;
 }
 
 // Words that lead into the body of a large object, or nowhere.
@@ -148,7 +168,7 @@ struct Marker::Described {
 };
 
 inline Marker::Described Marker::describe(Word object) {
-  const Block& block = record_of(object);
+  const Block& block = View().record_of(object);
   const heap::Kind& kind = heap::kinds[block.kind];
   const std::size_t size = object_size(block);
   const Word descriptor =
@@ -174,26 +194,26 @@ inline Marker::Described Marker::describe(Word object) {
 // Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
 // contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
 // a list, memory is idle and the object is fetched together with the record. In a small heap it
-// always is, and the second ring is left out.
-template <MarkStrategy kStrategy, Marker::Company kCompany>
+// always is, and the second ring is left out (Stages::One).
+template <MarkStrategy kStrategy, Marker::Company kCompany, Marker::Stages kStages>
 bool Marker::run_loop() {
   constexpr bool kRing = kStrategy == MarkStrategy::Ring;
   constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
   constexpr bool kAlone = kCompany == Company::Alone;
-  const Word base = space.base;
-  const Word span = space.span;
-  const bool one_stage = span <= kCachedHeap;
-  Rings rings;
-  auto& words = rings.words;
-  auto& objects = rings.objects;
-  const auto await_record = [&](Word word) {
+  constexpr bool kTwoRings = kRing && kStages == Stages::Two;
+  const View view;
+  Word waiting_words[kWordRing];
+  Range waiting_objects[kObjectRing];
+  Ring<Word, kWordRing> words(waiting_words);
+  Ring<Range, kObjectRing> objects(waiting_objects);
+  const auto await_record = [&](Word word, bool and_object) {
     if (kAlone) {
-      prefetch(base::as_word(&record_of(word)));
+      prefetch(base::as_word(&view.record_of(word)));
     } else {
-      prefetch_to_write(&record_of(word));
-      prefetch_to_write(&own_marks_[(word - base) >> kBlockShift]);
+      prefetch_to_write(&view.record_of(word));
+      prefetch_to_write(&own_marks_[view.number_of(word)]);
     }
-    if (one_stage || words.count() < kIdleBelow) prefetch(word);
+    if (and_object) prefetch(word);
     words.put(word);
   };
   unsigned distance = kWordDistance;
@@ -201,32 +221,31 @@ bool Marker::run_loop() {
     Range range;
     // The same at the beginning, when enough have waited, and at the end, when nothing else is
     // left. NOLINTNEXTLINE(bugprone-branch-clone)
-    if (kRing && objects.count() > kObjectDistance) {
+    if (kTwoRings && objects.count() > kObjectDistance) {
       range = objects.take();
     } else if (kRing && words.count() > distance) {
-      range = visit<kCompany>(words.take());
-      if (range.next == nullptr) continue;
-      if (!one_stage) {
+      if (!visit<kCompany>(view, words.take(), &range)) continue;
+      if (kTwoRings) {
         prefetch(range.next);
         objects.put(range);
         continue;
       }
     } else if (top_ != bottom_) {
       if (kAlone && --patience_ == 0) {
-        put_back(rings);
+        put_back({words, objects});
         return false;
       }
       range = *--top_;
       distance = kWordDistance;
       if (kRing && range.is_word()) {
-        await_record(base::as_word(range.next));
+        await_record(base::as_word(range.next), !kTwoRings || words.count() < kIdleBelow);
         continue;
       }
     } else if (kRing && words.count() != 0) {
       // Nothing else to do: let the last ones go without waiting.
       distance = 0;
       continue;
-    } else if (kRing && objects.count() != 0) {
+    } else if (kTwoRings && objects.count() != 0) {
       range = objects.take();
     } else {
       return true;
@@ -239,63 +258,70 @@ bool Marker::run_loop() {
     }
     if (!kAlone && __builtin_expect(team.hungry(), 0)) {
       if (words.count() > kWordDistance) {
-        put_back(rings);
-        rings = {};
+        put_back({words, objects});
+        words.clear();
+        objects.clear();
       }
       range = share(range);
     }
-    if (kOnGrey) {
-      // The word scanned last is pushed last and popped first: fetch it before the others.
-      for (const Word* last = range.end; last > range.next && last > range.end - 4;) {
-        const Word word = *--last;
-        if (word - base < span) {
-          prefetch(word);
-          break;
-        }
-      }
-    }
-    const auto take_bit = [&](Word word) {
-      if (kRing) {
-        if (words.full()) {
-          push_word(word);
-        } else {
-          await_record(word);
-        }
-        return;
-      }
-      const Range child = visit<kCompany>(word);
-      if (child.next == nullptr) return;
+    const auto take = [&](Word word) {
+      Range child;
+      if (!visit<kCompany>(view, word, &child)) return;
       if (kOnGrey) prefetch(child.next);
       push(child);
     };
     for (; __builtin_expect(described.bits != 0, 0); described.bits <<= 1, ++described.first) {
       if ((described.bits >> 63) == 0) continue;
       const Word word = *described.first;
-      if (word - base < span) take_bit(word);
-    }
-    for (; range.next < range.end; ++range.next) {
-      const Word word = *range.next;
-      if (kOnGrey && range.end - range.next > kLinearPrefetch) {
-        prefetch(range.next + kLinearPrefetch);
-      }
-      if (word - base >= span) continue;
-      if (kRing) {
-        if (words.full()) break;
-        await_record(word);
+      if (!view.holds(word)) continue;
+      if (!kRing) {
+        take(word);
+      } else if (words.full()) {
+        push_word(word);
       } else {
-        const Range child = visit<kCompany>(word);
-        if (child.next == nullptr) continue;
-        if (kOnGrey) prefetch(child.next);
-        push(child);
+        await_record(word, !kTwoRings || words.count() < kIdleBelow);
       }
     }
-    if (kRing && range.next < range.end) {
-      push_rest(range);
-      distance = kWordDistance;
-      if (kAlone && --patience_ == 0) {
-        put_back(rings);
-        return false;
+    if (kRing) {
+      // Not more words at a time than there is room for: so none of them has to ask.
+      const Word* stop;
+      do {
+        stop = range.end;
+        const bool and_object = !kTwoRings || words.count() < kIdleBelow;
+        if (__builtin_expect(range.end - range.next > std::ptrdiff_t{words.room()}, 0)) {
+          stop = range.next + words.room();
+        }
+        for (; range.next < stop; ++range.next) {
+          const Word word = *range.next;
+          if (view.holds(word)) await_record(word, and_object);
+        }
+      } while (__builtin_expect(stop != range.end && !words.full(), 0));
+      if (__builtin_expect(stop != range.end, 0)) {
+        push_rest(range);
+        distance = kWordDistance;
+        if (kAlone && --patience_ == 0) {
+          put_back({words, objects});
+          return false;
+        }
       }
+      continue;
+    }
+    // Backwards: then the first object is pushed last and popped next. That is mostly the one that
+    // the program made first, and so the walk goes upwards in memory; and of a list's nodes, which
+    // mostly begin with what is in the list, no more than one waits on the stack.
+    if (kOnGrey) {
+      // What is popped next has the shortest time to arrive: fetch it before the others.
+      for (const Word* at = range.next; at < range.end && at < range.next + kFirstWords; ++at) {
+        if (!view.holds(*at)) continue;
+        prefetch(*at);
+        break;
+      }
+    }
+    const bool is_long = kOnGrey && range.end - range.next > kLinearPrefetch;
+    while (range.end > range.next) {
+      const Word word = *--range.end;
+      if (is_long) prefetch(range.end - kLinearPrefetch);
+      if (view.holds(word)) take(word);
     }
   }
 }
@@ -346,11 +372,12 @@ template <Marker::Company kCompany>
 bool Marker::run_strategy() {
   switch (strategy_) {
     case MarkStrategy::None:
-      return run_loop<MarkStrategy::None, kCompany>();
+      return run_loop<MarkStrategy::None, kCompany, Stages::One>();
     case MarkStrategy::OnGrey:
-      return run_loop<MarkStrategy::OnGrey, kCompany>();
+      return run_loop<MarkStrategy::OnGrey, kCompany, Stages::One>();
     case MarkStrategy::Ring:
-      return run_loop<MarkStrategy::Ring, kCompany>();
+      return space.span <= kCachedHeap ? run_loop<MarkStrategy::Ring, kCompany, Stages::One>()
+                                       : run_loop<MarkStrategy::Ring, kCompany, Stages::Two>();
   }
   __builtin_unreachable();
 }
@@ -358,14 +385,13 @@ bool Marker::run_strategy() {
 // Reads whole stacks, red zones and all. Helpers are asleep while roots are scanned.
 [[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high,
                                                      bool past_end) {
-  const Word base = space.base;
-  const Word span = space.span;
+  const View view;
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
   for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
     const Word word = *reinterpret_cast<const Word*>(at);
-    if (word - base >= span) continue;
-    const Range contents = visit<Company::Alone>(word);
-    if (contents.next != nullptr) push(contents);
+    if (!view.holds(word)) continue;
+    Range contents;
+    if (visit<Company::Alone>(view, word, &contents)) push(contents);
     if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);
     // Draining now keeps the stack small; half, because it needs some room itself.
     if (top_ - stack_ > (limit_ - stack_) / 2) drain();

@@ -91,6 +91,9 @@ class alignas(128) Marker {
  private:
   // Whether other markers may set the same mark bits.
   enum class Company { Alone, Team };
+  // How often a word waits: for its record and its object at once, or for one after the other.
+  enum class Stages { One, Two };
+  struct View;
   struct Rings;
   struct Described;
   // A block's bits as one marker set them; the first 8 words, of slots of 32 bytes and more, are a
@@ -104,10 +107,10 @@ class alignas(128) Marker {
   bool extend_stack();
   template <Company kCompany>
   bool run_strategy();
-  template <MarkStrategy kStrategy, Company kCompany>
+  template <MarkStrategy kStrategy, Company kCompany, Stages kStages>
   bool run_loop();
   template <Company kCompany>
-  Range visit(Word word);
+  bool visit(const View& view, Word word, Range* range);
   bool mark(const heap::Place& place);
   static bool mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit);
   Range share(Range current);
@@ -152,7 +155,8 @@ class alignas(128) Marker {
   std::size_t overflows_ = 0;
 };
 
-// The collecting thread's.
+// The collecting thread's: used under the heap's lock, in a stopped world. A helper's marker is its
+// own within a phase, and the collecting thread's otherwise (Exchange).
 extern Marker marker;
 
 }  // namespace jd::mark

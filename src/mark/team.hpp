@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "base/options.hpp"
+#include "mark/exchange.hpp"
 #include "mark/range.hpp"
 #include "os/lock.hpp"
 
@@ -22,8 +23,7 @@ namespace jd::mark {
 
 class Marker;
 
-// What working markers read has a line of its own.
-class Team {  // NOLINT(clang-analyzer-optin.performance.Padding)
+class Team {
  public:
   static constexpr unsigned kMostMarkers = 64;
   // Entries that are handed over at a time.
@@ -66,56 +66,39 @@ class Team {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // The child of a fork has no helpers; it gets new ones when they are wanted again.
   void forget_helpers_in_child();
 
-  // For working markers: does anybody wait for work that nobody has given away yet?
-  [[nodiscard]] bool hungry() const { return hungry_.load(std::memory_order_relaxed) > 0; }
-  // Gives entries away. Pre: count <= kPacketEntries. False if there is no room for a packet.
-  bool give(const Range* entries, unsigned count);
-
-  // Packets that changed hands, and waits for one, since the start of the process.
-  struct Counts {
-    std::uint64_t packets;
-    std::uint64_t waits;
-  };
-  [[nodiscard]] Counts counts();
+  // For working markers (Exchange).
+  [[nodiscard]] bool hungry() const { return exchange_.hungry(); }
+  bool give(const Range* entries, unsigned count) { return exchange_.give(entries, count); }
 
  private:
-  struct Packet {
-    unsigned count;
-    Range entries[kPacketEntries];
-  };
+  using TheExchange = Exchange<Range, kPacketEntries, kMostMarkers, os::Machine, os::Lock>;
 
+ public:
+  using Counts = TheExchange::Counts;
+  [[nodiscard]] Counts counts() { return exchange_.counts(); }
+
+ private:
   static void* run_helper(void* self);
   void publish(unsigned helpers);
-  bool join(const Marker* marker, std::uint32_t phase);
-  bool find_work(Marker* marker, std::uint32_t phase);
-  bool take_packet(Marker* marker);
-  void update_hungry();
 
-  // What working markers read, on a line that changes only when somebody becomes idle or finds
-  // work.
-  alignas(64) std::atomic<int> hungry_{0};
+  // Outside of the object, whose first state would else fill a file's pages.
+  static TheExchange::Packet packets[kMostMarkers];
+  TheExchange exchange_{packets};
 
-  alignas(64) os::Lock lock_;
-  // Under the lock; those that are read without it are atomic.
-  std::atomic<std::uint32_t> phase_{0};   // counts the times that marking was shared
-  std::atomic<std::uint32_t> change_{0};  // counts packets and ends: what idle markers wait for
-  std::atomic<std::uint32_t> sleepers_{0};
-  std::atomic<bool> open_{false};  // a phase is under way
-  std::atomic<unsigned> packet_count_{0};
-  unsigned invited_ = 0;  // helpers that may join this phase
-  unsigned members_ = 0;  // markers that have joined it, and of these
-  unsigned idle_ = 0;     // the ones without work
-  std::atomic<unsigned> helpers_{0};
-  Counts counts_{};
-
+  // Written once, before there are helpers.
   Settings settings_;
-  // The system refused a thread.
+  // Helper threads that were made. Written by the maker (starting_), which prepares each under the
+  // heap's lock before; read by the collector, which holds that lock. So a helper that is seen is
+  // seen prepared (relaxed).
+  std::atomic<unsigned> helpers_{0};
+  // The system refused a thread. Written by the maker, read by the collector; a hint (relaxed).
   std::atomic<bool> no_more_{false};
+  // Helpers are wanted. Set by the collector, taken back by the maker; read by every slow path, as
+  // a hint (relaxed).
   std::atomic<bool> demand_{false};
+  // Somebody makes helpers. Whoever changes it from false (acquire) to true is the maker, until it
+  // changes it back (release).
   std::atomic<bool> starting_{false};
-  // Never more than there are hungry markers. Outside of the object, whose first state would else
-  // fill a file's pages.
-  static Packet offered[kMostMarkers];
 };
 // Ready before any constructor runs: a program's may allocate.
 extern constinit Team team;

@@ -7,26 +7,56 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <climits>
+
+#include "base/bits.hpp"
+
 namespace jd::os {
 namespace {
 
-// 0 until asked. Written by whoever asks first; all writers write the same value.
-unsigned known_cpus = 0;
+// 0 until asked. Written by whoever asks first, and by the start of the runtime; read by everybody
+// (relaxed: all writers but the start write the same value).
+std::atomic<unsigned> known_cpus{0};
+
+unsigned allowed_cpus() {
+  cpu_set_t set;
+  const int saved = errno;
+  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  errno = saved;
+  return known && CPU_COUNT(&set) > 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
+}
 
 }  // namespace
 
 unsigned cpu_count() {
-  if (known_cpus == 0) {
-    cpu_set_t set;
-    const int saved = errno;
-    const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
-    errno = saved;
-    known_cpus = known && CPU_COUNT(&set) > 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
+  unsigned count = known_cpus.load(std::memory_order_relaxed);
+  if (count == 0) {
+    count = base::min_of(allowed_cpus(), cpu_quota());
+    known_cpus.store(count, std::memory_order_relaxed);
   }
-  return known_cpus;
+  return count;
 }
 
-void set_cpu_count(unsigned count) { known_cpus = count; }
+void set_cpu_count(unsigned count) { known_cpus.store(count, std::memory_order_relaxed); }
+
+unsigned cpu_quota(const GroupFiles& files) {
+  std::size_t cpus = UINT_MAX;
+  for_each_own_group(files, "cpu", [&](const Group& group) {
+    std::size_t time[2] = {0, 0};
+    if (group.unified) {
+      if (group.numbers("cpu.max", time, 2) != 2) return;
+    } else {
+      // A quota of -1 is none.
+      time[0] = group.number("cpu.cfs_quota_us");
+      time[1] = group.number("cpu.cfs_period_us");
+      if (time[0] == SIZE_MAX || time[1] == SIZE_MAX) return;
+    }
+    if (time[0] == 0 || time[1] == 0) return;
+    cpus = base::min_of(cpus, (time[0] - 1) / time[1] + 1);
+  });
+  return static_cast<unsigned>(cpus);
+}
 
 std::uint64_t now_ns() {
   timespec t{};

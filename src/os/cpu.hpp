@@ -3,10 +3,16 @@
 
 #include <cstdint>
 
+#include "os/groups.hpp"
+
 namespace jd::os {
 
-// CPUs that this process may run on (its affinity mask); at least 1. Asked once.
+// CPUs that this process may keep busy: those that it may run on (its affinity mask), but not more
+// than its control groups give it the time of; at least 1. Asked once.
 unsigned cpu_count();
+// What the groups give, in whole CPUs, rounded up: their quota of time in each period, that of the
+// strictest group above included. The greatest number if there is no quota.
+unsigned cpu_quota(const GroupFiles& files = {});
 // Overrides cpu_count (GC_NPROCS).
 void set_cpu_count(unsigned count);
 

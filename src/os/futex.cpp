@@ -42,10 +42,11 @@ bool futex_wait(std::atomic<std::uint32_t>* word, std::uint32_t expected,
   return cut_short || !timed_out;
 }
 
-void futex_wake(std::atomic<std::uint32_t>* word, int count) {
+int futex_wake(std::atomic<std::uint32_t>* word, int count) {
   const int saved = errno;
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+  const long woken = syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
   errno = saved;
+  return woken > 0 ? static_cast<int>(woken) : 0;
 }
 
 }  // namespace jd::os

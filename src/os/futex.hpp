@@ -12,8 +12,9 @@ inline constexpr std::uint64_t kForever = ~std::uint64_t{0};
 // wakes may be spurious, so callers loop. Async-signal-safe; keeps errno.
 bool futex_wait(std::atomic<std::uint32_t>* word, std::uint32_t expected,
                 std::uint64_t nanoseconds = kForever);
-// Wakes up to `count` sleepers. Async-signal-safe; keeps errno.
-void futex_wake(std::atomic<std::uint32_t>* word, int count);
+// Wakes up to `count` sleepers, those first who have slept longest. How many it woke.
+// Async-signal-safe; keeps errno.
+int futex_wake(std::atomic<std::uint32_t>* word, int count);
 inline constexpr int kAllWaiters = 0x7fffffff;
 
 }  // namespace jd::os

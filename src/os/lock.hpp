@@ -1,82 +1,156 @@
-// A mutual-exclusion lock that spins briefly and then waits in the kernel (bdwgc's scalability
-// notes: never sleep blindly; design, section 6). Not recursive. Not async-signal-safe.
+// A mutual-exclusion lock that spins briefly, backs off, and then waits in the kernel (bdwgc's
+// scalability notes: never sleep blindly; design, section 6). Who has waited for long is let in
+// before newcomers (os.req.fair-lock). Not recursive. Not async-signal-safe.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include "base/sharing.hpp"
-
-#if defined(JD_SANITIZE_THREAD)
-// ThreadSanitizer does not see the atomics of files that are compiled without it
-// (src/CMakeLists.txt), nor those of a thread that was cancelled in a call of libc's. So the lock
-// says which order it makes.
-extern "C" {
-void __tsan_acquire(void* address);
-void __tsan_release(void* address);
-}
-#endif
+#include "os/sync.hpp"
 
 namespace jd::os {
 
-class Lock {
+// The lock over what makes atomics, waits and wakes: the machine (Lock, below), or a test that
+// tries every interleaving (tests/support/interleaving.hpp).
+template <class Sync>
+class LockOver {
  public:
   void acquire() {
     std::uint32_t free = kFree;
-    // Pairs with the release store in release(): what the last holder wrote is visible here.
+    // Pairs with the release in release(): what the last holder wrote is visible here.
     if (!state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
                                         std::memory_order_relaxed)) {
       acquire_slowly();
     }
-    tell_acquired();
+    Sync::tell_acquired(&state_);
   }
   [[nodiscard]] bool try_acquire() {
     std::uint32_t free = kFree;
     const bool taken = state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
                                                       std::memory_order_relaxed);
-    if (taken) tell_acquired();
+    if (taken) Sync::tell_acquired(&state_);
     return taken;
   }
   void release() {
-    tell_released();
-    if (state_.exchange(kFree, std::memory_order_release) == kContended) wake_one();
+    Sync::tell_released(&state_);
+    std::uint32_t held = kHeld;
+    if (!state_.compare_exchange_strong(held, kFree, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+      release_slowly();
+    }
   }
   // For a holder that has parked another thread: that one may have been the sleeper woken last, and
   // will not take the lock now. So the next sleeper has to be woken in its stead. Pre: held.
-  void mark_contended() { state_.store(kContended, std::memory_order_relaxed); }
+  void mark_contended() {
+    std::uint32_t held = kHeld;
+    state_.compare_exchange_strong(held, kContended, std::memory_order_relaxed,
+                                   std::memory_order_relaxed);
+  }
   // The child of a fork owns every lock that fork() was called with; it starts them afresh.
   void reset_in_child() { state_.store(kFree, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t kFree = 0;
-  static constexpr std::uint32_t kHeld = 1;
-  static constexpr std::uint32_t kContended = 2;  // held, and somebody may sleep
+  // Usually whoever comes first takes a free lock, a newcomer before a sleeper that was just woken:
+  // that keeps the lock busy. But a thread that takes it again and again, as one that collects in a
+  // loop does, would keep a sleeper out for seconds. So a sleeper that has waited for kLongWait has
+  // the holder leave the lock reserved, for those who have slept, and wake one of them.
+  enum : std::uint32_t {
+    kFree = 0,
+    kHeld = 1,
+    kContended = 2,  // held, and somebody may sleep
+    kStarving = 3,   // held, and somebody sleeps who has waited for long
+    kReserved = 4,   // free for who has slept
+  };
+  // Well above what waking a thread takes, so that bursts stay first come, first served.
+  static constexpr std::uint64_t kLongWait = 1000000;  // 1 ms
+  // A reserved lock that nobody takes (its thread may sit in a handler of the program's) is
+  // anybody's after this.
+  static constexpr std::uint64_t kReservation = 10000000;  // 10 ms
+  // Looks at the state, each after a pause twice as long as the one before: 127 pauses in all, two
+  // to four microseconds. That is the length of a usual critical section here (taking a block), and
+  // well under the cost of sleeping and waking.
+  static constexpr unsigned kLooks = 7;
 
   void acquire_slowly();
-  void wake_one();
+  void release_slowly();
 
-  // Once for each acquisition.
-#if defined(JD_SANITIZE_THREAD)
-  void tell_acquired() { __tsan_acquire(&state_); }
-  void tell_released() { __tsan_release(&state_); }
-#else
-  void tell_acquired() { base::note_lock(this); }
-  void tell_released() {}
-#endif
-
-  // Written by every thread that takes or leaves the lock.
-  std::atomic<std::uint32_t> state_{kFree};
+  // Written by every thread that takes, leaves, or waits for the lock. Taking it is an acquire that
+  // pairs with the release of leaving it; everything else needs no order.
+  typename Sync::template Atomic<std::uint32_t> state_{kFree};
 };
 
-class LockGuard {
+template <class Sync>
+void LockOver<Sync>::acquire_slowly() {
+  const unsigned looks = Sync::looks(kLooks);
+  for (unsigned look = 0; look < looks; ++look) {
+    for (unsigned pause = 0; pause < 1u << look; ++pause) Sync::pause();
+    std::uint32_t seen = state_.load(std::memory_order_relaxed);
+    if (seen == kReserved || seen == kStarving) break;
+    if (seen == kFree && state_.compare_exchange_strong(seen, kHeld, std::memory_order_acquire,
+                                                        std::memory_order_relaxed)) {
+      return;
+    }
+  }
+  const std::uint64_t began = Sync::now();
+  bool starving = false;
+  bool may_take_reserved = false;
+  for (;;) {
+    std::uint32_t seen = state_.load(std::memory_order_relaxed);
+    if (seen == kFree || (seen == kReserved && may_take_reserved)) {
+      // Others may sleep; a starving thread passes on what it got, until nobody sleeps or one got
+      // it in time.
+      if (state_.compare_exchange_strong(seen, starving ? kStarving : kContended,
+                                         std::memory_order_acquire, std::memory_order_relaxed)) {
+        return;
+      }
+      continue;
+    }
+    const std::uint32_t wanted = starving ? kStarving : kContended;
+    if (seen < wanted) {
+      if (!state_.compare_exchange_strong(seen, wanted, std::memory_order_relaxed,
+                                          std::memory_order_relaxed)) {
+        continue;
+      }
+      seen = wanted;
+    }
+    Sync::tell_waiting(&state_);
+    Sync::wait(&state_, seen, seen == kReserved ? kReservation : kForever);
+    // Woken, or the state has changed, or nobody came: no newcomer any more.
+    may_take_reserved = true;
+    starving = Sync::now() - began > kLongWait;
+  }
+}
+
+template <class Sync>
+void LockOver<Sync>::release_slowly() {
+  // Only the holder takes the state away from these two.
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
+  while (!state_.compare_exchange_strong(seen, seen == kStarving ? kReserved : kFree,
+                                         std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  if (Sync::wake(&state_, 1) != 0 || seen != kStarving) return;
+  // Nobody sleeps any more, so it need not be reserved. Who came meanwhile may be asleep by now.
+  seen = kReserved;
+  if (state_.compare_exchange_strong(seen, kFree, std::memory_order_relaxed,
+                                     std::memory_order_relaxed)) {
+    Sync::wake(&state_, 1);
+  }
+}
+
+extern template class LockOver<Machine>;
+using Lock = LockOver<Machine>;
+
+template <class AnyLock>
+class Guard {
  public:
-  explicit LockGuard(Lock& lock) : lock_(lock) { lock_.acquire(); }
-  ~LockGuard() { lock_.release(); }
-  LockGuard(const LockGuard&) = delete;
-  LockGuard& operator=(const LockGuard&) = delete;
+  explicit Guard(AnyLock& lock) : lock_(lock) { lock_.acquire(); }
+  ~Guard() { lock_.release(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
 
  private:
-  Lock& lock_;
+  AnyLock& lock_;
 };
+using LockGuard = Guard<Lock>;
 
 }  // namespace jd::os

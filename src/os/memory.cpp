@@ -13,9 +13,9 @@
 #include <initializer_list>
 
 #include "base/bits.hpp"
-#include "base/options.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
+#include "os/groups.hpp"
 #include "os/own_ranges.hpp"
 
 namespace jd::os {
@@ -28,53 +28,6 @@ std::atomic<std::size_t> calls{0};
 
 bool failure_injected() {
   return fail_from != 0 && calls.fetch_add(1, std::memory_order_relaxed) + 1 >= fail_from;
-}
-
-// A number that stands alone in a file; SIZE_MAX if there is none ("max" included).
-std::size_t number_in_file(const char* path) {
-  char text[64];
-  const std::size_t size = read_file(path, text, sizeof text - 1);
-  if (size == 0) return SIZE_MAX;
-  text[size] = '\0';
-  for (std::size_t i = 0; i < size; ++i) {
-    if (text[i] == '\n') text[i] = '\0';
-  }
-  std::uint64_t value = 0;
-  return base::parse_size(text, &value) ? static_cast<std::size_t>(value) : SIZE_MAX;
-}
-
-// The limit of this process's own memory control group and of those above it, whose limits are
-// shared by all below; from the line of /proc/self/cgroup that names the group ("0::/path" in the
-// unified hierarchy, "n:memory:/path" in the old one).
-std::size_t own_group_limit(const GroupFiles& files) {
-  std::size_t limit = SIZE_MAX;
-  for_each_line(files.own_groups, [&](const char* line) {
-    const char* colon = line;
-    while (*colon != '\0' && *colon != ':') ++colon;
-    if (*colon == '\0') return true;
-    const bool unified = colon[1] == ':';
-    const char* const name = "memory:";
-    const char* path = colon + 1;
-    for (const char* c = name; !unified && *c != '\0'; ++c, ++path) {
-      if (*path != *c) return true;
-    }
-    if (unified) path = colon + 2;
-    std::size_t length = 0;
-    while (path[length] != '\0') ++length;
-    while (length != 0) {
-      base::Text file;
-      file.add(files.hierarchy, unified ? "" : "/memory");
-      for (std::size_t i = 0; i < length; ++i) file.add(path[i]);
-      file.add(unified ? "/memory.max" : "/memory.limit_in_bytes");
-      limit = base::min_of(limit, number_in_file(file.c_str()));
-      // The group above, but for the root, which is looked at in any case.
-      do {
-        --length;
-      } while (length != 0 && path[length] != '/');
-    }
-    return true;
-  });
-  return limit;
 }
 
 bool find_mapping(const void* p, base::Word* start, base::Word* end) {
@@ -173,13 +126,10 @@ void advise_huge_pages(void* p, std::size_t size, bool wanted) {
 std::size_t memory_limit(const GroupFiles& files) {
   const long pages = sysconf(_SC_PHYS_PAGES);
   std::size_t limit = pages > 0 ? static_cast<std::size_t>(pages) * page_size() : SIZE_MAX / 2;
-  // Inside a container the cgroup's own file is at the root of the mounted hierarchy.
-  for (const char* name : {"/memory.max", "/memory/memory.limit_in_bytes"}) {
-    base::Text file;
-    file.add(files.hierarchy, name);
-    limit = base::min_of(limit, number_in_file(file.c_str()));
-  }
-  limit = base::min_of(limit, own_group_limit(files));
+  for_each_own_group(files, "memory", [&](const Group& group) {
+    limit =
+        base::min_of(limit, group.number(group.unified ? "memory.max" : "memory.limit_in_bytes"));
+  });
   return base::max_of(limit, page_size());
 }
 

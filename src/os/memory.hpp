@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "os/groups.hpp"
+
 namespace jd::os {
 
 // The system's page size (4 KiB on x86-64).
@@ -28,11 +30,6 @@ bool discard(void* p, std::size_t size);
 // Asks for huge pages in the range (or, with wanted = false, for ordinary ones). A hint.
 void advise_huge_pages(void* p, std::size_t size, bool wanted);
 
-// Where the system tells the limits of control groups; elsewhere in tests.
-struct GroupFiles {
-  const char* own_groups = "/proc/self/cgroup";
-  const char* hierarchy = "/sys/fs/cgroup";
-};
 // Bytes of physical memory that this process may use: the machine's, its cgroup's or that of a
 // cgroup above, whichever is least. Never 0.
 std::size_t memory_limit(const GroupFiles& files = {});

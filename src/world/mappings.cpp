@@ -15,6 +15,7 @@ namespace {
 using base::as_pointer;
 using os::AddressRange;
 
+// Set at the start, before there are threads.
 bool in_use = false;
 
 // As of the last read_mappings. Under the heap's lock.

@@ -17,13 +17,20 @@ namespace {
 // collector (release: what it did is visible to those it lets go); read by stopped threads
 // (acquire), which also wait on it.
 std::atomic<std::uint32_t> epoch{0};
-// Answers to the present stop or suspension. Each thread adds one (release), the collector waits on
-// it (acquire).
+// Answers to the present stop or suspension. Each thread adds one, the collector waits on it: what
+// a thread did before is visible then.
 std::atomic<std::uint32_t> answers{0};
+// How many there will be; the thread that gives the last one wakes the collector, and no other
+// does. Written by the collector, once all signals are sent and when a thread turns out to be gone.
+// It reads the answers afterwards, and a thread adds its answer before it reads this; so one of the
+// two sees the other (sequentially consistent, all four accesses).
+std::atomic<std::uint32_t> answers_wanted{0};
+constexpr std::uint32_t kNotKnownYet = ~0u;
 // The last thread, by the kernel's id, that got a stop signal and has no record: a record with its
 // id belongs to a thread that is gone, whose id the kernel has given away again.
 std::atomic<int> stranger{0};
 
+// All set at the start or before it, and from then on only read.
 int the_stop_signal = kDefaultStopSignal;
 int the_resume_signal = kDefaultResumeSignal;
 bool handler_installed = false;
@@ -62,8 +69,7 @@ void answer_and_wait(void* argument, char* stack_top) {
   const std::uint32_t stop = epoch.load(std::memory_order_relaxed);
   const std::uint32_t suspension = thread->suspensions.load(std::memory_order_relaxed);
   base::note_atomic(&answers);
-  answers.fetch_add(1, std::memory_order_release);
-  os::futex_wake(&answers, 1);
+  if (answers.fetch_add(1) + 1 == answers_wanted.load()) os::futex_wake(&answers, 1);
   if (stop % 2 == 1) {
     while (epoch.load(std::memory_order_acquire) == stop) os::futex_wait(&epoch, stop);
     // A suspension that follows at once sends its own signal, and waits for its own answer.
@@ -121,7 +127,8 @@ std::uint32_t find_gone_threads() {
         !os::thread_has_ended(thread->id)) {
       return;
     }
-    if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
+    base::note_atomic(&thread->awaited);
+  if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
     thread->gone = true;
     thread->expected = false;
     ++found;
@@ -151,11 +158,19 @@ void complain_about_silence() {
   });
 }
 
+// Before any signal is sent.
+void expect_answers() {
+  answers_wanted.store(kNotKnownYet, std::memory_order_relaxed);
+  answers.store(0, std::memory_order_relaxed);
+  stranger.store(0, std::memory_order_relaxed);
+}
+
 // Waits for so many answers, less those of threads that are found to be gone.
 void wait_for_answers(std::uint32_t expected) {
+  answers_wanted.store(expected);
   const std::uint64_t spin_end = os::cpu_count() > 1 ? 200 : 0;
   for (std::uint64_t spin = 0; spin < spin_end; ++spin) {
-    if (answers.load(std::memory_order_acquire) >= expected) return;
+    if (answers.load() >= expected) return;
     os::cpu_relax();
   }
   const std::uint64_t begin = os::now_ns();
@@ -163,7 +178,7 @@ void wait_for_answers(std::uint32_t expected) {
   std::uint64_t next_glance = begin + glance;
   std::uint64_t next_complaint = begin + kPatience;
   for (;;) {
-    const std::uint32_t seen = answers.load(std::memory_order_acquire);
+    const std::uint32_t seen = answers.load();
     if (seen >= expected) return;
     os::futex_wait(&answers, seen, glance);
     // By the clock, since the program's signals may interrupt every wait.
@@ -172,6 +187,7 @@ void wait_for_answers(std::uint32_t expected) {
     glance = base::min_of(2 * glance, kLastGlance);
     next_glance = now + glance;
     expected -= find_gone_threads();
+    answers_wanted.store(expected);
     if (now < next_complaint) continue;
     next_complaint = now + kPatience;
     complain_about_silence();
@@ -215,8 +231,7 @@ bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1;
 
 void stop_world() {
   JD_DCHECK(!world_is_stopped());
-  answers.store(0, std::memory_order_relaxed);
-  stranger.store(0, std::memory_order_relaxed);
+  expect_answers();
   base::note_atomic(&epoch);
   epoch.fetch_add(1, std::memory_order_release);
   std::uint32_t expected = 0;
@@ -249,8 +264,7 @@ void suspend_thread(Thread* thread) {
   if (is_suspended(*thread)) return;
   thread->suspensions.fetch_add(1, std::memory_order_release);
   if (thread == self() || thread->blocked) return;
-  answers.store(0, std::memory_order_relaxed);
-  stranger.store(0, std::memory_order_relaxed);
+  expect_answers();
   if (signal_to_stop(thread)) wait_for_answers(1);
   if (thread->gone) return drop_gone_threads();
   thread->parked = true;

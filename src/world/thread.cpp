@@ -16,12 +16,14 @@ namespace {
 using heap::heap_lock;
 using os::LockGuard;
 
-// Records that no thread uses. Under the lock.
+// Records that no thread uses, and how many are in use. Under the lock (reports read the number
+// without it, and may be late).
 Thread* free_records = nullptr;
 unsigned registered = 0;
 
-// Its destructor unregisters a thread (world.req.exit). It postpones itself to the last round of
-// destructors, so that the client's own thread-local destructors may still allocate.
+// Made at the start. Its destructor unregisters a thread (world.req.exit). It postpones itself to
+// the last round of destructors, so that the client's own thread-local destructors may still
+// allocate.
 pthread_key_t exit_key;
 #if defined(JD_SANITIZE_THREAD)
 // ThreadSanitizer gives the thread up in the last round, before us, and can't be called after that.

@@ -20,16 +20,19 @@ using base::Word;
 struct Thread {
   Thread* next = nullptr;  // registry list, or list of free records; under the heap's lock
 
+  // Written by the thread as it registers, under the heap's lock, and then only read under it.
   int id = 0;  // the kernel's
   pthread_t handle{};
   void* control_block = nullptr;
 
   // Where scanning ends (high); low is null while it is unknown (a stack of the client's own).
-  // Written by the thread itself, or under the lock.
+  // Written by the thread itself, or under the lock; read by its own handler, and by the collector
+  // while it is stopped.
   os::StackBounds stack;
-  // A high bound that was looked up in the process's mappings, and the low end that was found.
+  // A high bound that was looked up in the process's mappings, and the low end that was found. The
+  // collector's, in a stopped world.
   os::StackBounds checked;
-  // Follows GC_stackbottom, which programs may set themselves.
+  // Follows GC_stackbottom, which programs may set themselves. Written as it registers.
   bool is_main = false;
 
   // > 0 while the thread must not be stopped. Written by the thread, read by its own handler.
@@ -45,7 +48,8 @@ struct Thread {
   // The alternate signal stack that the thread was stopped on, if any. As stopped_at.
   os::StackBounds alternate;
 
-  // In GC_do_blocking: it promises not to touch the heap and is not stopped. Under the lock.
+  // In GC_do_blocking: it promises not to touch the heap and is not stopped. Both are written by
+  // the thread under the lock (which it therefore reads without), and read by the collector.
   bool blocked = false;
   char* blocked_at = nullptr;
   // GC_suspend_thread and GC_resume_thread, counted: odd while it is suspended. Written under the
@@ -57,12 +61,15 @@ struct Thread {
   // It ended without a word; its record goes when the world runs again. Under the lock.
   bool gone = false;
 
-  // Started by create_thread: the value that join will return is a root until then.
+  // Started by create_thread: the value that join will return is a root until then. `joinable` is
+  // set by the thread before its creator goes on, and cleared under the lock, as `finished` is set;
+  // `result` is the thread's, until it is finished.
   bool joinable = false;
   bool finished = false;
   void* result = nullptr;
 
-  // The room above keeps its cache here (alloc::ThreadCache).
+  // The room above keeps its cache here (alloc::ThreadCache). Changed under the lock, by the thread
+  // itself or once it is gone.
   void* cache = nullptr;
 };
 

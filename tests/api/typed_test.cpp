@@ -83,7 +83,7 @@ TEST_P(Typed, ArraysHoldByTheirElementsLayout) {
   const std::vector<GC_word> bitmap = bitmap_of(layout);
   const GC_descr descriptor = GC_make_descriptor(bitmap.data(), layout.words);
   for (const std::size_t elements : {1, 2, 3, 17, 200, 3000}) {
-    if (elements * layout.words > 100000) continue;
+    if (elements * layout.words > std::min(rounds(400000), std::size_t{100000})) continue;
     Watch held;
     Watch not_held;
     Root<void> array;

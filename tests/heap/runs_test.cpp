@@ -112,6 +112,19 @@ TEST(Runs, DiscardedBlocksAreCleanAndReadAsZero) {
   EXPECT_EQ(returned_bytes(), 0u);
 }
 
+TEST(Runs, DiscardingMayGoInSteps) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(64));
+  const BlockNumber first = take_run(9);
+  for (BlockNumber b = first; b < first + 9; ++b) start_using(b);
+  give_run(first, 9);
+  EXPECT_EQ(discard_idle(0, 4 * kBlockSize), 4 * kBlockSize);
+  EXPECT_EQ(discard_idle(0, 4 * kBlockSize), 4 * kBlockSize);
+  EXPECT_EQ(discard_idle(0, 4 * kBlockSize), kBlockSize);
+  EXPECT_EQ(discard_idle(0, 4 * kBlockSize), 0u);
+  EXPECT_EQ(returned_bytes(), 9 * kBlockSize);
+}
+
 TEST(Runs, TheReservationIsTheLimit) {
   ASSERT_TRUE(reserve_space(8u << 20));
   EXPECT_FALSE(grow(space.reserved));

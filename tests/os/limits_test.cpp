@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 
+#include "os/cpu.hpp"
 #include "os/memory.hpp"
 
 namespace {
@@ -35,6 +37,11 @@ class Files {
     const std::string own = path("cgroup");
     const std::string hierarchy = path("fs");
     return jd::os::memory_limit({own.c_str(), hierarchy.c_str()});
+  }
+  [[nodiscard]] unsigned cpu_quota() const {
+    const std::string own = path("cgroup");
+    const std::string hierarchy = path("fs");
+    return jd::os::cpu_quota({own.c_str(), hierarchy.c_str()});
   }
 
  private:
@@ -117,6 +124,87 @@ TEST(MemoryLimit, NoLimitAndNonsenseAreTheMachines) {
     files.write("fs/a/memory.max", "1048576\n");
     files.write("fs/memory/a/memory.limit_in_bytes", "1048576\n");
     EXPECT_EQ(files.memory_limit(), machine()) << groups;
+  }
+}
+
+constexpr unsigned kNoQuota = std::numeric_limits<unsigned>::max();
+
+TEST(CpuQuota, ThereIsNoneWithoutGroups) {
+  const Files files;
+  EXPECT_EQ(files.cpu_quota(), kNoQuota);
+}
+
+TEST(CpuQuota, IsThatOfTheUnifiedGroupRoundedUp) {
+  const Files files;
+  files.write("cgroup", "0::/system.slice/a.service\n");
+  files.write("fs/system.slice/a.service/cpu.max", "300000 100000\n");
+  EXPECT_EQ(files.cpu_quota(), 3u);
+  files.write("fs/system.slice/a.service/cpu.max", "300001 100000\n");
+  EXPECT_EQ(files.cpu_quota(), 4u);
+  files.write("fs/system.slice/a.service/cpu.max", "1000 100000\n");
+  EXPECT_EQ(files.cpu_quota(), 1u);
+}
+
+TEST(CpuQuota, IsThatOfTheOldGroupWhicheverShareItsHierarchy) {
+  for (const char* line :
+       {"4:cpu:/docker/abc\n", "4:cpu,cpuacct:/docker/abc\n", "4:cpuacct,cpu:/docker/abc\n"}) {
+    const Files files;
+    files.write("cgroup", std::string("9:cpuset:/other\n5:cpuacct:/third\n") + line);
+    files.write("fs/cpu/docker/abc/cpu.cfs_quota_us", "150000\n");
+    files.write("fs/cpu/docker/abc/cpu.cfs_period_us", "50000\n");
+    // Groups of other kinds are none of ours.
+    for (const char* other : {"other", "third"}) {
+      files.write(std::string("fs/cpu/") + other + "/cpu.cfs_quota_us", "1000\n");
+      files.write(std::string("fs/cpu/") + other + "/cpu.cfs_period_us", "1000\n");
+    }
+    EXPECT_EQ(files.cpu_quota(), 3u) << line;
+  }
+}
+
+TEST(CpuQuota, OfTheStrictestGroupAboveCounts) {
+  const Files files;
+  files.write("cgroup", "0::/a/b/c\n");
+  files.write("fs/a/b/c/cpu.max", "max 100000\n");
+  files.write("fs/a/b/cpu.max", "800000 100000\n");
+  files.write("fs/a/cpu.max", "200000 100000\n");
+  EXPECT_EQ(files.cpu_quota(), 2u);
+  const Files old;
+  old.write("cgroup", "3:cpu,cpuacct:/a/b\n");
+  old.write("fs/cpu/a/b/cpu.cfs_quota_us", "-1\n");
+  old.write("fs/cpu/a/b/cpu.cfs_period_us", "100000\n");
+  old.write("fs/cpu/a/cpu.cfs_quota_us", "500000\n");
+  old.write("fs/cpu/a/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(old.cpu_quota(), 5u);
+}
+
+TEST(CpuQuota, IsAtTheRootInsideAContainer) {
+  const Files unified;
+  unified.write("cgroup", "0::/system.slice/docker-abc.scope\n");
+  unified.write("fs/cpu.max", "200000 100000\n");
+  EXPECT_EQ(unified.cpu_quota(), 2u);
+  const Files old;
+  old.write("cgroup", "9:cpu,cpuacct:/docker/abc\n");
+  old.write("fs/cpu/cpu.cfs_quota_us", "400000\n");
+  old.write("fs/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(old.cpu_quota(), 4u);
+}
+
+TEST(CpuQuota, NonsenseIsNone) {
+  for (const char* text :
+       {"max 100000\n", "", "\n", "200000\n", "200000 0\n", "0 100000\n", "-1 100000\n",
+        "2e5 100000\n", "200000  100000\n", "200000 1x\n", "99999999999999999999999 100000\n"}) {
+    const Files files;
+    files.write("cgroup", "0::/a\n");
+    files.write("fs/a/cpu.max", text);
+    EXPECT_EQ(files.cpu_quota(), kNoQuota) << text;
+  }
+  for (const char* groups :
+       {"", "0:\n", "0\n", "3:cpu\n", "3:cpu,\n", "3:cpus:/a\n", "3:acpu:/a\n"}) {
+    const Files files;
+    files.write("cgroup", groups);
+    files.write("fs/cpu/a/cpu.cfs_quota_us", "100000\n");
+    files.write("fs/cpu/a/cpu.cfs_period_us", "100000\n");
+    EXPECT_EQ(files.cpu_quota(), kNoQuota) << groups;
   }
 }
 

@@ -165,7 +165,8 @@ Table paper_table(const std::vector<Row>& rows) {
                show_percent(share(row, kNormal, mark, kNormal, whole)),
                show_percent(share(row, kTimed, finding, kNormal, whole)),
                show_percent(share(row, kTimed, clearing, kNormal, whole)),
-               show_percent(longer(row, kEager, kNormal)), show_percent(shorter(row, kGrey, kNormal)),
+               show_percent(longer(row, kEager, kNormal)),
+               show_percent(shorter(row, kGrey, kNormal)),
                show_percent(shorter(row, kRinged, kNormal))});
   }
   return table;

@@ -96,6 +96,18 @@ std::vector<Benchmark> make_catalogue() {
                   {},
                   "longest pause of a busy program with 500 MB live",
                   false});
+  list.push_back({"stop-running-2",
+                  "stop",
+                  {"2", "0"},
+                  {},
+                  "time to stop two threads that compute",
+                  false});
+  list.push_back({"stop-sleeping-200",
+                  "stop",
+                  {"0", "200"},
+                  {},
+                  "time to stop 200 threads that sleep",
+                  false});
   list.push_back(
       {"startup", "startup", {}, {}, "a program that allocates 1000 objects and ends", true});
   list.push_back({"limit",

@@ -80,10 +80,10 @@ RunFigures run_row_benchmark(const Benchmark& benchmark, bool quick, int limit_s
   variables.push_back(file.variable());
   std::vector<fs::path> preload = {setting.library.path};
   if (!setting.libgc.empty()) preload.push_back(setting.libgc);
-  const Sample sample = run_benchmark(
-      {benchmark, setting.library.path, preload,
-       setting.arguments.empty() ? benchmark.arguments : setting.arguments, variables, quick,
-       limit_seconds});
+  const Sample sample =
+      run_benchmark({benchmark, setting.library.path, preload,
+                     setting.arguments.empty() ? benchmark.arguments : setting.arguments, variables,
+                     quick, limit_seconds});
   RunFigures figures;
   for (std::size_t i = 0; i < sample.names.size(); ++i) {
     figures.named[sample.names[i].name] = sample.values[i];

@@ -27,7 +27,8 @@ struct Workload {
 constexpr Workload kWorkloads[] = {
     {"gcbench", "each client runs gcbench (stretch 18, long-lived 16) on trees of its own"},
     {"gcbench-big", "the same with stretch 20, long-lived 20: 68 MB live a client"},
-    {"list", "each client builds lists of 200,000 cells of 16 bytes with GC_malloc, and drops them"},
+    {"list",
+     "each client builds lists of 200,000 cells of 16 bytes with GC_malloc, and drops them"},
     {"list-many", "the same with GC_malloc_many; on the malloc side as above"},
     {"message", "clients in a ring: chains of messages are made here, and dropped or freed there"},
     {"large", "buffers of 8 KiB to 1 MiB, every page touched, 16 of them alive a client"},
@@ -53,7 +54,8 @@ std::vector<unsigned> powers_up_to(unsigned most) {
 std::string marker_variable(unsigned markers) { return fmt::format("GC_MARKERS={}", markers); }
 
 std::string key_of(Server server, unsigned clients, unsigned markers) {
-  std::string key = fmt::format("{}, {} client{}", name_of(server), clients, clients == 1 ? "" : "s");
+  std::string key =
+      fmt::format("{}, {} client{}", name_of(server), clients, clients == 1 ? "" : "s");
   if (markers != 0) key += fmt::format(", {} marker{}", markers, markers == 1 ? "" : "s");
   return key;
 }
@@ -63,8 +65,10 @@ ScaleCell collector_cell(const Plan& plan, Server server, unsigned clients, unsi
   return {server,
           clients,
           markers,
-          {key_of(server, clients, markers), server == Server::Ours ? plan.ours : plan.peer,
-           {marker_variable(markers)}, std::move(arguments)}};
+          {key_of(server, clients, markers),
+           server == Server::Ours ? plan.ours : plan.peer,
+           {marker_variable(markers)},
+           std::move(arguments)}};
 }
 
 ScaleCell malloc_cell(const Plan& plan, Server server, const std::string& workload,
@@ -72,8 +76,11 @@ ScaleCell malloc_cell(const Plan& plan, Server server, const std::string& worklo
   return {server,
           clients,
           0,
-          {key_of(server, clients, 0), server == Server::Glibc ? plan.glibc : *plan.mimalloc, {},
-           {workload, "malloc", std::to_string(clients)}, plan.peer.path}};
+          {key_of(server, clients, 0),
+           server == Server::Glibc ? plan.glibc : *plan.mimalloc,
+           {},
+           {workload, "malloc", std::to_string(clients)},
+           plan.peer.path}};
 }
 
 ScaleRow make_row(const Plan& plan, const std::string& part, const Benchmark& benchmark) {
@@ -124,8 +131,8 @@ void add_marking_rows(const Plan& plan, std::vector<ScaleRow>* rows) {
 
 void add_stopping_rows(const Plan& plan, std::vector<ScaleRow>* rows) {
   const auto add = [&](const char* name, const char* running, const char* sleeping) {
-    ScaleRow row = make_row(
-        plan, kStoppingPart, {name, "stop", {running, sleeping}, {}, "", false, std::nullopt});
+    ScaleRow row = make_row(plan, kStoppingPart,
+                            {name, "stop", {running, sleeping}, {}, "", false, std::nullopt});
     row.cells.push_back(collector_cell(plan, Server::Ours, 1, 1));
     row.cells.push_back(collector_cell(plan, Server::Peer, 1, 1));
     rows->push_back(std::move(row));
@@ -136,7 +143,8 @@ void add_stopping_rows(const Plan& plan, std::vector<ScaleRow>* rows) {
   add("200 sleeping", "0", "200");
 }
 
-void add_model_rows(const Plan& plan, std::vector<ScaleRow>* rows, std::vector<std::string>* notes) {
+void add_model_rows(const Plan& plan, std::vector<ScaleRow>* rows,
+                    std::vector<std::string>* notes) {
   if (!plan.counted) {
     notes->emplace_back("the model: not run, since the counting library was not built");
     return;
@@ -144,8 +152,8 @@ void add_model_rows(const Plan& plan, std::vector<ScaleRow>* rows, std::vector<s
   for (const char* name : {"list", "list-many", "gcbench-small", "message"}) {
     ScaleRow row = make_row(plan, kModelPart, {name, "scale", {}, {}, "", false, std::nullopt});
     for (unsigned clients = 1; clients <= 64; clients *= 2) {
-      ScaleCell cell = collector_cell(plan, Server::Ours, clients, 2,
-                                      {name, "gc", std::to_string(clients)});
+      ScaleCell cell =
+          collector_cell(plan, Server::Ours, clients, 2, {name, "gc", std::to_string(clients)});
       cell.setting.library = *plan.counted;
       row.cells.push_back(std::move(cell));
     }
@@ -258,7 +266,12 @@ int scale_command(const BenchSettings& settings) {
   }
   for (const std::string& part : parts) add_rows(plan, part, &results);
   std::optional<Json> before;
-  if (settings.add && fs::exists(settings.json)) before = parsed(settings.json);
+  if (settings.add && fs::exists(settings.json)) {
+    before = parsed(settings.json);
+    // Whether they go together shows before the runs.
+    ScaleResults trial = results;
+    add_rounds(*before, &trial);
+  }
   run_rows(settings.runs, &results);
   if (before) add_rounds(*before, &results);
 

@@ -107,9 +107,9 @@ std::string cost_table(const ScaleRow& row, long cpus) {
           const bool collector = server == Server::Ours || server == Server::Peer;
           const Cell cell = row.find(server, clients, collector ? markers : 0);
           const std::optional<Summary> s = median_in(row, cell, figure);
-          cells.push_back(!s                    ? "-"
+          cells.push_back(!s                   ? "-"
                           : collector || first ? fmt::format("{:.3g}{}", s->median, unit)
-                                                : "");
+                                               : "");
         }
       }
       table.add(cells);
@@ -259,13 +259,12 @@ void add_client_goals(const ScaleResults& results, std::vector<Goal>* goals) {
       return quotient(*row, row->find(server, 2, m2), row->find(server, 1, m1));
     };
     const auto what = [&](const std::string& text) { return fmt::format("{}: {}", name, text); };
-    goals->push_back(
-        goal(what(fmt::format("two clients take so many times as long as one, {} markers", markers)),
-             twice(Server::Ours, markers, markers), true, 1.05, "",
-             fmt::format("{}; glibc {}, mimalloc {}",
-                         show_ratio(twice(Server::Peer, markers, markers)),
-                         show_ratio(twice(Server::Glibc, 0, 0)),
-                         show_ratio(twice(Server::Mimalloc, 0, 0)))));
+    goals->push_back(goal(
+        what(fmt::format("two clients take so many times as long as one, {} markers", markers)),
+        twice(Server::Ours, markers, markers), true, 1.05, "",
+        fmt::format("{}; glibc {}, mimalloc {}", show_ratio(twice(Server::Peer, markers, markers)),
+                    show_ratio(twice(Server::Glibc, 0, 0)),
+                    show_ratio(twice(Server::Mimalloc, 0, 0)))));
     if (markers > 1) {
       goals->push_back(goal(what("two clients and two markers, by one and one"),
                             twice(Server::Ours, 1, 2), true, 1.05, "",
@@ -275,10 +274,10 @@ void add_client_goals(const ScaleResults& results, std::vector<Goal>* goals) {
   for (const char* name : {"gcbench", "gcbench-big"}) {
     const ScaleRow* row = results.find(name, name);
     if (row == nullptr) continue;
-    goals->push_back(goal(fmt::format("{}: two clients, ours by the peer, {} markers", name, markers),
-                          quotient(*row, row->find(Server::Ours, 2, markers),
-                                   row->find(Server::Peer, 2, markers)),
-                          true, 0.3, ""));
+    goals->push_back(goal(
+        fmt::format("{}: two clients, ours by the peer, {} markers", name, markers),
+        quotient(*row, row->find(Server::Ours, 2, markers), row->find(Server::Peer, 2, markers)),
+        true, 0.3, ""));
   }
 }
 
@@ -293,12 +292,11 @@ void add_marking_goals(const ScaleResults& results, std::vector<Goal>* goals) {
                           show_ratio(speedup(Server::Peer))));
     if (row->row.name != "random graph") continue;
     for (const unsigned markers : {1U, 2U}) {
-      goals->push_back(goal(
-          fmt::format("{}: ours by the peer, {} marker{}", row->row.name, markers,
-                      markers == 1 ? "" : "s"),
-          quotient(*row, row->find(Server::Ours, 1, markers), row->find(Server::Peer, 1, markers),
-                   figure),
-          true, 0.15, ""));
+      goals->push_back(goal(fmt::format("{}: ours by the peer, {} marker{}", row->row.name, markers,
+                                        markers == 1 ? "" : "s"),
+                            quotient(*row, row->find(Server::Ours, 1, markers),
+                                     row->find(Server::Peer, 1, markers), figure),
+                            true, 0.15, ""));
     }
   }
 }
@@ -324,11 +322,11 @@ void add_model_goals(const ScaleResults& results, std::vector<Goal>* goals) {
     if (values.empty()) continue;
     const Summary over_all = summarize(values);
     const Summary most{over_all.most, over_all.least, over_all.most, values.size()};
-    goals->push_back(goal(fmt::format("{}: lock acquisitions and shared atomics a million "
-                                      "allocations, the most of {} to {} clients",
-                                      row->row.name, row->cells.front().clients,
-                                      row->cells.back().clients),
-                          most, true, 50, " "));
+    goals->push_back(
+        goal(fmt::format("{}: lock acquisitions and shared atomics a million "
+                         "allocations, the most of {} to {} clients",
+                         row->row.name, row->cells.front().clients, row->cells.back().clients),
+             most, true, 50, " "));
   }
 }
 
@@ -401,19 +399,23 @@ std::string scale_page(const ScaleResults& results, const std::vector<std::strin
   if (const auto rows = rows_of(results, kStoppingPart); !rows.empty()) {
     text +=
         "\n## Time to stop\n\nFrom the library's event before it stops the world to the one after: "
-        "the median of some hundreds of forced collections in a process, by a thread that is none of "
+        "the median of some hundreds of forced collections in a process, by a thread that is none "
+        "of "
         "those counted here. *Running* threads compute, *sleeping* ones wait for a condition.\n\n" +
         stopping_table(rows);
   }
   if (const auto rows = rows_of(results, kModelPart); !rows.empty()) {
     text +=
-        "\n## What threads share\n\nA model for more CPUs than there are here: counts do not depend "
+        "\n## What threads share\n\nA model for more CPUs than there are here: counts do not "
+        "depend "
         "on how many run at a time. Counted by a build of the library that counts "
         "(`lib/jackdaw/counting/libgc.so.1`, the same sources), two markers. For each "
         "million allocations of a thread, on average over the threads: acquisitions of locks that "
         "threads share, and how many of them had to wait; other atomic read-modify-write "
-        "instructions on lines that threads share. *The busiest thread* is the one with the most of "
-        "both together, collections that it made included. A block belongs to one thread at a time, "
+        "instructions on lines that threads share. *The busiest thread* is the one with the most "
+        "of "
+        "both together, collections that it made included. A block belongs to one thread at a "
+        "time, "
         "and its record is written by others only when they free an object in it; atomic "
         "instructions on one's own blocks' records stand apart for that reason. For each million "
         "objects marked: packets that markers exchanged, locks that they took, atomic instructions "

@@ -60,8 +60,7 @@ const char* name_of(Server server) {
   return "";
 }
 
-std::optional<std::size_t> ScaleRow::find(Server server, unsigned clients,
-                                          unsigned markers) const {
+std::optional<std::size_t> ScaleRow::find(Server server, unsigned clients, unsigned markers) const {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].server == server && cells[i].clients == clients && cells[i].markers == markers) {
       return i;

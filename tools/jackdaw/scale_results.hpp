@@ -40,8 +40,8 @@ struct ScaleRow {
 struct ScaleResults {
   Machine machine;
   bool quick = false;
-  std::string ours;  // a path
-  std::string peer;  // a version and a path
+  std::string ours;                // a path
+  std::string peer;                // a version and a path
   std::vector<std::string> notes;  // what could not be measured
   std::vector<ScaleRow> rows;
 
