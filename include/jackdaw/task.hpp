@@ -167,18 +167,22 @@ std::pair<Value<RA>, Value<RB>> collect(Outcome<RA>& a, Outcome<RB>& b) {
   return {std::move(left), b.take()};
 }
 
-// A fork of b while a runs. It is as the forker left it, but for `run` and `b`, until a thief
-// comes.
+template <class F>
+inline constexpr bool kIsSmall =
+    std::is_trivially_copyable_v<F> && sizeof(F) <= 2 * sizeof(std::uint64_t);
+
+// A fork of b while a runs. It is as the forker left it, but for `run` and the closure, until a
+// thief comes. A small closure is kept in place: so it need not be in memory a second time.
 template <class B>
 struct Fork : jd_task {
   using Result = std::invoke_result_t<B&>;
-  explicit Fork(B& second) : b(&second) {
+  explicit Fork(B& second) : b(second) {
     run = [](jd_task* task) {
       auto* fork = static_cast<Fork*>(task);
-      fork->outcome.run(*fork->b);
+      fork->outcome.run(fork->b);
     };
   }
-  B* b;
+  std::conditional_t<kIsSmall<B>, B, B&> b;
   Outcome<Result> outcome;
 };
 
@@ -196,9 +200,6 @@ inline constexpr Word kStolen = 2;  // set by the return barrier: the other part
 
 template <class T>
 inline constexpr bool kInRegister = std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(Word);
-template <class F>
-inline constexpr bool kInRegisters =
-    std::is_trivially_copyable_v<F> && sizeof(F) <= 2 * sizeof(Word);
 
 // A std::exception_ptr is one pointer, which can travel as a word that owns what it refers to.
 static_assert(sizeof(std::exception_ptr) == sizeof(Word));
@@ -238,7 +239,7 @@ template <class F>
 struct Child {
   [[gnu::noinline, gnu::visibility("hidden")]] static Returned run(Word first,
                                                                    Word second) noexcept {
-    if constexpr (kInRegisters<F>) {
+    if constexpr (kIsSmall<F>) {
       union Copy {
         Copy() {}  // NOLINT(modernize-use-equals-default)
         Word words[2];
@@ -286,7 +287,7 @@ template <Returned (*kFunction)(Word, Word) noexcept>
 template <class F>
 [[gnu::always_inline]] inline Returned call_child(F& f, jd_task* task) {
   Word words[2] = {0, 0};
-  if constexpr (kInRegisters<F>) {
+  if constexpr (kIsSmall<F>) {
     std::memcpy(words, &f, sizeof(F));
   } else {
     words[0] = reinterpret_cast<Word>(&f);
@@ -336,7 +337,7 @@ auto par_pair(A& a, B& b)
       if (__builtin_expect(returned.status == 0, 1)) {
         Value<RA> value;
         std::memcpy(&value, &returned.value, sizeof value);
-        return {value, call(b)};
+        return {value, call(fork.b)};
       }
       Outcome<RA> first;
       if ((returned.status & kThrew) != 0) {
@@ -357,7 +358,7 @@ auto par_pair(A& a, B& b)
     }
   }
   // Of what is small a copy goes there, so that on the fast way it need not be in memory.
-  if constexpr (kInRegisters<A> && kInRegisters<B>) {
+  if constexpr (kIsSmall<A> && kIsSmall<B>) {
     A copy_of_a(a);
     return par_slowly(copy_of_a, b);
   }
@@ -368,7 +369,8 @@ auto par_pair(A& a, B& b)
 }  // namespace detail
 
 // Calls a and b, maybe at the same time, and returns both results: a pair, in which std::monostate
-// stands for none; nothing if neither has one. Both are called, whatever is thrown.
+// stands for none; nothing if neither has one. Both are called, whatever is thrown. Of a closure of
+// one or two words it may be a copy that is called.
 template <class A, class B>
 auto par(A&& a, B&& b) {
   detail::check_closure<std::remove_reference_t<A>>();

@@ -165,7 +165,7 @@ void enter(Worker* worker, Stack* stack, void* sp) {
 
 // Leaves the calling task's stack until somebody enters it again: maybe in another worker.
 [[gnu::noinline]] void suspend(Worker* worker, Stack* stack) {
-  ++worker->counters.joins_suspended;
+  add(&worker->counters.joins_suspended);
   ExceptionState exceptions;
   exceptions.save();
   jd_task_switch(const_cast<void**>(&stack->saved_sp), worker->scheduler_sp);
@@ -181,7 +181,7 @@ void start_on_stack(Worker* worker, jd_task* task) {
 }
 
 bool have_spare(Worker* worker) {
-  if (worker->spare == nullptr) worker->spare = take_stack(&worker->counters);
+  if (worker->spare == nullptr) worker->spare = take_stack();
   return worker->spare != nullptr;
 }
 
@@ -224,11 +224,11 @@ jd_task* steal_from(Worker* thief, Worker* victim) {
   jd_task* task = victim->deque.looks_empty() ? nullptr : victim->deque.steal();
   if (task == nullptr && with_stacks()) {
     task = steal_from_stack(thief, victim);
-    if (task != nullptr) ++thief->counters.stack_steals;
+    if (task != nullptr) add(&thief->counters.stack_steals);
   }
   if (task == nullptr) return nullptr;
-  ++thief->counters.steals;
-  thief->counters.thief_ticks += os::ticks() - begin;
+  add(&thief->counters.steals);
+  add(&thief->counters.thief_ticks, os::ticks() - begin);
   return task;
 }
 
@@ -261,7 +261,7 @@ bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void*
     function(argument);
     return false;
   }
-  ++worker->counters.pushed;
+  add(&worker->counters.pushed);
   // Before the push was visible somebody may have gone to sleep; whoever arms this worker later
   // looks into its deque once more.
   if (worker->armed.load(std::memory_order_relaxed) != 0) {
@@ -306,7 +306,7 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
     return inject(task);
   }
   if (!worker->deque.push(task)) return run_here(task);
-  ++worker->counters.pushed;
+  add(&worker->counters.pushed);
   if (worker->armed.load(std::memory_order_relaxed) != 0) {
     disarm(worker);
     wake_one();

@@ -51,7 +51,7 @@ Stack* make_stack() {
 
 void prepare_stacks() { world::set_other_stacks(visit_suspended); }
 
-Stack* take_stack(jd_task_counters* counters) {
+Stack* take_stack() {
   os::LockGuard guard(pool_lock);
   Stack* stack = free_stacks;
   if (stack != nullptr) {
@@ -60,7 +60,6 @@ Stack* take_stack(jd_task_counters* counters) {
     stack = make_stack();
     if (stack == nullptr) return nullptr;
     ++made;
-    ++counters->stacks;
     stack->next_made = all_stacks.load(std::memory_order_relaxed);
     all_stacks.store(stack, std::memory_order_release);
   }

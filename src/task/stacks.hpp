@@ -36,7 +36,7 @@ struct Stack {
 };
 
 // A stack of the pool, or a new one; null if the system refuses.
-Stack* take_stack(jd_task_counters* counters);
+Stack* take_stack();
 void give_stack(Stack* stack);
 
 struct StackCounts {

@@ -30,6 +30,12 @@ constexpr int kSignal = SIGURG;
 // thieves, read by their victims' handlers.
 std::atomic<std::uint64_t> code_generation{0};
 
+void note_code(Worker* worker, std::uint64_t generation) {
+  if (worker->code_generation == generation) return;
+  worker->code_generation = generation;
+  worker->unwinder.forget();
+}
+
 bool is_in(const Stack& stack, Word address) {
   return address >= base::as_word(stack.low) && address < base::as_word(stack.high);
 }
@@ -122,11 +128,7 @@ Answer look(Worker* worker, const void* context) {
   for (int i = 0; i < kRegisters; ++i) registers.value[i] = interrupted[i];
   // On its way from one stack to another.
   if (!is_in(*stack, registers.value[kRsp])) return Answer::Refused;
-  const std::uint64_t generation = code_generation.load(std::memory_order_relaxed);
-  if (worker->code_generation != generation) {
-    worker->code_generation = generation;
-    worker->unwinder.forget();
-  }
+  note_code(worker, code_generation.load(std::memory_order_relaxed));
   Walk walk(&worker->unwinder, *stack, registers, true);
   switch (walk.next()) {
     case Walk::Result::End:
@@ -162,9 +164,9 @@ void on_request(int, siginfo_t*, void* context) {
     // Not until it is kNone: the next thief may have asked by then.
     while (worker->request.load(std::memory_order_acquire) == kHolding) os::cpu_relax();
   } else {
-    worker->request.store(kNone, std::memory_order_release);
+    worker->request.store(kAnswered, std::memory_order_release);
   }
-  worker->counters.victim_stop_ticks += os::ticks() - begin;
+  add(&worker->counters.victim_stop_ticks, os::ticks() - begin);
 }
 
 // ---- The thief ----
@@ -180,11 +182,7 @@ jd_task* take_oldest(Stack* stack) {
 // Behind the victim's newest fork: publishes the older ones up to the last barrier, and returns the
 // oldest. In barrier mode the victim runs meanwhile; what is read here it has left behind.
 jd_task* publish_older(Worker* thief, const Stack& stack, const Registers& from, jd_task* newest) {
-  const std::uint64_t generation = code_generation.load(std::memory_order_relaxed);
-  if (thief->code_generation != generation) {
-    thief->code_generation = generation;
-    thief->unwinder.forget();
-  }
+  note_code(thief, code_generation.load(std::memory_order_relaxed));
   jd_task* const beyond = newest->older;
   Walk walk(&thief->unwinder, stack, from, false);
   jd_task* oldest = newest;
@@ -204,7 +202,7 @@ bool wait_for_answer(Worker* victim, const world::Thread* self) {
   constexpr int kSpins = 2000;  // some 50 µs: the longest a running victim takes
   for (int spin = 0;; ++spin) {
     const std::uint32_t request = victim->request.load(std::memory_order_acquire);
-    if (request == kNone || request == kHolding) return true;
+    if (request == kAnswered || request == kHolding) return true;
     std::uint32_t asked = kAsked;
     if (self->stop_pending &&
         victim->request.compare_exchange_strong(asked, kNone, std::memory_order_relaxed)) {
@@ -243,7 +241,7 @@ jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
   }
   victim->asked = stack;
   victim->request.store(kAsked, std::memory_order_release);
-  ++thief->counters.requests;
+  add(&thief->counters.requests);
   delay();
   if (os::signal_thread(victim->thread, kSignal) != os::Signalled::Sent) {
     victim->request.store(kNone, std::memory_order_release);
@@ -253,10 +251,11 @@ jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
   const Answer answer = victim->answer;
   note_answer(victim, answer);
   if (answer != Answer::Found) {
+    victim->request.store(kNone, std::memory_order_release);
     if (answer == Answer::Empty) {
-      ++thief->counters.requests_empty;
+      add(&thief->counters.requests_empty);
     } else {
-      ++thief->counters.requests_refused;
+      add(&thief->counters.requests_refused);
     }
     return nullptr;
   }
@@ -271,6 +270,8 @@ jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
     victim->request.store(kNone, std::memory_order_release);
     return oldest;
   }
+  // Only now may another thief, who knows the victim by another stack, have its answer.
+  victim->request.store(kNone, std::memory_order_release);
   stack->oldest.store(oldest, std::memory_order_relaxed);
   return take_oldest(stack);
 }
@@ -280,6 +281,28 @@ jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
 bool prepare_stealing() { return os::install_handler(kSignal, on_request); }
 
 void prepare_victim() { os::unblock_signal(kSignal); }
+
+void publish_own(Worker* worker) {
+  Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  note_code(worker, os::module_generation());
+  const os::LockGuard guard(stack->lock);
+  Registers registers{};
+  jd_task_registers(&registers);
+  Walk walk(&worker->unwinder, *stack, registers, false);
+  if (walk.next() != Walk::Result::Fork) return;
+  jd_task* newest = walk.task();
+  jd_task* top = stack->top.load(std::memory_order_relaxed);
+  publish(walk, nullptr);
+  newest->older = top;
+  jd_task* oldest = publish_older(worker, *stack, walk.registers(), newest);
+  if (stack->oldest.load(std::memory_order_relaxed) == nullptr) {
+    stack->oldest.store(oldest, std::memory_order_relaxed);
+  } else {
+    top->newer = oldest;
+  }
+  stack->top.store(newest, std::memory_order_relaxed);
+  install_barrier(newest);
+}
 
 jd_task* steal_from_stack(Worker* thief, Worker* victim) {
   Stack* stack = victim->stack.load(std::memory_order_acquire);
@@ -321,12 +344,12 @@ extern "C" unsigned long jd_task_at_barrier(jd_task* task) {
   constexpr unsigned long kStolen = 2;  // as task.hpp has it
   Worker* worker = current();
   Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  ++worker->counters.barrier_hits;
+  add(&worker->counters.barrier_hits);
   if (!stack->lock.try_acquire()) {
-    ++worker->counters.barrier_waits;
+    add(&worker->counters.barrier_waits);
     const std::uint64_t begin = jd::os::ticks();
     stack->lock.acquire();
-    worker->counters.victim_barrier_ticks += jd::os::ticks() - begin;
+    add(&worker->counters.victim_barrier_ticks, jd::os::ticks() - begin);
   }
   delay();
   JD_CHECK(stack->top.load(std::memory_order_relaxed) == task, "a return past a barrier");
@@ -354,6 +377,7 @@ extern "C" unsigned long jd_task_at_barrier(jd_task* task) {
 namespace jd::task {
 bool prepare_stealing() { return false; }
 void prepare_victim() {}
+void publish_own(Worker*) {}
 jd_task* steal_from_stack(Worker*, Worker*) { return nullptr; }
 }  // namespace jd::task
 

@@ -13,4 +13,7 @@ void prepare_victim();
 // Takes the oldest fork from the victim's stack, or returns null. Modes with stacks.
 jd_task* steal_from_stack(Worker* thief, Worker* victim);
 
+// Publishes the calling worker's own forks, before it blocks where no thief may stop it.
+void publish_own(Worker* worker);
+
 }  // namespace jd::task

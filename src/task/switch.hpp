@@ -33,6 +33,8 @@ void* jd_task_prepare(char* high, jd::task::Stack* stack);
 [[noreturn]] void jd_task_first(jd::task::Stack* stack);
 // function(argument), at a fork's site: a thief finds `task` there.
 void jd_task_call_at_site(jd_task* task, void (*function)(void*), void* argument);
+// What the registers will be when this has returned, by DWARF's numbers (task::Registers).
+void jd_task_registers(void* registers);
 // The return barrier: the address that thieves put in a slot. Whoever returns into it calls
 // jd_task_at_barrier, whose result is added to what the child has left in rdx.
 extern const char jd_task_barrier[];

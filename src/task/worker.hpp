@@ -31,11 +31,12 @@ inline constexpr std::uint32_t kFromOutside = 1;
 
 // What a thief asks of its victim (Worker::request).
 enum Request : std::uint32_t {
-  kNone = 0,     // by the thief that asked, or by the victim when it has answered
-  kClaimed = 1,  // by a thief, from kNone: the handler of an earlier signal must not look yet
-  kAsked = 2,    // by the thief, before it sends its signal
-  kLooking = 3,  // by the victim's handler, from kAsked; by exchange, since the thief may withdraw
-  kHolding = 4   // by the handler, which waits as long as it is so; the thief makes it kNone
+  kNone = 0,      // by the thief that asked, or by the victim when it has answered
+  kClaimed = 1,   // by a thief, from kNone: the handler of an earlier signal must not look yet
+  kAsked = 2,     // by the thief, before it sends its signal
+  kLooking = 3,   // by the victim's handler, from kAsked; by exchange, since the thief may withdraw
+  kAnswered = 4,  // by the handler; the thief makes it kNone when it has read the answer
+  kHolding = 5    // the same, and the handler waits as long as it is so
 };
 enum class Answer : std::uint8_t { Found, Empty, Refused };
 
@@ -87,6 +88,11 @@ struct Worker {
 
 // Workers at any time; threads in blocking sections count, too.
 inline constexpr unsigned kMostWorkers = 256;
+
+// Adds to one of the calling worker's counters; others may read it meanwhile.
+inline void add(std::uint64_t* counter, std::uint64_t amount = 1) {
+  __atomic_store_n(counter, *counter + amount, __ATOMIC_RELAXED);
+}
 
 // Everything that the workers share.
 struct Runtime {

@@ -239,7 +239,7 @@ jd_task* sleep(Worker* worker, std::uint64_t nanoseconds, bool armed) {
   jd_task* task = find_task(worker);
   worker->insists = false;
   if (task == nullptr && !runtime.quitting.load(std::memory_order_acquire)) {
-    ++worker->counters.sleeps;
+    add(&worker->counters.sleeps);
     os::futex_wait(&runtime.wake_word, word, nanoseconds);
   }
   runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
@@ -407,6 +407,7 @@ void call_blocking(void (*function)(void*), void* argument) {
     LockGuard guard(runtime.lock);
     if (add_worker()) runtime.surplus.fetch_add(1, std::memory_order_acq_rel);
   }
+  if (with_stacks()) publish_own(worker);
   worker->away.store(true, std::memory_order_release);
   __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
   function(argument);

@@ -156,6 +156,28 @@ jd_task_prepare:
         .cfi_endproc
         .size   jd_task_prepare, . - jd_task_prepare
 
+// void jd_task_registers(Registers *registers)
+// What callees need not keep is left as it is.
+        .globl  jd_task_registers
+        .hidden jd_task_registers
+        .type   jd_task_registers, @function
+        .p2align 4
+jd_task_registers:
+        .cfi_startproc
+        movq    %rbx, 8*3(%rdi)
+        movq    %rbp, 8*6(%rdi)
+        leaq    8(%rsp), %rax
+        movq    %rax, 8*7(%rdi)
+        movq    %r12, 8*12(%rdi)
+        movq    %r13, 8*13(%rdi)
+        movq    %r14, 8*14(%rdi)
+        movq    %r15, 8*15(%rdi)
+        movq    (%rsp), %rax
+        movq    %rax, 8*16(%rdi)
+        ret
+        .cfi_endproc
+        .size   jd_task_registers, . - jd_task_registers
+
 // void jd_task_call_at_site(jd_task *task, void (*function)(void *), void *argument)
         .globl  jd_task_call_at_site
         .hidden jd_task_call_at_site

@@ -395,6 +395,20 @@ TEST(Blocking, GivesTheSlotAway) {
   EXPECT_EQ(jd::run([] { return fib(15); }), plain_fib(15));
 }
 
+TEST(Blocking, LeavesItsForksToOthers) {
+  std::atomic<bool> opened{false};
+  jd::run([&] {
+    jd::par(
+        [&] {
+          jd::blocking([&] {
+            while (!opened) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          });
+        },
+        [&] { opened = true; });
+  });
+  EXPECT_TRUE(opened.load());
+}
+
 TEST(Blocking, MayForkInside) {
   EXPECT_EQ(jd::run([] { return jd::blocking([] { return fib(12); }); }), plain_fib(12));
 }

@@ -1,10 +1,10 @@
 // Every order of the steps of a steal, a return, the barrier and a join, on a model of them.
 //
-// One stack runs a script of four forks (three inside each other, then one more); four threads, of which
-// the first begins on the stack and the others steal. A step of the model is one that no other
-// thread can divide: an access to a shared word, what the signal's handler does (the victim stands
-// still, and the thief waits), what is done under the lock between two accesses that others make
-// without it. The names are those of docs/design/task.md and src/task/.
+// One stack runs a script of four forks (three inside each other, then one more); four threads, of
+// which the first begins on the stack and the others steal. A step of the model is one that no
+// other thread can divide: an access to a shared word, what the signal's handler does (the victim
+// stands still, and the thief waits), what is done under the lock between two accesses that others
+// make without it. The names are those of docs/design/task.md and src/task/.
 //
 // The rules can be broken one at a time; each test of a broken rule shows that the search would see
 // such an error.
@@ -22,12 +22,12 @@ namespace {
 
 enum class Break : std::uint8_t {
   Nothing,
-  SuspensionOverwritesEnd,   // an exchange where the code compares first
-  SuspendBeforeLeaving,      // the stack is offered while its worker is still on it
-  BarrierWithoutLock,        // a return does not wait for the thief
-  BarrierStaysUp,            // the next older fork does not get the barrier
-  TakeNewest,                // a thief takes the newest fork, not the oldest
-  LookInBarrier,             // the handler looks for forks inside the barrier's code, too
+  SuspensionOverwritesEnd,  // an exchange where the code compares first
+  SuspendBeforeLeaving,     // the stack is offered while its worker is still on it
+  BarrierWithoutLock,       // a return does not wait for the thief
+  BarrierStaysUp,           // the next older fork does not get the barrier
+  TakeNewest,               // a thief takes the newest fork, not the oldest
+  LookInBarrier,            // the handler looks for forks inside the barrier's code, too
 };
 
 constexpr int kForks = 4;
@@ -366,8 +366,8 @@ TEST(Model, HoldsInEveryOrder) {
   EXPECT_EQ(search.run().value_or(""), "");
   // The search has seen something: every kind of step, and enough of them.
   EXPECT_GT(search.states(), 10000u);
-  for (const Doing doing : {Idle, OnStack, Leaving, Locked, Asking, Walking, Taking, Releasing,
-                            InSecond, Telling}) {
+  for (const Doing doing :
+       {Idle, OnStack, Leaving, Locked, Asking, Walking, Taking, Releasing, InSecond, Telling}) {
     EXPECT_TRUE(search.reached(doing)) << static_cast<int>(doing);
   }
   EXPECT_TRUE(search.reached_suspension());
