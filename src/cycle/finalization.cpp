@@ -46,6 +46,11 @@ std::size_t due_untold = 0;
 Word cycle_found = 0;
 std::atomic<std::size_t> due_count{0};
 heap::Growable<ToggleReference> toggle_references;
+// Entries whose objects were found not to be marked, in one walk over the table, so that the steps
+// that are about these need no walk of their own. Used in a stopped world only. Complete unless
+// there was no memory for it.
+heap::Growable<Entry*> unreachable;
+bool all_unreachable_listed = true;
 // The collection after which the program's notifier was last called.
 std::uint64_t notified_at = 0;
 
@@ -112,10 +117,32 @@ void revive_reachable(std::size_t first) {
   }
 }
 
+// Objects that were freed by hand have no finalizer any more; who is unreachable is listed.
+void look_through_finalizers() {
+  unreachable.clear();
+  all_unreachable_listed = true;
+  finalizers.keep_if([](Entry* entry) {
+    Place place;
+    if (!heap::find_object(entry->key, &place)) return false;
+    if (!place.marked() && !unreachable.push(entry)) all_unreachable_listed = false;
+    return true;
+  });
+}
+
+// Calls visit(entry) for entries among which all are whose objects were unreachable then, in the
+// table's order; removes those for which it returns false.
+template <class Visit>
+void keep_unreachable_if(Visit visit) {
+  if (!all_unreachable_listed) return finalizers.keep_if(visit);
+  for (Entry* entry : unreachable) {
+    if (!visit(entry)) finalizers.remove(entry->key);
+  }
+}
+
 void enqueue_unreachable(mark::Marker* marker) {
   const std::size_t first = due.count();
   bool unreachable_order = false;
-  finalizers.keep_if([&](Entry* entry) {
+  keep_unreachable_if([&](Entry* entry) {
     const Place place = place_of(entry->key);
     if (place.marked()) return true;
     // Without memory for the queue the object just stays registered and alive.
@@ -208,7 +235,7 @@ void visit_finalization_roots(world::RootVisitor* visitor) {
   // A finalizer's data is reachable for as long as the finalizer is registered.
   finalizers.for_each([visitor](Entry* entry) {
     void** data = &entry->finalizer.client_data;
-    visitor->range(data, data + 1);
+    if (*data != nullptr) visitor->range(data, data + 1);
   });
   for (std::size_t i = due_front; i < due.count(); ++i) {
     void** object = &due[i].object;
@@ -222,22 +249,18 @@ void visit_finalization_roots(world::RootVisitor* visitor) {
 }
 
 void finalize_after_marking(mark::Marker* marker) {
-  // Objects that were freed by hand have no finalizer any more.
-  finalizers.keep_if([](Entry* entry) {
-    Place place;
-    return heap::find_object(entry->key, &place);
-  });
-  clear_links(LinkLength::Short);
-  finalizers.for_each([marker](Entry* entry) {
+  look_through_finalizers();
+  clear_short_links();
+  keep_unreachable_if([marker](Entry* entry) {
     if (!place_of(entry->key).marked()) mark_from(marker, *entry);
+    return true;
   });
   enqueue_unreachable(marker);
-  forget_links_in_dead_objects(LinkLength::Short);
+  forget_short_links_in_dead_objects();
   // As bdwgc: an object whose finalizer is due keeps its toggle reference, which may become strong
   // again, until the finalizer has run.
   clear_toggle_references();
-  clear_links(LinkLength::Long);
-  forget_links_in_dead_objects(LinkLength::Long);
+  clear_long_links();
 }
 
 void tell_about_finalization() {

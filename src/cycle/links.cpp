@@ -1,6 +1,7 @@
 #include "cycle/links.hpp"
 
 #include "cycle/pointer_table.hpp"
+#include "heap/growable.hpp"
 #include "heap/space.hpp"
 
 namespace jd::cycle {
@@ -16,6 +17,11 @@ struct Link {
 
 // Under the heap's lock.
 PointerTable<Link> tables[2];
+
+// Short links in objects that were not marked when the links were cleared; used in a stopped world
+// only. All of them, unless there was no memory for the list.
+heap::Growable<Link*> in_unmarked;
+bool all_listed = true;
 
 PointerTable<Link>& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
 
@@ -59,16 +65,39 @@ TableResult move_link(void** from, void** to, LinkLength length) {
   return TableResult::Ok;
 }
 
-void clear_links(LinkLength length) {
-  table_of(length).keep_if([](Link* link) {
-    if (is_reachable(link->object)) return true;
-    *reinterpret_cast<Word*>(link->key) = 0;
-    return false;
+namespace {
+
+// False, and the link is null, if its object is not marked.
+bool keep_link(const Link& link) {
+  if (is_reachable(link.object)) return true;
+  *reinterpret_cast<Word*>(link.key) = 0;
+  return false;
+}
+
+}  // namespace
+
+void clear_short_links() {
+  in_unmarked.clear();
+  all_listed = true;
+  table_of(LinkLength::Short).keep_if([](Link* link) {
+    if (!keep_link(*link)) return false;
+    if (!is_reachable(link->key) && !in_unmarked.push(link)) all_listed = false;
+    return true;
   });
 }
 
-void forget_links_in_dead_objects(LinkLength length) {
-  table_of(length).keep_if([](Link* link) { return is_reachable(link->key); });
+void forget_short_links_in_dead_objects() {
+  PointerTable<Link>& table = table_of(LinkLength::Short);
+  if (!all_listed) return table.keep_if([](Link* link) { return is_reachable(link->key); });
+  for (const Link* link : in_unmarked) {
+    if (!is_reachable(link->key)) table.remove(link->key);
+  }
+}
+
+void clear_long_links() {
+  table_of(LinkLength::Long).keep_if([](Link* link) {
+    return keep_link(*link) && is_reachable(link->key);
+  });
 }
 
 std::size_t count_links(LinkLength length) { return table_of(length).count(); }

@@ -6,9 +6,12 @@
 namespace jd::cycle {
 
 // Nulls the links whose objects are not marked, and forgets them.
-void clear_links(LinkLength length);
-// Forgets the links that lie in objects that are not marked.
-void forget_links_in_dead_objects(LinkLength length);
+void clear_short_links();
+// Forgets the links that lie in objects that are not marked. Pre: clear_short_links() came before;
+// objects were marked since.
+void forget_short_links_in_dead_objects();
+// Both, for long links.
+void clear_long_links();
 std::size_t count_links(LinkLength length);
 void visit_links(LinkLength length, void (*visit)(void* object, void** link));
 

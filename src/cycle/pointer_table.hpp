@@ -42,6 +42,7 @@ class PointerTable {
   template <class Visit>
   void keep_if(Visit visit) {
     for (std::size_t i = 0; i < capacity_; ++i) {
+      fetch_ahead_of(i);
       for (Node** link = &buckets_[i]; *link != nullptr;) {
         Node* node = *link;
         if (visit(node)) {
@@ -57,6 +58,7 @@ class PointerTable {
   template <class Visit>
   void for_each(Visit visit) {
     for (std::size_t i = 0; i < capacity_; ++i) {
+      fetch_ahead_of(i);
       for (Node* node = buckets_[i]; node != nullptr; node = node->next) visit(node);
     }
   }
@@ -84,6 +86,12 @@ class PointerTable {
     constexpr unsigned kGranuleBits = 4;
     const base::Word low = key >> kGranuleBits;
     return (low ^ (low >> base::log2_floor(capacity_))) & (capacity_ - 1);
+  }
+  // For a walk in the order of buckets, in which nodes lie anywhere (docs/design/cycle.md,
+  // "Finalization").
+  void fetch_ahead_of(std::size_t bucket) const {
+    constexpr std::size_t kDistance = 16;
+    if (bucket + kDistance < capacity_) __builtin_prefetch(buckets_[bucket + kDistance], 1, 3);
   }
   // Adds a page of free nodes, the lowest first.
   bool make_nodes() {

@@ -181,6 +181,7 @@ JD_CHILD(fork_with_markers) {
 
 TEST(Fork, TheChildHasMarkersOfItsOwn) {
   JD_OURS_ONLY("bdwgc's child marks alone");
+  JD_SKIP_UNDER_TSAN("can't start threads in the child of a program with threads");
   const ChildResult r =
       run_child("fork_with_markers", {{"GC_MARKERS", "3"}, {"JACKDAW_MARK_PATIENCE", "1"}});
   EXPECT_TRUE(r.ok()) << r;
