@@ -168,7 +168,8 @@ void expect_answers() {
 // Waits for so many answers, less those of threads that are found to be gone.
 void wait_for_answers(std::uint32_t expected) {
   answers_wanted.store(expected);
-  const std::uint64_t spin_end = os::cpu_count() > 1 ? 200 : 0;
+  // Where all of them can run beside this thread. Else one may need the CPU that it spins on.
+  const std::uint64_t spin_end = expected < os::cpu_count() ? 200 : 0;
   for (std::uint64_t spin = 0; spin < spin_end; ++spin) {
     if (answers.load() >= expected) return;
     os::cpu_relax();

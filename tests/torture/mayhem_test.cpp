@@ -169,6 +169,40 @@ void* in_blocking_section(void* data) {
   return nullptr;
 }
 
+// A large object is cleared, and what it gains by growing, while others collect.
+void use_large(Random* random) {
+  static const GC_descr first_word = [] {
+    const GC_word bitmap[1] = {1};
+    return GC_make_descriptor(bitmap, 1);
+  }();
+  const auto is_clear = [](void** words, std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      if (words[i] != nullptr) return false;
+    }
+    return true;
+  };
+  std::size_t words = 1500 + random->below(100000);
+  const bool typed = random->one_in(3);
+  auto** object =
+      static_cast<void**>(typed ? GC_malloc_explicitly_typed(words * sizeof(void*), first_word)
+                                : GC_malloc(words * sizeof(void*)));
+  if (object == nullptr) return fail("no memory");
+  if (!is_clear(object, 0, words)) fail("a large object is not clear");
+  object[0] = make_list(20);
+  if (!typed) {
+    for (int i = 0; i < 3; ++i) {
+      const std::size_t more = words + random->below(words);
+      object = static_cast<void**>(GC_realloc(object, more * sizeof(void*)));
+      if (!is_clear(object, words, more)) fail("what a large object gained is not clear");
+      words = more;
+    }
+  }
+  if (list_length(object[0]) != 20) fail("a list in a large object was damaged");
+  // Not clear any more for whoever gets the memory next.
+  std::memset(object, 0x55, words * sizeof(void*));
+  if (random->one_in(2)) GC_free(object);
+}
+
 void send_signal(Random* random) {
   const int number = numbers[random->below(std::size(numbers))];
   if (number != 0) syscall(SYS_tgkill, getpid(), number, SIGUSR1);
@@ -318,6 +352,41 @@ bool start(Random* random, std::size_t steps, Child* child) {
   return false;
 }
 
+#if defined(JD_SANITIZE_THREAD) || defined(__SANITIZE_ADDRESS__)
+void cancel_one(Random*) {}  // their own clean-up is not up to it (docs/guide/building.md)
+#else
+void* wait_to_be_cancelled(void* blocking) {
+  void* volatile list = make_list(30);
+  for (;;) {
+    if (blocking != nullptr) {
+      GC_do_blocking([](void*) -> void* { return reinterpret_cast<void*>(pause()); }, nullptr);
+    } else {
+      opaque(make_list(10));
+      pthread_testcancel();
+    }
+    if (list_length(list) != 30) fail("the list of a thread that is to be cancelled was damaged");
+  }
+}
+
+void cancel_one(Random* random) {
+  if (threads_alive.fetch_add(1) < kMostThreads) {
+    pthread_t thread;
+    const int error = GC_pthread_create(&thread, nullptr, wait_to_be_cancelled,
+                                        random->one_in(2) ? random : nullptr);
+    if (error == 0) {
+      usleep(static_cast<useconds_t>(random->below(300)));
+      if (GC_pthread_cancel(thread) != 0) fail("GC_pthread_cancel");
+      void* result = nullptr;
+      GC_pthread_join(thread, &result);
+      if (result != PTHREAD_CANCELED) fail("a cancelled thread went on");
+    } else if (error != EAGAIN) {
+      fail("pthread_create");
+    }
+  }
+  threads_alive.fetch_sub(1);
+}
+#endif
+
 void act(Random* random, std::size_t steps) {
   constexpr int kMostChildren = 4;
   Child children[kMostChildren];
@@ -329,6 +398,7 @@ void act(Random* random, std::size_t steps) {
         break;
       case 1:
         if (random->one_in(4)) GC_gcollect_and_unmap();
+        if (random->one_in(4)) cancel_one(random);
         break;
       case 2:
       case 3:
@@ -356,7 +426,7 @@ void act(Random* random, std::size_t steps) {
         watch_object(random);
         break;
       case 11:
-        if (GC_malloc(100000 + random->below(1000000)) == nullptr) fail("no memory");
+        use_large(random);
         break;
       case 12:
       case 13:
