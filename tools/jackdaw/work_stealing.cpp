@@ -215,6 +215,31 @@ void run_cells(const Plan& plan, const std::string& prefix, TaskRow* row, Progre
   }
 }
 
+// After each part, so that an interrupted series leaves what it has.
+void save(const std::string& path, const std::optional<Json>& before, TaskResults results) {
+  if (path.empty()) return;
+  if (before) add_task_rounds(*before, &results);
+  write_file(path, to_text(to_json(results)));
+}
+
+void run_parts(const Plan& plan, const std::vector<std::string>& parts,
+               const std::optional<Json>& before, TaskResults* results) {
+  Progress progress;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string prefix = fmt::format("[{}/{}] ", i + 1, parts.size());
+    if (parts[i] == kLatency) {
+      results->latencies.push_back(latency_row());
+      run_cells(plan, prefix, &results->latencies.back(), &progress);
+    }
+    for (const Problem& problem : kProblems) {
+      if (parts[i] != problem.name) continue;
+      results->rows.push_back(problem_row(plan, problem, &results->notes));
+      run_cells(plan, prefix, &results->rows.back(), &progress);
+    }
+    save(plan.settings.json, before, *results);
+  }
+}
+
 std::vector<std::string> chosen_parts(const BenchSettings& settings) {
   const std::vector<std::string> all = work_stealing_parts();
   if (settings.names.size() == 1) return all;
@@ -273,22 +298,7 @@ int work_stealing_command(const BenchSettings& settings) {
     TaskResults probe = results;
     add_task_rounds(*before, &probe);
   }
-  {
-    Progress progress;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::string prefix = fmt::format("[{}/{}] ", i + 1, parts.size());
-      if (parts[i] == kLatency) {
-        results.latencies.push_back(latency_row());
-        run_cells(plan, prefix, &results.latencies.back(), &progress);
-        continue;
-      }
-      for (const Problem& problem : kProblems) {
-        if (parts[i] != problem.name) continue;
-        results.rows.push_back(problem_row(plan, problem, &results.notes));
-        run_cells(plan, prefix, &results.rows.back(), &progress);
-      }
-    }
-  }
+  run_parts(plan, parts, before, &results);
   const int failures = count_failures(results.rows) + count_failures(results.latencies);
   if (before) add_task_rounds(*before, &results);
   fmt::print("{}", task_page(results, {}));
@@ -296,7 +306,6 @@ int work_stealing_command(const BenchSettings& settings) {
     write_file(target, task_page(results, draw_plots(task_plots(results), target)));
     fmt::print("\nwritten: {}\n", target);
   }
-  if (!settings.json.empty()) write_file(settings.json, to_text(to_json(results)));
   return failures == 0 ? 0 : kExitFailed;
 }
 

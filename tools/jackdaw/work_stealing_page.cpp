@@ -479,7 +479,8 @@ std::string task_page(const TaskResults& results, const std::vector<std::string>
       "More workers than that share them; such rows say so.\n",
       results.quick ? " **Small sizes (`--quick`): the figures mean nothing.**" : "",
       to_text(results.machine), most_rounds(results), results.machine.cpus);
-  for (const std::string& note : results.notes) text += fmt::format("\n- {}\n", note);
+  if (!results.notes.empty()) text += "\n";
+  for (const std::string& note : results.notes) text += fmt::format("- {}\n", note);
   if (const std::vector<TaskGoal> goals = task_goals(results); !goals.empty()) {
     text += "\n## Goals\n\n" + goal_table(goals, results.quick);
   }
