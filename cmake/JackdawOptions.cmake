@@ -12,6 +12,10 @@ if(NOT JD_SANITIZER MATCHES "^(|address|undefined|thread)$")
     "JD_SANITIZER is '${JD_SANITIZER}'; it must be empty, address, undefined or thread")
 endif()
 
+# Frameworks that only the benchmarks compare with, and that no Debian package has.
+set(JD_PEERS_DIR "${PROJECT_SOURCE_DIR}/build/peers" CACHE PATH
+  "Where scripts/fetch-peers put Taskflow and libfork")
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()

@@ -23,6 +23,7 @@ packages_in_group() {
       ;;
     tools) printf '%s\n' libcli11-dev libfmt-dev nlohmann-json3-dev ;;
     bench) printf '%s\n' libgc1 libmimalloc2.0 ;;
+    peers) printf '%s\n' libtbb-dev gnuplot-nox ;; # of jackdaw bench work-stealing
     reports) printf '%s\n' ghostscript gnuplot-nox valgrind ;;
     format) printf '%s\n' clang-format-16 ;;
     lint) printf '%s\n' clang-tidy-16 clang-16 cmake ninja-build ;;
@@ -40,7 +41,7 @@ packages_in_group() {
 }
 
 package_groups() {
-  printf '%s\n' build clang test tools bench reports format lint clients
+  printf '%s\n' build clang test tools bench peers reports format lint clients
 }
 
 need_packages() {

@@ -20,6 +20,7 @@
 #include "statistics.hpp"
 #include "table.hpp"
 #include "units.hpp"
+#include "work_stealing.hpp"
 
 namespace jackdaw {
 namespace {
@@ -179,16 +180,24 @@ int bench_command(const BenchSettings& settings) {
   if (!settings.names.empty() && settings.names.front() == kScaleReport && !settings.list) {
     return scale_command(settings);
   }
-  if (settings.add) throw Failure(kExitUsage, "--add is for the report scale");
+  if (!settings.names.empty() && settings.names.front() == kWorkStealingReport && !settings.list) {
+    return work_stealing_command(settings);
+  }
+  if (settings.add) {
+    throw Failure(kExitUsage, "--add is for the reports scale and work-stealing");
+  }
   const std::vector<Benchmark> chosen = choose_benchmarks(settings.names);
   if (settings.list) {
     list_benchmarks(chosen);
     if (settings.names.empty()) {
-      fmt::print("\nReports of their own, by their names:\n{}  {}\n{:<{}}  {}\n",
-                 kCacheMissesReport,
+      const std::size_t width = std::string_view(kWorkStealingReport).size();
+      fmt::print("\nReports of their own, by their names:\n{:<{}}  {}\n{:<{}}  {}\n{:<{}}  {}\n",
+                 kCacheMissesReport, width,
                  "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"", kScaleReport,
-                 std::string_view(kCacheMissesReport).size(),
-                 "threads by markers, after bdwgc's notes on scalability; parts may follow it");
+                 width,
+                 "threads by markers, after bdwgc's notes on scalability; parts may follow it",
+                 kWorkStealingReport, width,
+                 "tasks, after Kumar and Blackburn's papers; parts may follow it");
     }
     return 0;
   }

@@ -99,8 +99,10 @@ struct CommandLine {
         ->type_name("FILE");
     bench_app->add_flag("--quick", bench.quick,
                         "Small sizes, one pair: shows that everything runs, not how fast");
-    bench_app->add_flag("--add", bench.add,
-                        "For the report scale: add the rounds to those in the file of --json");
+    bench_app->add_flag(
+        "--add", bench.add,
+        "For the reports scale and work-stealing: add the rounds to those in the file "
+        "of --json");
     bench_app
         ->add_option("--limit", bench.limit_seconds, "Seconds after which a run is killed (300)")
         ->check(CLI::Range(1, 86400))

@@ -1,0 +1,196 @@
+// `jackdaw bench work-stealing`: its parts run, small and untimed; rounds are added; the page and
+// the goals are made of what was measured.
+#include "work_stealing.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "failure.hpp"
+#include "run_tool.hpp"
+#include "work_stealing_results.hpp"
+
+namespace {
+
+using jackdaw::RunFigures;
+using jackdaw::Runner;
+using jackdaw::TaskResults;
+using jackdaw::TaskRow;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+Result run_report(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {
+      "bench", "work-stealing", "--quick", "--library", JD_TEST_LIBRARY, "--peer", JD_TEST_LIBRARY};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_jackdaw(arguments);
+}
+
+std::size_t runs_of(const json& row, Runner runner, unsigned workers) {
+  for (const json& cell : row.at("cells")) {
+    if (cell.at("runner") == static_cast<int>(runner) && cell.at("workers") == workers) {
+      return cell.at("runs").size();
+    }
+  }
+  return 0;
+}
+
+// Each program checks its results, and fails if one is wrong.
+TEST(WorkStealing, EveryProblemRunsInEveryModeAndOnEveryPeer) {
+  const Scratch scratch;
+  const std::string file = scratch.path("tasks.json");
+  const std::string page = scratch.path("page.md");
+  const Result all = run_report({"--json", file, "--markdown", page});
+  ASSERT_TRUE(all.exited_with(0)) << describe(all);
+  const json results = json::parse(read_file(file));
+  EXPECT_EQ(results.at("report"), "work-stealing");
+  EXPECT_TRUE(results.at("quick"));
+  ASSERT_EQ(results.at("rows").size() + 1, jackdaw::work_stealing_parts().size());
+  for (const json& row : results.at("rows")) {
+    for (const json& cell : row.at("cells")) {
+      EXPECT_FALSE(cell.contains("failure")) << row.at("name") << cell;
+      ASSERT_EQ(cell.at("runs").size(), 1U) << row.at("name") << cell;
+      const json& run = cell.at("runs").front();
+      EXPECT_GT(run.at("seconds"), 0) << cell;
+      EXPECT_GT(run.at("peak_bytes"), 0) << cell;
+      EXPECT_EQ(run.at("named").at("workers"), cell.at("workers")) << cell;
+    }
+    for (const Runner runner :
+         {Runner::Sequential, Runner::Calls, Runner::Barrier, Runner::Stop, Runner::Deque}) {
+      EXPECT_EQ(runs_of(row, runner, 1), 1U) << row.at("name");
+    }
+  }
+  ASSERT_EQ(results.at("latencies").size(), 1U);
+  const std::string text = read_file(page);
+  for (const char* part : {"## Goals", "(figure 5)", "(figures 2 and 4)", "## Single steps",
+                           "the figures mean nothing", "Cilk: not run"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(WorkStealing, RoundsAreAdded) {
+  const Scratch scratch;
+  const std::string file = scratch.path("tasks.json");
+  const std::vector<std::string> files = {"--json", file, "--markdown", scratch.path("page.md"),
+                                          "--add"};
+  for (const char* part : {"fib", "fib", "queens"}) {
+    std::vector<std::string> arguments = {part};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    const Result r = run_report(arguments);
+    ASSERT_TRUE(r.exited_with(0)) << describe(r);
+  }
+  const json results = json::parse(read_file(file));
+  ASSERT_EQ(results.at("rows").size(), 2U);
+  EXPECT_EQ(runs_of(results["rows"][0], Runner::Barrier, 2), 2U);
+  EXPECT_EQ(runs_of(results["rows"][1], Runner::Barrier, 2), 1U);
+  // fib(16) has F(17) - 1 forks.
+  for (const json& cell : results["rows"][0]["cells"]) {
+    if (cell.at("runner") != static_cast<int>(Runner::Counting)) continue;
+    EXPECT_EQ(cell.at("runs").front().at("named").at("forks"), 1596);
+  }
+}
+
+TEST(WorkStealing, RefusesWhatItCannotDo) {
+  const Result part = run_report({"fibs"});
+  EXPECT_TRUE(part.exited_with(2)) << describe(part);
+  EXPECT_THAT(part.err, HasSubstr("no part 'fibs'"));
+  const Result add = run_report({"fib", "--add"});
+  EXPECT_TRUE(add.exited_with(2)) << describe(add);
+  const Result list = run_jackdaw({"bench", "--list"});
+  EXPECT_THAT(list.out, HasSubstr("\nwork-stealing "));
+  const Scratch scratch;
+  write_file(scratch.path("other.json"), "{\"format\": 1}");
+  const Result wrong = run_report({"fib", "--add", "--json", scratch.path("other.json"),
+                                   "--markdown", scratch.path("page.md")});
+  EXPECT_TRUE(wrong.exited_with(2)) << describe(wrong);
+  EXPECT_EQ(read_file(scratch.path("other.json")), "{\"format\": 1}");
+}
+
+// --- what is made of the figures -----------------------------------------------------------------
+
+RunFigures run_of(double seconds, double lost_ticks) {
+  RunFigures f;
+  f.seconds = seconds;
+  f.named = {{"ticks", 1000},
+             {"workers", 2},
+             {"victim_stop_ticks", lost_ticks},
+             {"victim_barrier_ticks", 0}};
+  return f;
+}
+
+// One worker takes a second; two take `two`. Victims lose so many of 2000 ticks.
+TaskResults lud_results(double two, double lost, double lost_by_stop) {
+  TaskRow row;
+  row.name = "lud";
+  row.cells = {{Runner::Barrier, 1, ""}, {Runner::Barrier, 2, ""}, {Runner::Stop, 2, ""}};
+  row.row.runs = {{run_of(1, 0)}, {run_of(two, lost)}, {run_of(two, lost_by_stop)}};
+  TaskResults results;
+  results.machine.cpus = 2;
+  results.rows = {row};
+  return results;
+}
+
+const jackdaw::TaskGoal* goal_about(const std::vector<jackdaw::TaskGoal>& goals,
+                                    const std::string& what) {
+  for (const jackdaw::TaskGoal& g : goals) {
+    if (g.what.find(what) != std::string::npos) return &g;
+  }
+  return nullptr;
+}
+
+bool is_reached(const TaskResults& results, const std::string& what) {
+  const std::vector<jackdaw::TaskGoal> goals = task_goals(results);
+  const jackdaw::TaskGoal* goal = goal_about(goals, what);
+  EXPECT_NE(goal, nullptr) << what;
+  return goal != nullptr && goal->reached;
+}
+
+TEST(WorkStealingGoals, AreReachedByTheMedian) {
+  EXPECT_TRUE(is_reached(lud_results(0.54, 4, 10), "speed of two workers"));
+  EXPECT_FALSE(is_reached(lud_results(0.55, 4, 10), "speed of two workers"));
+  EXPECT_TRUE(is_reached(lud_results(0.5, 4, 10), "by stop-the-victim's"));
+  EXPECT_FALSE(is_reached(lud_results(0.5, 6, 10), "by stop-the-victim's"));
+  EXPECT_TRUE(is_reached(lud_results(0.5, 9, 100), "of all cycles"));
+  EXPECT_FALSE(is_reached(lud_results(0.5, 11, 100), "of all cycles"));
+}
+
+TEST(WorkStealingGoals, WhatFailedIsNotReached) {
+  TaskResults results = lud_results(0.5, 4, 10);
+  results.rows[0].cells[1].failure = "signal 11";
+  EXPECT_FALSE(is_reached(results, "speed of two workers"));
+  EXPECT_FALSE(is_reached(results, "by stop-the-victim's"));
+  EXPECT_THAT(task_page(results, {}), HasSubstr("FAILED: signal 11"));
+  EXPECT_THAT(task_page(results, {}), HasSubstr("not measured"));
+}
+
+TEST(WorkStealingRounds, OfAFileComeFirstAndFailuresStay) {
+  TaskResults now = lud_results(0.5, 4, 10);
+  add_task_rounds(to_json(lud_results(0.25, 4, 10)), &now);
+  ASSERT_EQ(now.rows.size(), 1U);
+  ASSERT_EQ(now.rows[0].row.runs[1].size(), 2U);
+  EXPECT_EQ(now.rows[0].row.runs[1][0].seconds, 0.25);
+  EXPECT_EQ(now.rows[0].row.runs[1][1].seconds, 0.5);
+
+  TaskResults failed = lud_results(0.5, 4, 10);
+  failed.rows[0].cells[2].failure = "signal 11";
+  add_task_rounds(to_json(failed), &now);
+  EXPECT_EQ(now.rows[0].cells[2].failure, "signal 11");
+  EXPECT_TRUE(now.rows[0].row.runs[2].empty());
+
+  TaskResults elsewhere = lud_results(0.5, 4, 10);
+  elsewhere.machine.cpus = 4;
+  EXPECT_THROW(add_task_rounds(to_json(now), &elsewhere), jackdaw::Failure);
+}
+
+TEST(WorkStealingPlots, LeaveOutGroupsThatLackABar) {
+  TaskResults results = lud_results(0.5, 4, 10);
+  const auto lost = [](const TaskResults& r) { return task_plots(r).front().bars.groups.size(); };
+  EXPECT_EQ(lost(results), 1U);
+  results.rows[0].cells[2].failure = "signal 11";
+  EXPECT_EQ(lost(results), 0U);
+}
+
+}  // namespace

@@ -1,0 +1,87 @@
+// What `jackdaw bench work-stealing` measured, between its runs (work_stealing.cpp) and its page
+// (work_stealing_page.cpp).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine.hpp"
+#include "report.hpp"
+#include "rounds.hpp"
+
+namespace jackdaw {
+
+// Who runs the tasks. Counting is no competitor: it gives the number of forks.
+enum class Runner {
+  Sequential,
+  Calls,
+  Counting,
+  Barrier,
+  Stop,
+  Deque,
+  Tbb,
+  OpenMp,
+  Taskflow,
+  Libfork
+};
+const char* name_of(Runner runner);
+bool is_ours(Runner runner);
+bool is_peer(Runner runner);
+
+// One way to run a row: who, and with how many workers.
+struct TaskCell {
+  Runner runner;
+  unsigned workers;
+  std::string failure;  // why it has no figures; empty: it has
+
+  [[nodiscard]] std::string key() const;
+};
+
+// A problem that runs in each of its cells, round by round; row.runs holds a cell's figures.
+struct TaskRow {
+  std::string name;
+  std::string what;
+  std::vector<TaskCell> cells;
+  Row row;
+
+  // Where that cell is, if it has figures.
+  [[nodiscard]] std::optional<std::size_t> find(Runner runner, unsigned workers) const;
+};
+
+struct TaskResults {
+  Machine machine;
+  bool quick = false;
+  std::vector<std::string> notes;  // what could not be measured
+  std::vector<TaskRow> rows;       // the problems'
+  std::vector<TaskRow> latencies;  // none or one: a cell for each of our modes
+
+  [[nodiscard]] const TaskRow* find(const std::string& name) const;
+};
+
+nlohmann::ordered_json to_json(const TaskResults& results);
+// Adds the rounds of a file that to_json made, in front of those of the same cells; rows that the
+// results lack are added whole. Throws Failure if they are of another machine or size.
+void add_task_rounds(const nlohmann::ordered_json& json, TaskResults* results);
+
+// The problems of the papers.
+bool is_of_papers(const std::string& problem);
+
+// A figure that is to be reached, and what was measured.
+struct TaskGoal {
+  std::string what;
+  std::string goal;
+  std::string measured;
+  bool known = false;  // was it measured?
+  bool reached = false;
+};
+std::vector<TaskGoal> task_goals(const TaskResults& results);
+
+// Of one cell's run: the share of the workers' time that victims lost.
+std::optional<double> lost_share(const RunFigures& f);
+
+std::string task_page(const TaskResults& results, const std::vector<std::string>& plots);
+std::vector<Plot> task_plots(const TaskResults& results);
+
+}  // namespace jackdaw
