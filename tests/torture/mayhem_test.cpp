@@ -501,6 +501,16 @@ JD_CHILD(mayhem) {
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &action, nullptr);
 
+#if defined(JD_SANITIZE_THREAD)
+  // libc loads the unwinder for the first thread that leaves so (load_library says what is wrong
+  // with loading).
+  pthread_t first;
+  if (pthread_create(
+          &first, nullptr, [](void*) -> void* { pthread_exit(nullptr); }, nullptr) != 0) {
+    return 1;
+  }
+  pthread_join(first, nullptr);
+#endif
   Random random(test_seed());
   Jailer jailer{};
   jailer.seed = random.next();
