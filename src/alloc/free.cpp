@@ -97,7 +97,8 @@ void list_with_free_slot(Block* block) {
   if (extra.free_slots < block->slots) ++extra.free_slots;
   if (extra.free_slots == block->slots) {
     for (unsigned w = 0; w < block->bit_words(); ++w) {
-      if (block->allocated[w] != 0) {
+      // Acquire: as heap::count_bits.
+      if (__atomic_load_n(&block->allocated[w], __ATOMIC_ACQUIRE) != 0) {
         // The count runs ahead where slots were freed while the block had an owner.
         heap::list_block(number);
         return;

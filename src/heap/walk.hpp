@@ -48,10 +48,12 @@ constexpr std::uint64_t bits_between(unsigned word, unsigned from, unsigned to) 
   return bits;
 }
 
+// Acquire: who finds that a block has no object any more may release it, and what others did to its
+// objects before they freed them (GC_free's release) is to come before its next use.
 inline unsigned count_bits(const std::uint64_t* words, unsigned slots) {
   unsigned count = 0;
   for (unsigned w = 0; w * 64 < slots; ++w) {
-    count += base::count_ones(__atomic_load_n(&words[w], __ATOMIC_RELAXED));
+    count += base::count_ones(__atomic_load_n(&words[w], __ATOMIC_ACQUIRE));
   }
   return count;
 }
