@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "failure.hpp"
 
 namespace jackdaw {
@@ -161,6 +163,11 @@ void add_task_rounds(const Json& json, TaskResults* results) {
       for (const Json& described : json.at(name)) rows.push_back(row_from(described));
       return rows;
     };
+    std::vector<std::string> notes = json.at("notes").get<std::vector<std::string>>();
+    for (const std::string& note : results->notes) {
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    }
+    results->notes = std::move(notes);
     merge(read("rows"), &results->rows);
     merge(read("latencies"), &results->latencies);
   } catch (const Json::exception& e) {

@@ -62,7 +62,8 @@ struct TaskResults {
 
 nlohmann::ordered_json to_json(const TaskResults& results);
 // Adds the rounds of a file that to_json made, in front of those of the same cells; rows that the
-// results lack are added whole. Throws Failure if they are of another machine or size.
+// results lack are added whole, as are its notes. Throws Failure if they are of another machine or
+// size.
 void add_task_rounds(const nlohmann::ordered_json& json, TaskResults* results);
 
 // The problems of the papers.
