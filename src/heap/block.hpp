@@ -86,9 +86,9 @@ constexpr std::uint32_t magic_for(std::size_t slot_size) {
 }
 
 // What is known of a block beyond the marker's needs. Written under the heap's lock, and read under
-// it or in a stopped world, where nothing else is said. Of an owned block, `owner`, `free_slots` and
-// `zeroed` are also written, and `next` is read, by its owner without the lock, which leaves it by a
-// release store to `owner`, last.
+// it or in a stopped world, where nothing else is said. Of an owned block, `owner`, `free_slots`
+// and `zeroed` are also written, and `next` is read, by its owner without the lock, which leaves it
+// by a release store to `owner`, last.
 struct BlockExtra {
   // Links of the list that the block is on: a free run's bin, or the blocks with free slots of a
   // kind and size class. Block numbers; 0 is none.

@@ -128,7 +128,7 @@ std::uint32_t find_gone_threads() {
       return;
     }
     base::note_atomic(&thread->awaited);
-  if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
+    if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
     thread->gone = true;
     thread->expected = false;
     ++found;

@@ -96,12 +96,8 @@ std::vector<Benchmark> make_catalogue() {
                   {},
                   "longest pause of a busy program with 500 MB live",
                   false});
-  list.push_back({"stop-running-2",
-                  "stop",
-                  {"2", "0"},
-                  {},
-                  "time to stop two threads that compute",
-                  false});
+  list.push_back(
+      {"stop-running-2", "stop", {"2", "0"}, {}, "time to stop two threads that compute", false});
   list.push_back({"stop-sleeping-200",
                   "stop",
                   {"0", "200"},
