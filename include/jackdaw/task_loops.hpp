@@ -1,0 +1,154 @@
+// Loops, reductions and sorting by forks. Included by task.hpp, which says what tasks may do.
+#pragma once
+
+#include <jackdaw/task.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+namespace jd {
+
+struct loop_options {
+  std::size_t grain = 0;  // the longest piece that is not cut; 0: by length and workers
+  const cancellation* cancel = nullptr;
+};
+
+namespace detail {
+
+inline std::size_t grain_for(std::size_t length, std::size_t wanted) {
+  // 64 pieces a worker: enough for them to end at about the same time, where pieces differ.
+  constexpr std::size_t kPieces = 64;
+  if (wanted != 0) return wanted;
+  return std::max<std::size_t>(1, length / (kPieces * jd_task_workers()));
+}
+
+// body(begin, end) on pieces; the recursion is the parallel one.
+template <class Body>
+void for_pieces(std::size_t begin, std::size_t end, std::size_t grain, const cancellation* cancel,
+                Body& body) {
+  if (cancel != nullptr && cancel->requested()) return;
+  if (end - begin <= grain) {
+    body(begin, end);
+    return;
+  }
+  const std::size_t middle = begin + (end - begin) / 2;
+  par([&, begin, middle] { for_pieces(begin, middle, grain, cancel, body); },
+      [&, middle, end] { for_pieces(middle, end, grain, cancel, body); });
+}
+
+template <class T, class Map, class Combine>
+T reduce_pieces(std::size_t begin, std::size_t end, std::size_t grain, Map& map, Combine& combine) {
+  if (end - begin <= grain) return map(begin, end);
+  const std::size_t middle = begin + (end - begin) / 2;
+  auto halves =
+      par([&, begin, middle] { return reduce_pieces<T>(begin, middle, grain, map, combine); },
+          [&, middle, end] { return reduce_pieces<T>(middle, end, grain, map, combine); });
+  return combine(std::move(halves.first), std::move(halves.second));
+}
+
+}  // namespace detail
+
+// f(i) for each i of [first, last).
+template <std::integral I, class F>
+void parallel_for(I first, I last, F&& f, loop_options options = {}) {
+  static_assert(std::is_invocable_v<F&, I>, "the body of this loop is called with an index");
+  if (!(first < last)) return;
+  const auto length = static_cast<std::size_t>(last - first);
+  auto body = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (options.cancel != nullptr && options.cancel->requested()) return;
+      std::invoke(f, static_cast<I>(first + static_cast<I>(i)));
+    }
+  };
+  run([&] {
+    detail::for_pieces(0, length, detail::grain_for(length, options.grain), options.cancel, body);
+  });
+}
+
+// f(element) for each element of the range.
+template <std::ranges::random_access_range R, class F>
+void parallel_for(R&& range, F&& f, loop_options options = {}) {
+  auto begin = std::ranges::begin(range);
+  using Difference = std::iter_difference_t<decltype(begin)>;
+  static_assert(std::is_invocable_v<F&, std::ranges::range_reference_t<R>>,
+                "the body of this loop is called with an element");
+  parallel_for(
+      std::size_t{0}, static_cast<std::size_t>(std::ranges::distance(range)),
+      [&](std::size_t i) { std::invoke(f, begin[static_cast<Difference>(i)]); }, options);
+}
+
+// combine(…combine(identity, map(first))…, map(last - 1)), with brackets wherever they suit:
+// combine must be associative, and need not be commutative.
+template <std::integral I, class T, class Map, class Combine>
+T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
+                  std::size_t grain = 0) {
+  static_assert(std::is_invocable_v<Map&, I>, "map is called with an index");
+  static_assert(std::is_invocable_r_v<T, Combine&, T, std::invoke_result_t<Map&, I>>,
+                "combine is called with the result so far and what map returned");
+  if (!(first < last)) return identity;
+  const auto length = static_cast<std::size_t>(last - first);
+  auto piece = [&](std::size_t begin, std::size_t end) {
+    T result = identity;
+    for (std::size_t i = begin; i < end; ++i) {
+      result = std::invoke(combine, std::move(result),
+                           std::invoke(map, static_cast<I>(first + static_cast<I>(i))));
+    }
+    return result;
+  };
+  return run([&] {
+    return detail::reduce_pieces<T>(0, length, detail::grain_for(length, grain), piece, combine);
+  });
+}
+
+namespace detail {
+
+// Under this many elements a sort is not worth a fork.
+inline constexpr std::ptrdiff_t kSortGrain = 2048;
+
+template <class Iterator, class Compare>
+void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth) {
+  const auto length = last - first;
+  if (length <= kSortGrain || depth == 0) {
+    std::sort(first, last, compare);
+    return;
+  }
+  // The median of three, at the front; then everything that is less goes before what is not.
+  const Iterator middle = first + length / 2;
+  const Iterator end = last - 1;
+  if (compare(*middle, *first)) std::iter_swap(middle, first);
+  if (compare(*end, *middle)) {
+    std::iter_swap(end, middle);
+    if (compare(*middle, *first)) std::iter_swap(middle, first);
+  }
+  std::iter_swap(first, middle);
+  const Iterator cut =
+      std::partition(first + 1, last, [&](const auto& x) { return compare(x, *first); }) - 1;
+  std::iter_swap(first, cut);
+  // Equals of the pivot stand on the right; where there are many, they need no sorting.
+  const Iterator right =
+      std::partition(cut + 1, last, [&](const auto& x) { return !compare(*cut, x); });
+  par([&, first, cut, depth] { sort_pieces(first, cut, compare, depth - 1); },
+      [&, right, last, depth] { sort_pieces(right, last, compare, depth - 1); });
+}
+
+}  // namespace detail
+
+// std::sort, in parallel; not stable.
+template <std::random_access_iterator Iterator, class Compare = std::less<>>
+void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
+  int depth = 8;
+  for (auto length = last - first; length > 1; length /= 2) depth += 2;
+  run([&] { detail::sort_pieces(first, last, compare, depth); });
+}
+template <std::ranges::random_access_range R, class Compare = std::less<>>
+void parallel_sort(R&& range, Compare compare = {}) {
+  parallel_sort(std::ranges::begin(range), std::ranges::end(range), std::move(compare));
+}
+
+}  // namespace jd
