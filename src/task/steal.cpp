@@ -65,7 +65,9 @@ class Walk {
       if (is_runtime_code(registers_.value[kPc])) return Result::Elsewhere;
       const Rule* rule = unwinder_->rule_for(registers_, exactly_);
       if (rule == nullptr) return exactly_ ? Result::Elsewhere : Result::End;
-      if (exactly_ && rule->returns_oddly) return Result::Elsewhere;
+      // The C++ unwinder writes the registers of the frame it is about to go on in over those that
+      // its own callers want back: what the table says of it leads past the frames between.
+      if (rule->returns_oddly) return Result::Elsewhere;
       if (rule->is_site && slot_ != 0 && !reported_) {
         reported_ = true;
         const Word task = registers_.value[kR12];
