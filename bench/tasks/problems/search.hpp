@@ -13,7 +13,7 @@ namespace bench {
 
 constexpr unsigned kBranches = 8;
 constexpr double kProbability = 0.1247;
-// How many times a name is mixed: the work at a node, about 30 nanoseconds.
+// How many times a name is mixed: the work at a node.
 constexpr int kMixings = 8;
 
 inline std::uint64_t child_of(std::uint64_t node, unsigned number) {
