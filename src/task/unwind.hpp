@@ -2,8 +2,7 @@
 // of a frame that an earlier walk has reached.
 //
 // Async-signal-safe: no locks (the loader's table of objects is read without one), no allocation.
-// Each worker has its own Unwinder, whose cache remembers what the tables say of an address: a
-// frame costs some ten nanoseconds then, and about as many times ten without.
+// Each worker has its own Unwinder, whose cache remembers what the tables say of an address.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +41,7 @@ struct Rule {
   std::uint8_t frame_register = 0;
   Kind kind = Unknown;
   bool is_site = false;                   // a return address behind it is a fork's
-  bool returns_oddly = false;             // part of a function that rewrites its own return
+  bool returns_oddly = false;             // part of a function that writes other registers over its saved ones
   std::int16_t saved[kCalleeSaved] = {};  // Simple: offsets from the frame's address, or kSame
 };
 
