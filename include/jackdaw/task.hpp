@@ -380,22 +380,24 @@ auto par(A&& a, B&& b) {
   }
 }
 
-// Runs f in a worker, where it may fork, and returns its result.
+namespace detail {
+
+// Calls f through a function of the library's, and returns its result or throws what it threw.
 template <class F>
-auto run(F&& f) -> std::invoke_result_t<F&> {
+auto call_through(void (*entry)(void (*)(void*), void*), F& f) -> std::invoke_result_t<F&> {
   using R = std::invoke_result_t<F&>;
-  detail::check_closure<std::remove_reference_t<F>>();
+  check_closure<F>();
   struct Call {
-    std::remove_reference_t<F>* f;
-    detail::Outcome<R> outcome;
+    F* f;
+    Outcome<R> outcome;
   } work{&f, {}};
-  jd_task_run(
+  entry(
       [](void* argument) {
         auto* w = static_cast<Call*>(argument);
         w->outcome.run(*w->f);
       },
       &work);
-  if (work.outcome.threw()) detail::rethrow(work.outcome.take_exception());
+  if (work.outcome.threw()) rethrow(work.outcome.take_exception());
   if constexpr (std::is_void_v<R>) {
     work.outcome.drop();
   } else {
@@ -403,27 +405,18 @@ auto run(F&& f) -> std::invoke_result_t<F&> {
   }
 }
 
+}  // namespace detail
+
+// Runs f in a worker, where it may fork, and returns its result.
+template <class F>
+auto run(F&& f) -> std::invoke_result_t<F&> {
+  return detail::call_through(jd_task_run, f);
+}
+
 // Runs f, which may wait for long, and gives the worker's slot to another meanwhile.
 template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F&> {
-  using R = std::invoke_result_t<F&>;
-  detail::check_closure<std::remove_reference_t<F>>();
-  struct Call {
-    std::remove_reference_t<F>* f;
-    detail::Outcome<R> outcome;
-  } work{&f, {}};
-  jd_task_blocking(
-      [](void* argument) {
-        auto* w = static_cast<Call*>(argument);
-        w->outcome.run(*w->f);
-      },
-      &work);
-  if (work.outcome.threw()) detail::rethrow(work.outcome.take_exception());
-  if constexpr (std::is_void_v<R>) {
-    work.outcome.drop();
-  } else {
-    return work.outcome.take();
-  }
+  return detail::call_through(jd_task_blocking, f);
 }
 
 // Any number of tasks that one function forks and joins. A fork is pushed to the worker's deque and

@@ -28,8 +28,8 @@ struct Row {
 };
 
 // Runs one of the table's programs up to the address. *returns_oddly is set if any row of it, up to
-// the end, saves rax or rdx: only functions that __builtin_eh_return leaves do, and in their last
-// instructions the table is wrong.
+// the end, saves rax or rdx: only functions that __builtin_eh_return leaves do, and what they have
+// saved may be another frame's registers already.
 bool run_program(const Byte* from, const Byte* to, const Entry& entry, Word address,
                  const Row& initial, Row* result, bool* returns_oddly) {
   constexpr int kDepth = 8;

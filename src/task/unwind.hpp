@@ -40,8 +40,8 @@ struct Rule {
   std::int32_t frame_offset = 0;  // Simple: the frame's address is this register plus this
   std::uint8_t frame_register = 0;
   Kind kind = Unknown;
-  bool is_site = false;                   // a return address behind it is a fork's
-  bool returns_oddly = false;             // part of a function that writes other registers over its saved ones
+  bool is_site = false;        // a return address behind it is a fork's
+  bool returns_oddly = false;  // part of a function that writes other registers over its saved ones
   std::int16_t saved[kCalleeSaved] = {};  // Simple: offsets from the frame's address, or kSame
 };
 
