@@ -32,7 +32,6 @@ inline void prefetch_to_write(const void* address) {
 // has to arrive (docs/design/mark.md, "Rings").
 constexpr unsigned kWordRing = 64;
 constexpr unsigned kWordDistance = 16;
-constexpr unsigned kObjectRing = 32;
 constexpr unsigned kObjectDistance = 16;
 // With fewer words than this in the ring, the object is fetched before anybody knows whether it is
 // marked already.
@@ -61,12 +60,19 @@ constexpr std::ptrdiff_t kSplitWords = 1024;
 // What the loop asks of the heap. A copy: the compiler cannot know that setting a mark bit leaves
 // `space` alone, and would read that again for every word.
 struct Marker::View {
+  // So that `word + below` stays that: one instruction, where a difference is two.
+  static Word hidden(Word word) {
+    asm("" : "+r"(word));
+    return word;
+  }
+
   Word base = space.base;
+  Word below = hidden(0 - space.base);
   Word span = space.span;
   // Where the record of the block at address 0 would be.
   Word records = base::as_word(space.blocks) - (space.base >> kBlockShift) * sizeof(Block);
 
-  [[nodiscard]] bool holds(Word word) const { return word - base < span; }
+  [[nodiscard]] bool holds(Word word) const { return word + below < span; }
   [[nodiscard]] Word number_of(Word word) const { return (word - base) >> kBlockShift; }
   [[nodiscard]] Block& record_of(Word word) const {
     return *reinterpret_cast<Block*>(records + (word >> kBlockShift) * sizeof(Block));
@@ -76,7 +82,7 @@ struct Marker::View {
 // Copied and passed by value: then the rings' counters stay in registers.
 struct Marker::Rings {
   Ring<Word, kWordRing> words;       // not looked at yet
-  Ring<Range, kObjectRing> objects;  // marked, not scanned yet
+  DelayLine<Range, kObjectDistance> objects;  // marked, not scanned yet
 };
 
 // Marks beside other markers without an atomic instruction, of which each would cost as much as
@@ -124,19 +130,20 @@ inline bool Marker::visit(const View& view, Word word, Range* range) {
     std::uint64_t& own = own_marks_[view.number_of(word)].words[slot >> 6];
     if (!mark_in_team(&marks, &own, bit)) return false;
   } else {
-    if ((marks & bit) != 0) return false;
-    marks |= bit;
+    const std::uint64_t seen = marks;
+    if (((seen >> (slot & 63)) & 1) != 0) return false;
+    marks = seen | bit;
   }
-  if (block.scan == Scan::None) return false;
   const Word address = word - offset + Word{slot} * block.slot_size;
-  if (__builtin_expect(block.scan != Scan::Words || block.slot_size == 0, 0)) {
-    // What its descriptor says may lie in the object, which has not arrived yet.
-    *range = contents_of(block, address);
+  if (__builtin_expect(block.state == BlockState::Small && block.scan == Scan::Words, 1)) {
+    *range = {reinterpret_cast<const Word*>(address),
+              reinterpret_cast<const Word*>(address + block.slot_size)};
+    if (range->is_object()) __builtin_unreachable();
     return true;
   }
-  *range = {reinterpret_cast<const Word*>(address),
-            reinterpret_cast<const Word*>(address + block.slot_size)};
-  return true;
+  // What its descriptor says may lie in the object, which has not arrived yet.
+  *range = contents_of(block, address);
+  return range->next != nullptr;
 }
 
 // Words that lead into the body of a large object, or nowhere.
@@ -188,6 +195,14 @@ inline Marker::Described Marker::describe(Word object) {
   }
 }
 
+inline void Marker::push_word(Word word) {
+  if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {
+    mark_word(word);
+  } else {
+    *top_++ = Range::word(word);
+  }
+}
+
 // One loop for the three strategies, alone or in company. False if a lone marker lost its patience:
 // then everything that is left is on the stack.
 //
@@ -203,9 +218,9 @@ bool Marker::run_loop() {
   constexpr bool kTwoRings = kRing && kStages == Stages::Two;
   const View view;
   Word waiting_words[kWordRing];
-  Range waiting_objects[kObjectRing];
+  Range waiting_objects[kObjectDistance];
   Ring<Word, kWordRing> words(waiting_words);
-  Ring<Range, kObjectRing> objects(waiting_objects);
+  DelayLine<Range, kObjectDistance> objects(waiting_objects);
   const auto await_record = [&](Word word, bool and_object) {
     if (kAlone) {
       prefetch(base::as_word(&view.record_of(word)));
@@ -219,16 +234,11 @@ bool Marker::run_loop() {
   unsigned distance = kWordDistance;
   for (;;) {
     Range range;
-    // The same at the beginning, when enough have waited, and at the end, when nothing else is
-    // left. NOLINTNEXTLINE(bugprone-branch-clone)
-    if (kTwoRings && objects.count() > kObjectDistance) {
-      range = objects.take();
-    } else if (kRing && words.count() > distance) {
+    if (kRing && words.count() > distance) {
       if (!visit<kCompany>(view, words.take(), &range)) continue;
       if (kTwoRings) {
         prefetch(range.next);
-        objects.put(range);
-        continue;
+        if (!objects.pass(&range)) continue;
       }
     } else if (top_ != bottom_) {
       if (kAlone && --patience_ == 0) {
@@ -284,25 +294,25 @@ bool Marker::run_loop() {
     }
     if (kRing) {
       // Not more words at a time than there is room for: so none of them has to ask.
-      const Word* stop;
-      do {
-        stop = range.end;
+      for (;;) {
         const bool and_object = !kTwoRings || words.count() < kIdleBelow;
-        if (__builtin_expect(range.end - range.next > std::ptrdiff_t{words.room()}, 0)) {
-          stop = range.next + words.room();
-        }
-        for (; range.next < stop; ++range.next) {
-          const Word word = *range.next;
+        const std::ptrdiff_t room = words.room();
+        std::ptrdiff_t count = range.end - range.next;
+        if (__builtin_expect(count > room, 0)) count = room;
+        range.next += count;
+        for (std::ptrdiff_t at = -count; at < 0; ++at) {
+          const Word word = range.next[at];
           if (view.holds(word)) await_record(word, and_object);
         }
-      } while (__builtin_expect(stop != range.end && !words.full(), 0));
-      if (__builtin_expect(stop != range.end, 0)) {
-        push_rest(range);
+        if (__builtin_expect(range.next == range.end, 1)) break;
+        if (!words.full()) continue;
+        push_rest(view, range);
         distance = kWordDistance;
         if (kAlone && --patience_ == 0) {
           put_back({words, objects});
           return false;
         }
+        break;
       }
       continue;
     }
@@ -330,14 +340,14 @@ bool Marker::run_loop() {
 // they would be read again from memory that has left the caches by then. So are those of a range
 // for which the stack has no room: it may belong to an object that is not marked itself, which no
 // pass over the heap would find.
-inline void Marker::push_rest(Range range) {
+inline void Marker::push_rest(const View& view, Range range) {
   if (range.end - range.next > kFewWords && (top_ != limit_ || extend_stack())) {
     *top_++ = range;
     return;
   }
   for (; range.next < range.end; ++range.next) {
     const Word word = *range.next;
-    if (word - space.base < space.span) push_word(word);
+    if (view.holds(word)) push_word(word);
   }
 }
 

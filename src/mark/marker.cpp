@@ -129,14 +129,6 @@ void Marker::push_range(const void* low, const void* high) {
   }
 }
 
-void Marker::push_word(Word word) {
-  if (top_ == limit_ && !extend_stack()) {
-    mark_word(word);
-  } else {
-    *top_++ = Range::word(word);
-  }
-}
-
 bool Marker::prepare_own_marks() {
   if (own_marks_ == nullptr) {
     // Like the table of records, for as many blocks as there can ever be.

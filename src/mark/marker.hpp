@@ -134,7 +134,7 @@ class alignas(128) Marker {
   }
   // For words of any origin: one that does not fit is marked at once.
   void push_word(Word word);
-  void push_rest(Range range);
+  void push_rest(const View& view, Range range);
   Described describe(Word object);
   void rescan_marked_objects();
 

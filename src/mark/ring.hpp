@@ -27,4 +27,37 @@ class Ring {
   unsigned tail_ = 0;
 };
 
+// A ring whose entries leave as soon as kDelay others have come: one that is full stays full, and
+// then an entry that comes and the one that leaves change places.
+template <class Entry, unsigned kDelay>
+class DelayLine {
+ public:
+  static_assert(base::is_power_of_two(kDelay));
+
+  explicit DelayLine(Entry (&storage)[kDelay]) : entries_(storage) {}
+
+  [[nodiscard]] unsigned count() const { return count_; }
+  // Puts *entry in. True if an entry has waited long enough: then it is in *entry.
+  bool pass(Entry* entry) {
+    Entry& place = entries_[next_++ % kDelay];
+    if (__builtin_expect(count_ != kDelay, 0)) {
+      place = *entry;
+      ++count_;
+      return false;
+    }
+    const Entry oldest = place;
+    place = *entry;
+    *entry = oldest;
+    return true;
+  }
+  // The oldest, however long it has waited. Pre: count() != 0.
+  Entry take() { return entries_[(next_ - count_--) % kDelay]; }
+  void clear() { count_ = 0; }
+
+ private:
+  Entry* entries_;
+  unsigned next_ = 0;  // free-running
+  unsigned count_ = 0;
+};
+
 }  // namespace jd::mark
