@@ -81,7 +81,7 @@ struct Marker::View {
 
 // Copied and passed by value: then the rings' counters stay in registers.
 struct Marker::Rings {
-  Ring<Word, kWordRing> words;       // not looked at yet
+  Ring<Word, kWordRing> words;                // not looked at yet
   DelayLine<Range, kObjectDistance> objects;  // marked, not scanned yet
 };
 
