@@ -243,10 +243,14 @@ SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*
   return action.sa_sigaction == handler ? SignalEffect::Handled : SignalEffect::Another;
 }
 
-bool thread_blocks_signal(int thread, int signal) {
-  base::Word mask = 0;
-  read_status(thread, "SigBlk:\t", [&](const char* digits) { parse_hex(digits, &mask); });
-  return ((mask >> (signal - 1)) & 1) != 0;
+SignalWait why_signal_waits(int thread, int signal) {
+  const auto has_signal = [thread, signal](const char* set) {
+    base::Word mask = 0;
+    read_status(thread, set, [&](const char* digits) { parse_hex(digits, &mask); });
+    return ((mask >> (signal - 1)) & 1) != 0;
+  };
+  if (!has_signal("SigBlk:\t")) return SignalWait::NotKnown;
+  return has_signal("SigPnd:\t") ? SignalWait::Blocked : SignalWait::Taken;
 }
 
 SignalsBlocked::SignalsBlocked() {

@@ -64,8 +64,10 @@ void unblock_signal(int signal);
 // What the signal does now: what install_handler had it do, nothing, or something else.
 enum class SignalEffect { Handled, Ignored, Another };
 SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*));
-// True if `thread` (of this process) now blocks the signal; false when that can't be told.
-bool thread_blocks_signal(int thread, int signal);
+// Where a signal is that `thread` (of this process) was sent: held back by the thread's mask, or
+// taken, so that its handler has begun and holds others back. NotKnown, too, for want of /proc.
+enum class SignalWait { NotKnown, Blocked, Taken };
+SignalWait why_signal_waits(int thread, int signal);
 
 // Blocks all signals for its lifetime, so that no handler of the client's runs meanwhile.
 class SignalsBlocked {

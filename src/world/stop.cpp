@@ -147,12 +147,20 @@ void complain_about_silence() {
                            : "; waiting";
   for_each_thread([reason](Thread* thread) {
     if (!thread->awaited.load(std::memory_order_relaxed)) return;
-    if (os::thread_blocks_signal(thread->id, the_stop_signal)) {
-      os::warn("thread ", thread->id, " blocks signal ", the_stop_signal,
-               ", by which the collector stops threads; waiting for it. Use GC_pthread_sigmask, "
-               "or leave this signal unblocked");
-    } else {
-      os::warn("thread ", thread->id, " does not answer signal ", the_stop_signal, reason);
+    switch (os::why_signal_waits(thread->id, the_stop_signal)) {
+      case os::SignalWait::Blocked:
+        os::warn("thread ", thread->id, " blocks signal ", the_stop_signal,
+                 ", by which the collector stops threads; waiting for it. Use GC_pthread_sigmask, "
+                 "or leave this signal unblocked");
+        break;
+      case os::SignalWait::Taken:
+        os::warn(
+            "thread ", thread->id, " has signal ", the_stop_signal,
+            ", by which the collector stops threads, but gets no processor to answer; waiting");
+        break;
+      case os::SignalWait::NotKnown:
+        os::warn("thread ", thread->id, " does not answer signal ", the_stop_signal, reason);
+        break;
     }
     if (retry_signals) os::signal_thread(thread->id, the_stop_signal);
   });
