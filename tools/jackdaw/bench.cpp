@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 
-#include "cache_misses.hpp"
 #include "catalogue.hpp"
 #include "commands.hpp"
 #include "failure.hpp"
@@ -15,12 +14,11 @@
 #include "machine.hpp"
 #include "places.hpp"
 #include "process.hpp"
+#include "report_catalogue.hpp"
 #include "sample.hpp"
-#include "scale.hpp"
 #include "statistics.hpp"
 #include "table.hpp"
 #include "units.hpp"
-#include "work_stealing.hpp"
 
 namespace jackdaw {
 namespace {
@@ -171,34 +169,23 @@ std::string conditions(const BenchSettings& settings, const Machine& machine, co
                      : " after a small warm-up");
 }
 
+[[noreturn]] void complain_of_add() {
+  throw Failure(kExitUsage, "--add is for the reports scale and work-stealing");
+}
+
 }  // namespace
 
 int bench_command(const BenchSettings& settings) {
-  if (settings.names == std::vector<std::string>{kCacheMissesReport} && !settings.list) {
-    return cache_misses_command(settings);
+  if (const Report* report = chosen_report(settings); report != nullptr && !settings.list) {
+    chosen_parts(settings);  // throws if one is none
+    if (settings.add && report->parts == nullptr) complain_of_add();
+    return report->run(settings);
   }
-  if (!settings.names.empty() && settings.names.front() == kScaleReport && !settings.list) {
-    return scale_command(settings);
-  }
-  if (!settings.names.empty() && settings.names.front() == kWorkStealingReport && !settings.list) {
-    return work_stealing_command(settings);
-  }
-  if (settings.add) {
-    throw Failure(kExitUsage, "--add is for the reports scale and work-stealing");
-  }
+  if (settings.add) complain_of_add();
   const std::vector<Benchmark> chosen = choose_benchmarks(settings.names);
   if (settings.list) {
     list_benchmarks(chosen);
-    if (settings.names.empty()) {
-      const std::size_t width = std::string_view(kWorkStealingReport).size();
-      fmt::print("\nReports of their own, by their names:\n{:<{}}  {}\n{:<{}}  {}\n{:<{}}  {}\n",
-                 kCacheMissesReport, width,
-                 "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"", kScaleReport,
-                 width,
-                 "threads by markers, after bdwgc's notes on scalability; parts may follow it",
-                 kWorkStealingReport, width,
-                 "tasks, after Kumar and Blackburn's papers; parts may follow it");
-    }
+    if (settings.names.empty()) fmt::print("\nReports, by their names:\n{}", list_of_reports());
     return 0;
   }
   const Library ours = our_library(settings.library);

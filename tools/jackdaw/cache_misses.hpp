@@ -7,8 +7,6 @@
 
 namespace jackdaw {
 
-inline constexpr const char* kCacheMissesReport = "cache-misses";
-
 // Writes docs/results/cache-misses.md (or the file that settings.markdown names), its plots beside
 // it, and JSON if asked for. Returns the exit status; throws Failure.
 int cache_misses_command(const BenchSettings& settings);

@@ -10,6 +10,7 @@
 
 #include "commands.hpp"
 #include "failure.hpp"
+#include "report_catalogue.hpp"
 
 namespace jackdaw {
 namespace {
@@ -83,7 +84,9 @@ struct CommandLine {
 
   void declare_bench() {
     bench_app = app.add_subcommand("bench", "Run the benchmarks on Jackdaw's libgc and on a peer");
-    bench_app->add_option("names", bench.names, "Benchmarks, or patterns such as 'mark-*' (all)")
+    bench_app
+        ->add_option("names", bench.names,
+                     "Benchmarks, or patterns such as 'mark-*' (all); or a report, and parts of it")
         ->type_name("NAME");
     bench_app->add_flag("--list", bench.list, "List the benchmarks, and run none");
     bench_app->add_option("--peer", bench.peer, "The libgc.so.1 to compare with (the system's)")
@@ -107,6 +110,10 @@ struct CommandLine {
         ->add_option("--limit", bench.limit_seconds, "Seconds after which a run is killed (300)")
         ->check(CLI::Range(1, 86400))
         ->type_name("SECONDS");
+    bench_app->footer(
+        "Reports, which write a page of docs/results/ or the one that --markdown "
+        "names:\n" +
+        list_of_reports());
   }
 
   void declare_options() {

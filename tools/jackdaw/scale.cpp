@@ -1,7 +1,6 @@
 #include "scale.hpp"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include "failure.hpp"
 #include "loader.hpp"
 #include "places.hpp"
+#include "report_catalogue.hpp"
 #include "scale_results.hpp"
 
 namespace jackdaw {
@@ -184,19 +184,6 @@ Plan make_plan(const BenchSettings& settings) {
 }
 
 // --- running -------------------------------------------------------------------------------------
-
-std::vector<std::string> chosen_parts(const BenchSettings& settings) {
-  const std::vector<std::string> all = scale_parts();
-  if (settings.names.size() == 1) return all;
-  std::vector<std::string> chosen(settings.names.begin() + 1, settings.names.end());
-  for (const std::string& part : chosen) {
-    if (std::find(all.begin(), all.end(), part) == all.end()) {
-      throw Failure(kExitUsage, fmt::format("no part '{}' of the report scale; there are {}", part,
-                                            fmt::join(all, ", ")));
-    }
-  }
-  return chosen;
-}
 
 void add_rows(const Plan& plan, const std::string& part, ScaleResults* results) {
   if (part == kMarkingPart) return add_marking_rows(plan, &results->rows);

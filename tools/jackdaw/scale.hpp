@@ -7,8 +7,6 @@
 
 namespace jackdaw {
 
-inline constexpr const char* kScaleReport = "scale";
-
 // Runs the report's parts, all of them or those that settings.names has after "scale". Writes
 // docs/results/scale.md (or the file that settings.markdown names), its plots beside it, and JSON
 // if asked for; with settings.add, together with the rounds that the JSON file holds already.

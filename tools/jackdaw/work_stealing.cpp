@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "failure.hpp"
 #include "places.hpp"
 #include "process.hpp"
+#include "report_catalogue.hpp"
 #include "table.hpp"
 #include "work_stealing_results.hpp"
 
@@ -301,20 +301,6 @@ void run_parts(const Plan& plan, const std::vector<std::string>& parts,
     }
     save(plan.settings.json, before, *results);
   }
-}
-
-std::vector<std::string> chosen_parts(const BenchSettings& settings) {
-  const std::vector<std::string> all = work_stealing_parts();
-  if (settings.names.size() == 1) return all;
-  std::vector<std::string> chosen(settings.names.begin() + 1, settings.names.end());
-  for (const std::string& part : chosen) {
-    if (std::find(all.begin(), all.end(), part) == all.end()) {
-      throw Failure(kExitUsage,
-                    fmt::format("no part '{}' of the report work-stealing; there are {}", part,
-                                fmt::join(all, ", ")));
-    }
-  }
-  return chosen;
 }
 
 int count_failures(const std::vector<TaskRow>& rows) {

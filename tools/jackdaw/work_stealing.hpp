@@ -9,8 +9,6 @@
 
 namespace jackdaw {
 
-inline constexpr const char* kWorkStealingReport = "work-stealing";
-
 // The parts that may be named behind the report's name; all, without any.
 std::vector<std::string> work_stealing_parts();
 

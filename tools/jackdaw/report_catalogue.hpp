@@ -1,0 +1,27 @@
+// The reports of `jackdaw bench`: benchmarks that fill a page of tables, some in parts that can be
+// run one by one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+
+namespace jackdaw {
+
+struct Report {
+  const char* name;
+  const char* about;
+  std::vector<std::string> (*parts)();  // null: it is one piece
+  int (*run)(const BenchSettings& settings);
+};
+
+// The report that settings.names begins with; null if that names none.
+const Report* chosen_report(const BenchSettings& settings);
+// The parts that follow its name, or all. Throws Failure if there is no such part.
+std::vector<std::string> chosen_parts(const BenchSettings& settings);
+
+// A line for each report, with its parts.
+std::string list_of_reports();
+
+}  // namespace jackdaw
