@@ -230,6 +230,9 @@ bool lookup(Word word, BlockNumber* number, unsigned* slot) {
   return ((block.allocated[*slot / 64] >> (*slot % 64)) & 1) != 0;
 }
 
+// Printed as a number, where a char* would be printed as text.
+const void* as_address(Word word) { return base::as_pointer(word); }
+
 void require_marked(Word word, Word from) {
   BlockNumber b = 0;
   unsigned slot = 0;
@@ -239,8 +242,8 @@ void require_marked(Word word, Word from) {
     return;
   }
   if (((space.blocks[b].marks[slot / 64] >> (slot % 64)) & 1) == 0) {
-    os::fatal("heap verifier: the object at ", base::as_pointer(word), " is reached from ",
-              base::as_pointer(from), " and not marked");
+    os::fatal("heap verifier: the object at ", as_address(word), " is reached from ",
+              as_address(from), " and not marked");
   }
 }
 
@@ -256,8 +259,8 @@ void require_marked_before(Word word, Word from) {
   const std::size_t size = small ? block.slot_size : space.extras[b].bytes;
   if (heap::block_address(b) + Word{slot} * block.slot_size + size != word) return;
   if (((block.marks[slot / 64] >> (slot % 64)) & 1) == 0) {
-    os::fatal("heap verifier: the object that ends at ", base::as_pointer(word), " is held from ",
-              base::as_pointer(from), " and not marked");
+    os::fatal("heap verifier: the object that ends at ", as_address(word), " is held from ",
+              as_address(from), " and not marked");
   }
 }
 

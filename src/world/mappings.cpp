@@ -105,7 +105,7 @@ class VisitPages final : public os::PageVisitor {
   bool visit_copy(const char* low, const char* high) {
     const auto size = static_cast<std::size_t>(high - low);
     if (!os::read_safely(page_copy, low, size)) return false;
-    visitor_->range(page_copy, page_copy + size);
+    visitor_->changing_range(page_copy, page_copy + size);
     return true;
   }
   void visit_each_page(const char* low, const char* high) {

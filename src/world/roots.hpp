@@ -16,6 +16,8 @@ class RootVisitor {
   // Words of a stack or of registers, where compilers also keep pointers one past the end of an
   // object, and no others to it.
   virtual void stack(const void* low, const void* high) = 0;
+  // As range, where threads run that nobody could stop: the words may be others the next time.
+  virtual void changing_range(const void* low, const void* high) { range(low, high); }
 
  protected:
   ~RootVisitor() = default;
