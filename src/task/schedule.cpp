@@ -221,14 +221,17 @@ void schedule(Worker* worker) {
 
 jd_task* steal_from(Worker* thief, Worker* victim) {
   const std::uint64_t begin = os::ticks();
+  jd_task_time how = JD_TASK_TIME_DEQUE;
   jd_task* task = victim->deque.looks_empty() ? nullptr : victim->deque.steal();
   if (task == nullptr && with_stacks()) {
-    task = steal_from_stack(thief, victim);
+    task = steal_from_stack(thief, victim, &how);
     if (task != nullptr) add(&thief->counters.stack_steals);
   }
   if (task == nullptr) return nullptr;
   add(&thief->counters.steals);
-  add(&thief->counters.thief_ticks, os::ticks() - begin);
+  const std::uint64_t ticks = os::ticks() - begin;
+  add(&thief->counters.thief_ticks, ticks);
+  add_time(thief, how, ticks);
   return task;
 }
 

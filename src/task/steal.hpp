@@ -11,7 +11,8 @@ bool prepare_stealing();
 void prepare_victim();
 
 // Takes the oldest fork from the victim's stack, or returns null. Modes with stacks.
-jd_task* steal_from_stack(Worker* thief, Worker* victim);
+// *how tells in which of jd_task_time's ways.
+jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how);
 
 // Publishes the calling worker's own forks, before it blocks where no thief may stop it.
 void publish_own(Worker* worker);

@@ -55,6 +55,7 @@ void* live(void* argument) {
   worker->thread = thread->id;
   worker->own_stack = thread->stack;
   worker->direct = &jd_task_direct;
+  worker->wanted = &jd_task_wanted;
   unblock_faults();
   if (with_stacks()) prepare_victim();
   set_current(worker);
@@ -388,6 +389,9 @@ void after_fork_in_child() {
   runtime.running.store(false, std::memory_order_relaxed);
   if (worker == nullptr) return;
   worker->away.store(true, std::memory_order_relaxed);
+  // Whoever asked is in the parent.
+  worker->request.store(kNone, std::memory_order_relaxed);
+  jd_task_wanted = 0;
   jd_task_direct = 0;
   runtime.alone_in_child = true;
 }
