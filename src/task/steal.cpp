@@ -333,7 +333,8 @@ void prepare_victim() { os::unblock_signal(kSignal); }
 
 void publish_own(Worker* worker) {
   Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  note_code(worker, os::module_generation());
+  // To ask whether code was unloaded takes the loader's lock, whose owner may wait for this task.
+  worker->unwinder.forget();
   const os::LockGuard guard(stack->lock);
   Registers registers{};
   jd_task_registers(&registers);

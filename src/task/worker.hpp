@@ -65,6 +65,7 @@ struct Worker {
   std::atomic<Stack*> stack{nullptr};
   void* scheduler_sp = nullptr;  // the scheduler's stack pointer while a task runs
   os::StackBounds own_stack;     // the thread's
+  void* alternate_stack = nullptr;  // memory for signals (overflow.cpp); null: none
   Stack* spare = nullptr;        // an unused stack for the next task
   Stack* next = nullptr;         // a stack to go on with
   After after = After::Nothing;
