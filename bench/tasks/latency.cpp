@@ -38,9 +38,10 @@ double seconds(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
+// A task's sleep is interrupted when thieves ask it.
 void sleep_ms(long ms) {
-  const timespec t{ms / 1000, ms % 1000 * 1000000};
-  nanosleep(&t, nullptr);
+  timespec left{ms / 1000, ms % 1000 * 1000000};
+  while (nanosleep(&left, &left) != 0) continue;
 }
 
 double ticks_per_ns = 1;
@@ -222,7 +223,8 @@ void measure_wake_ups(int rounds) {
   std::vector<double> samples;
   for (int i = 0; i < rounds; ++i) {
     jd::run([&samples] {
-      sleep_ms(5);
+      // Until the other worker sleeps for good: it has naps of some 6 ms before that.
+      sleep_ms(20);
       std::atomic<std::uint64_t> began{0};
       const pid_t forker = gettid();
       pid_t runner = forker;
