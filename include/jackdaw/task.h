@@ -119,10 +119,10 @@ JD_TASK_API void jd_task_blocking(void (*function)(void*), void* argument);
 
 /* ---- Polling ---- */
 
-/* A thief that finds nothing published stops its victim with a signal, which costs the thief some
- * ten microseconds. Code that polls often (in its innermost loop, say: every microsecond or so)
- * answers thieves without one; that costs it a load and a branch. Where polls come late or not at
- * all, thieves use the signal. */
+/* A thief that finds nothing published stops its victim with a signal, which takes long. Code that
+ * polls often (in its innermost loop, say: every microsecond or so) answers thieves without one;
+ * that costs it a load and a branch. Where polls come late or not at all, thieves use the signal.
+ */
 static inline void jd_task_poll(void);
 
 /* ---- Counters ---- */

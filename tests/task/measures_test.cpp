@@ -1,4 +1,4 @@
-// What the scheduler tells of itself: classes of times, and answers at polls.
+// What the scheduler tells of itself: classes of times, and answers at polls (task.req.poll).
 #include <gtest/gtest.h>
 #include <jackdaw/task.hpp>
 

@@ -57,8 +57,9 @@ bool is_sanitized() {
 #endif
 }
 
-constexpr const char* kMessage = "stack overflow in a task: its stack of [0-9]+ bytes is used up; "
-                                 "JACKDAW_TASK_STACK sets the size";
+constexpr const char* kMessage =
+    "stack overflow in a task: its stack of [0-9]+ bytes is used up; "
+    "JACKDAW_TASK_STACK sets the size";
 
 class Overflow : public testing::Test {
  protected:

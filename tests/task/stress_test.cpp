@@ -322,7 +322,8 @@ void run_trees(unsigned workers, int depth) {
       "%u workers: %ld forks, %lu steals (%lu from stacks), %lu requests, %lu polls, %lu barrier "
       "hits, %lu suspended, %lu stacks\n",
       workers, forks.load(), counters.steals, counters.stack_steals, counters.requests,
-      counters.polls_answered, counters.barrier_hits, counters.joins_suspended, counters.stacks_peak);
+      counters.polls_answered, counters.barrier_hits, counters.joins_suspended,
+      counters.stacks_peak);
 }
 
 class Stress : public testing::TestWithParam<unsigned> {

@@ -381,11 +381,11 @@ void add_latency_goals(const TaskResults& results, std::vector<TaskGoal>* goals)
     };
     goals->push_back(goal("a steal below a barrier, from the decision to the task, median",
                           us(barrier, "steal below a barrier"), true, 0.8, " us"));
-    goals->push_back(goal("a steal with a stop (the same), by a bare signal's round trip",
-                          stop ? share(row.row, *stop, named("steal with a stop"), *stop,
-                                       named("signal"))
-                               : std::nullopt,
-                          true, 1.3, ""));
+    goals->push_back(
+        goal("a steal with a stop (the same), by a bare signal's round trip",
+             stop ? share(row.row, *stop, named("steal with a stop"), *stop, named("signal"))
+                  : std::nullopt,
+             true, 1.3, ""));
     goals->push_back(goal("of which the victim loses, median", us(barrier, "victim in the handler"),
                           true, 2, " us"));
     goals->push_back(goal("a steal where the victim's code polls, median",
