@@ -327,7 +327,10 @@ jd_task* ask_and_take(Worker* thief, Worker* victim, Stack* stack, jd_task_time*
 
 }  // namespace
 
-bool prepare_stealing() { return os::install_handler(kSignal, on_request); }
+bool prepare_stealing() {
+  // It may come where the stack has just enough room for the signal's frame.
+  return os::install_handler(kSignal, on_request, os::Faults::Open);
+}
 
 void prepare_victim() { os::unblock_signal(kSignal); }
 
