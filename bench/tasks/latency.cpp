@@ -3,7 +3,9 @@
 //
 //   steal     A chain of forks, each below the other, whose innermost task waits until a thief has
 //             taken them all: from the start of one stolen task to that of the next, which the same
-//             thief takes. The task itself does nothing but read the clock.
+//             thief takes. The task itself does nothing but read the clock. By the
+//             scheduler's own count: from a thief's decision on, by what it had to do.
+//   poll      The same chain, whose innermost task polls while it waits.
 //   signal    The bare round trip of a signal to a thread that computes: sent, handled, seen.
 //   wake-up   From a fork to the start of the forked task, when the other worker has slept.
 //   idle      What a worker without work takes of a CPU, from 10 ms after its last task on.
@@ -36,9 +38,10 @@ double seconds(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
+// A task's sleep is interrupted when thieves ask it.
 void sleep_ms(long ms) {
-  const timespec t{ms / 1000, ms % 1000 * 1000000};
-  nanosleep(&t, nullptr);
+  timespec left{ms / 1000, ms % 1000 * 1000000};
+  while (nanosleep(&left, &left) != 0) continue;
 }
 
 double ticks_per_ns = 1;
@@ -94,20 +97,62 @@ struct Start {
 Start starts[kChain];
 std::atomic<int> started{0};
 
+template <bool kPolls>
 void chain(int depth) {
   if (depth == kChain) {
     const Patience patience(0.5);
-    while (started.load(std::memory_order_acquire) < kChain && !patience.is_over()) relax();
+    while (started.load(std::memory_order_acquire) < kChain && !patience.is_over()) {
+      // Many to a look at the clock, which takes longer than they do.
+      for (int i = 0; i < 16; ++i) {
+        if constexpr (kPolls) jd::poll();
+        relax();
+      }
+    }
     return;
   }
-  jd::par([depth] { chain(depth + 1); },
+  jd::par([depth] { chain<kPolls>(depth + 1); },
           [depth] {
             starts[depth] = {ticks_now(), gettid()};
             started.fetch_add(1, std::memory_order_acq_rel);
           });
 }
 
+// The scheduler's own counts of times, of what happens from here on.
+class Times {
+ public:
+  explicit Times(jd_task_time kind) : kind_(kind) { jd_task_get_times(kind, &before_); }
+  void print_median(const char* name) const {
+    jd_task_times now{};
+    jd_task_get_times(kind_, &now);
+    bool any = false;
+    for (int i = 0; i < JD_TASK_TIME_CLASSES; ++i) {
+      now.count[i] -= before_.count[i];
+      any |= now.count[i] != 0;
+    }
+    if (any) print(name, jd_task_times_quantile(&now, 0.5) / ticks_per_ns);
+  }
+
+ private:
+  jd_task_time kind_;
+  jd_task_times before_{};
+};
+
+void measure_polls(int rounds) {
+  const Times polled(JD_TASK_TIME_POLLED);
+  const Times victim(JD_TASK_TIME_VICTIM_POLLED);
+  for (int round = 0; round < rounds; ++round) {
+    started = 0;
+    jd::run([] { chain<true>(0); });
+  }
+  polled.print_median("steal at a poll");
+  victim.print_median("victim at a poll");
+}
+
 void measure_steals(int rounds) {
+  const Times deque(JD_TASK_TIME_DEQUE);
+  const Times below(JD_TASK_TIME_BELOW_BARRIER);
+  const Times stopped(JD_TASK_TIME_STOPPED);
+  const Times victims(JD_TASK_TIME_VICTIM_STOPPED);
   std::vector<double> samples;
   jd_task_counters before{};
   jd_task_counters after{};
@@ -117,7 +162,7 @@ void measure_steals(int rounds) {
     pid_t victim = 0;
     jd::run([&victim] {
       victim = gettid();
-      chain(0);
+      chain<false>(0);
     });
     // The oldest is taken first.
     for (int i = 1; i < kChain; ++i) {
@@ -129,18 +174,16 @@ void measure_steals(int rounds) {
   jd_task_get_counters(&after);
   print_median("steal", samples);
   const auto steals = static_cast<double>(after.steals - before.steals);
-  const auto requests = static_cast<double>(after.requests - before.requests);
   print("steals", steals);
-  print("requests", requests);
+  print("requests", static_cast<double>(after.requests - before.requests));
   if (steals > 0) {
     print("decision to task, mean",
           static_cast<double>(after.thief_ticks - before.thief_ticks) / steals / ticks_per_ns);
   }
-  if (requests > 0) {
-    print("victim in the handler, mean",
-          static_cast<double>(after.victim_stop_ticks - before.victim_stop_ticks) / requests /
-              ticks_per_ns);
-  }
+  deque.print_median("steal from a deque");
+  below.print_median("steal below a barrier");
+  stopped.print_median("steal with a stop");
+  victims.print_median("victim in the handler");
 }
 
 // ---- signal ----
@@ -180,7 +223,8 @@ void measure_wake_ups(int rounds) {
   std::vector<double> samples;
   for (int i = 0; i < rounds; ++i) {
     jd::run([&samples] {
-      sleep_ms(5);
+      // Until the other worker sleeps for good: it has naps of some 6 ms before that.
+      sleep_ms(20);
       std::atomic<std::uint64_t> began{0};
       const pid_t forker = gettid();
       pid_t runner = forker;
@@ -251,6 +295,7 @@ int main(int argc, char** argv) {
   calibrate();
   jd_task_start(2);
   measure_steals(quick ? 2 : 100);
+  measure_polls(quick ? 5 : 300);
   measure_wake_ups(quick ? 2 : 100);
   measure_idling(quick);
   jd_task_stop();

@@ -76,6 +76,8 @@ void print_counters(const jd_task_counters& before, const jd_task_counters& afte
   BENCH_COUNTER(victim_stop_ticks);
   BENCH_COUNTER(victim_barrier_ticks);
   BENCH_COUNTER(thief_ticks);
+  BENCH_COUNTER(polls_answered);
+  BENCH_COUNTER(victim_poll_ticks);
 #undef BENCH_COUNTER
   print("stacks", after.stacks);
   print("stacks_peak", after.stacks_peak);

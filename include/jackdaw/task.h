@@ -117,6 +117,14 @@ JD_TASK_API void jd_task_sort(void* base, size_t count, size_t size,
  * Tasks that it forks are run by others. */
 JD_TASK_API void jd_task_blocking(void (*function)(void*), void* argument);
 
+/* ---- Polling ---- */
+
+/* A thief that finds nothing published stops its victim with a signal, which takes long. Code that
+ * polls often (in its innermost loop, say: every microsecond or so) answers thieves without one;
+ * that costs it a load and a branch. Where polls come late or not at all, thieves use the signal.
+ */
+static inline void jd_task_poll(void);
+
 /* ---- Counters ---- */
 
 /* Since the workers started; of all workers together. Ticks are those of the processor's time-stamp
@@ -137,8 +145,32 @@ typedef struct jd_task_counters {
   uint64_t victim_stop_ticks;    /* lost by victims in the handler of the thief's signal */
   uint64_t victim_barrier_ticks; /* lost by victims that waited at a barrier */
   uint64_t thief_ticks;          /* from a thief's decision to the task, successful steals only */
+  uint64_t polls_answered;       /* requests that a poll answered, so that no signal was sent */
+  uint64_t victim_poll_ticks;    /* lost by victims that answered at a poll */
 } jd_task_counters;
 JD_TASK_API void jd_task_get_counters(jd_task_counters* counters);
+
+/* How long single steps took, each kind by itself, since the workers started. Of thieves: from the
+ * decision to steal to the task, successful steals only. Of victims: what one request took. */
+enum jd_task_time {
+  JD_TASK_TIME_DEQUE = 0,      /* a thief: from a deque */
+  JD_TASK_TIME_BELOW_BARRIER,  /* a thief: from a stack, where the victim was not asked */
+  JD_TASK_TIME_STOPPED,        /* a thief: with a signal to the victim */
+  JD_TASK_TIME_POLLED,         /* a thief: the victim answered at a poll */
+  JD_TASK_TIME_VICTIM_STOPPED, /* a victim: in the handler of the signal */
+  JD_TASK_TIME_VICTIM_POLLED,  /* a victim: in the poll */
+  JD_TASK_TIME_KINDS
+};
+/* Ticks by classes, four to each power of two: jd_task_time_class_begin says where one begins. The
+ * difference of two, class by class, is what happened in between. */
+#define JD_TASK_TIME_CLASSES 160
+typedef struct jd_task_times {
+  uint64_t count[JD_TASK_TIME_CLASSES];
+} jd_task_times;
+JD_TASK_API void jd_task_get_times(enum jd_task_time kind, jd_task_times* times);
+JD_TASK_API uint64_t jd_task_time_class_begin(unsigned time_class);
+/* The ticks that so many of the times are below: 0.5 for the median. 0 if there are none. */
+JD_TASK_API double jd_task_times_quantile(const jd_task_times* times, double quantile);
 
 /* ---- For task.hpp ---- */
 
@@ -157,6 +189,16 @@ typedef struct jd_task {
 
 /* Not 0 in a worker whose next fork may be a plain call. */
 extern JD_TASK_API __thread int jd_task_direct __attribute__((tls_model("initial-exec")));
+
+/* Not 0 in a worker that a thief has asked for work since it last polled. */
+extern JD_TASK_API __thread int jd_task_wanted __attribute__((tls_model("initial-exec")));
+/* The rest of jd_task_poll. */
+JD_TASK_API void jd_task_answer(void);
+static inline void jd_task_poll(void) {
+  if (__builtin_expect(__atomic_load_n(&jd_task_wanted, __ATOMIC_RELAXED) != 0, 0)) {
+    jd_task_answer();
+  }
+}
 
 /* Calls a(argument) while others may run task->run(task). Returns 1 if one did, and it has ended;
  * 0 if the caller has to do it now. */

@@ -419,6 +419,9 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
   return detail::call_through(jd_task_blocking, f);
 }
 
+// For code that runs long without a fork: see jd_task_poll.
+inline void poll() { jd_task_poll(); }
+
 // Any number of tasks that one function forks and joins. A fork is pushed to the worker's deque and
 // may begin at once elsewhere, or as late as at the join.
 class scope {

@@ -218,12 +218,13 @@ bool thread_has_ended(int thread) {
   return ended;
 }
 
-bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*)) {
+bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*), Faults faults) {
   struct sigaction action {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   // While a thread is stopped no other handler of the client's may run in it.
   sigfillset(&action.sa_mask);
+  if (faults == Faults::Open) sigdelset(&action.sa_mask, SIGSEGV);
   return sigaction(signal, &action, nullptr) == 0;
 }
 

@@ -57,8 +57,11 @@ Signalled signal_thread(int thread, int signal);
 bool thread_has_ended(int thread);
 // What a handler of ours calls is async-signal-safe and keeps errno (os.req.handler).
 // Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is, and no
-// alternate stack is asked for. False if the system refuses.
-bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*));
+// alternate stack is asked for. False if the system refuses. Meanwhile the thread blocks all
+// signals, or all but SIGSEGV: where that is blocked, a fault kills without asking its handler.
+enum class Faults : unsigned char { Blocked, Open };
+bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*),
+                     Faults faults = Faults::Blocked);
 // Lets the signal come to the calling thread.
 void unblock_signal(int signal);
 // What the signal does now: what install_handler had it do, nothing, or something else.

@@ -13,10 +13,6 @@ extern "C" {
 namespace jd::task {
 namespace {
 
-bool is_sanitized() {
-  return &__asan_init != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr;
-}
-
 bool machine_has_stacks() {
 #if defined(__x86_64__) && !defined(__ILP32__)
   return true;
@@ -26,6 +22,10 @@ bool machine_has_stacks() {
 }
 
 }  // namespace
+
+bool is_sanitized() {
+  return &__asan_init != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr;
+}
 
 // task.req.fall-back: a sanitizer keeps a shadow of each stack, valgrind an idea of where each
 // ends, and a processor with shadow stacks the return addresses themselves.

@@ -9,4 +9,7 @@ namespace jd::task {
 
 bool mode_is_possible(jd_task_mode mode);
 
+// Is the run-time of AddressSanitizer, ThreadSanitizer or MemorySanitizer loaded?
+bool is_sanitized();
+
 }  // namespace jd::task

@@ -185,6 +185,22 @@ bool have_spare(Worker* worker) {
   return worker->spare != nullptr;
 }
 
+// A fork by which a sleeper is woken. It is published first: the woken one takes it at once, where
+// a request might come before the fork is made, and would have to be answered in any case.
+struct WakingCall {
+  void (*function)(void*);
+  void* argument;
+};
+void wake_and_call(void* data) {
+  const WakingCall call = *static_cast<const WakingCall*>(data);
+  if (runtime.sleepers.load(std::memory_order_seq_cst) != 0) {
+    // In stop mode the victim is stopped for each steal.
+    if (runtime.mode == JD_TASK_BARRIER) publish_own(current());
+    wake_one();
+  }
+  call.function(call.argument);
+}
+
 }  // namespace
 
 void run_scope_task(jd_task*) { __builtin_trap(); }  // call_task() does it
@@ -221,14 +237,17 @@ void schedule(Worker* worker) {
 
 jd_task* steal_from(Worker* thief, Worker* victim) {
   const std::uint64_t begin = os::ticks();
+  jd_task_time how = JD_TASK_TIME_DEQUE;
   jd_task* task = victim->deque.looks_empty() ? nullptr : victim->deque.steal();
   if (task == nullptr && with_stacks()) {
-    task = steal_from_stack(thief, victim);
+    task = steal_from_stack(thief, victim, &how);
     if (task != nullptr) add(&thief->counters.stack_steals);
   }
   if (task == nullptr) return nullptr;
   add(&thief->counters.steals);
-  add(&thief->counters.thief_ticks, os::ticks() - begin);
+  const std::uint64_t ticks = os::ticks() - begin;
+  add(&thief->counters.thief_ticks, ticks);
+  add_time(thief, how, ticks);
   return task;
 }
 
@@ -247,14 +266,16 @@ jd_task* find_task(Worker* worker) {
 }
 
 bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void* argument) {
-  if (worker->armed.load(std::memory_order_relaxed) != 0) {
-    disarm(worker);
-    wake_one();
-  }
   join_word(task)->store(kFresh, std::memory_order_relaxed);
   task->reserved = 0;
   if (with_stacks()) {
-    jd_task_call_at_site(task, function, argument);
+    if (worker->armed.load(std::memory_order_relaxed) != 0) {
+      disarm(worker);
+      WakingCall call{function, argument};
+      jd_task_call_at_site(task, wake_and_call, &call);
+    } else {
+      jd_task_call_at_site(task, function, argument);
+    }
     return join_word(task)->load(std::memory_order_acquire) == kEnded;
   }
   if (!worker->deque.push(task)) {
@@ -262,8 +283,7 @@ bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void*
     return false;
   }
   add(&worker->counters.pushed);
-  // Before the push was visible somebody may have gone to sleep; whoever arms this worker later
-  // looks into its deque once more.
+  // Whoever arms this worker later looks into its deque once more.
   if (worker->armed.load(std::memory_order_relaxed) != 0) {
     disarm(worker);
     wake_one();

@@ -3,6 +3,7 @@
 
 extern "C" {
 __thread int jd_task_direct = 0;
+__thread int jd_task_wanted = 0;
 }
 
 namespace jd::task {

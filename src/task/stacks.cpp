@@ -35,15 +35,16 @@ Stack* make_stack() {
   // The record lies in a page of its own, where no overflow reaches it.
   auto* record = static_cast<Stack*>(os::map(page));
   if (record == nullptr) return nullptr;
-  auto* memory = static_cast<char*>(os::reserve(size + page, page));
-  if (memory == nullptr || !os::commit(memory + page, size)) {
-    if (memory != nullptr) os::release(memory, size + page);
+  const std::size_t guard = base::align_up(kStackGuard, page);
+  auto* memory = static_cast<char*>(os::reserve(size + guard, page));
+  if (memory == nullptr || !os::commit(memory + guard, size)) {
+    if (memory != nullptr) os::release(memory, size + guard);
     os::release(record, page);
     return nullptr;
   }
   auto* stack = new (record) Stack;
-  stack->low = memory + page;
-  stack->high = memory + page + size;
+  stack->low = memory + guard;
+  stack->high = memory + guard + size;
   return stack;
 }
 

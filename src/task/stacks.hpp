@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "jackdaw/task.h"
@@ -34,6 +35,9 @@ struct Stack {
   Stack* next_free = nullptr;
   Stack* next_made = nullptr;
 };
+
+// Below each stack; more than a page, since what overflows is often an array.
+inline constexpr std::size_t kStackGuard = 64 * 1024;
 
 // A stack of the pool, or a new one; null if the system refuses.
 Stack* take_stack();

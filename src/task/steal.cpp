@@ -118,20 +118,17 @@ void install_barrier(jd_task* task) { *task->slot = const_cast<char*>(jd_task_ba
 
 // ---- The victim ----
 
-// In the handler: finds the newest fork. The thief holds the stack's lock.
-Answer look(Worker* worker, const void* context) {
+// Finds the newest fork, from the interrupted registers or (not `exactly`) from those at a call.
+// The thief holds the stack's lock.
+Answer look(Worker* worker, const Registers& registers, bool exactly) {
   Stack* stack = worker->stack.load(std::memory_order_relaxed);
   if (stack == nullptr || stack != worker->asked || worker->away.load(std::memory_order_relaxed)) {
     return Answer::Refused;
   }
-  unsigned long interrupted[kRegisters];
-  if (!os::interrupted_registers(context, &interrupted)) return Answer::Refused;
-  Registers registers;
-  for (int i = 0; i < kRegisters; ++i) registers.value[i] = interrupted[i];
   // On its way from one stack to another.
   if (!is_in(*stack, registers.value[kRsp])) return Answer::Refused;
   note_code(worker, code_generation.load(std::memory_order_relaxed));
-  Walk walk(&worker->unwinder, *stack, registers, true);
+  Walk walk(&worker->unwinder, *stack, registers, exactly);
   switch (walk.next()) {
     case Walk::Result::End:
       return Answer::Empty;
@@ -153,14 +150,15 @@ Answer look(Worker* worker, const void* context) {
   return Answer::Found;
 }
 
-void on_request(int, siginfo_t*, void* context) {
-  Worker* worker = current();
-  if (worker == nullptr) return;
+// Whether the request is there, and the caller's to answer.
+bool accept(Worker* worker) {
   // Pairs with the thief's store: its `asked` is visible.
   std::uint32_t asked = kAsked;
-  if (!worker->request.compare_exchange_strong(asked, kLooking, std::memory_order_acquire)) return;
-  const std::uint64_t begin = os::ticks();
-  worker->answer = look(worker, context);
+  return worker->request.compare_exchange_strong(asked, kLooking, std::memory_order_acquire);
+}
+
+void give(Worker* worker, Answer answer) {
+  worker->answer = answer;
   if (runtime.mode == JD_TASK_STOP && worker->answer == Answer::Found) {
     worker->request.store(kHolding, std::memory_order_release);
     // Not until it is kNone: the next thief may have asked by then.
@@ -168,8 +166,28 @@ void on_request(int, siginfo_t*, void* context) {
   } else {
     worker->request.store(kAnswered, std::memory_order_release);
   }
-  add(&worker->counters.victim_stop_ticks, os::ticks() - begin);
 }
+
+void on_request(int, siginfo_t*, void* context) {
+  Worker* worker = current();
+  if (worker == nullptr || !accept(worker)) return;
+  const std::uint64_t begin = os::ticks();
+  unsigned long interrupted[kRegisters];
+  Answer answer = Answer::Refused;
+  if (os::interrupted_registers(context, &interrupted)) {
+    Registers registers;
+    for (int i = 0; i < kRegisters; ++i) registers.value[i] = interrupted[i];
+    answer = look(worker, registers, true);
+  }
+  give(worker, answer);
+  worker->handled_at = os::now_ns();
+  const std::uint64_t ticks = os::ticks() - begin;
+  add(&worker->counters.victim_stop_ticks, ticks);
+  add_time(worker, JD_TASK_TIME_VICTIM_STOPPED, ticks);
+}
+
+// How long a thief waits for a poll before it sends its signal: less than a signal takes.
+constexpr std::uint64_t kPollPatience = 10000;  // ns
 
 // ---- The thief ----
 
@@ -218,6 +236,13 @@ bool wait_for_answer(Worker* victim, const world::Thread* self) {
   }
 }
 
+// Sends the signal. False if that is not possible, and nobody has answered at a poll meanwhile.
+bool send_request(Worker* victim) {
+  if (os::signal_thread(victim->thread, kSignal) == os::Signalled::Sent) return true;
+  std::uint32_t asked = kAsked;
+  return !victim->request.compare_exchange_strong(asked, kNone, std::memory_order_acq_rel);
+}
+
 // Fruitless requests make it wait longer until the next: a victim without forks is left in peace.
 void note_answer(Worker* victim, Answer answer) {
   constexpr std::uint64_t kFirst = 50000;  // ns
@@ -233,8 +258,28 @@ void note_answer(Worker* victim, Answer answer) {
   victim->ask_again.store(pause == 0 ? 0 : os::now_ns() + pause, std::memory_order_relaxed);
 }
 
-// Stops the victim and takes its oldest fork. Pre: the stack's lock is held.
-jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
+// Tells the victim's next poll of the request, and waits for it for a moment if polls are known to
+// come soon. True if the request was answered.
+bool wait_for_poll(Worker* victim, const world::Thread* self) {
+  if (__atomic_load_n(victim->wanted, __ATOMIC_RELAXED) == 0) {
+    __atomic_store_n(victim->wanted, 1, __ATOMIC_RELEASE);
+  }
+  if (!victim->polls.load(std::memory_order_relaxed)) return false;
+  const std::uint64_t end = os::now_ns() + kPollPatience;
+  do {
+    for (int i = 0; i < 8; ++i) {
+      const std::uint32_t request = victim->request.load(std::memory_order_acquire);
+      if (request == kAnswered || request == kHolding) return true;
+      os::cpu_relax();
+    }
+  } while (os::now_ns() < end && !self->stop_pending);
+  // Until it polls soon after a signal again.
+  victim->polls.store(false, std::memory_order_relaxed);
+  return false;
+}
+
+// Asks the victim and takes its oldest fork. Pre: the stack's lock is held.
+jd_task* ask_and_take(Worker* thief, Worker* victim, Stack* stack, jd_task_time* how) {
   const Visit visit;
   if (victim->away.load(std::memory_order_seq_cst)) return nullptr;
   std::uint32_t none = kNone;
@@ -243,13 +288,15 @@ jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
   }
   victim->asked = stack;
   victim->request.store(kAsked, std::memory_order_release);
-  add(&thief->counters.requests);
-  delay();
-  if (os::signal_thread(victim->thread, kSignal) != os::Signalled::Sent) {
-    victim->request.store(kNone, std::memory_order_release);
-    return nullptr;
+  if (wait_for_poll(victim, world::self())) {
+    *how = JD_TASK_TIME_POLLED;
+  } else {
+    *how = JD_TASK_TIME_STOPPED;
+    add(&thief->counters.requests);
+    delay();
+    if (!send_request(victim)) return nullptr;
+    if (!wait_for_answer(victim, world::self())) return nullptr;
   }
-  if (!wait_for_answer(victim, world::self())) return nullptr;
   const Answer answer = victim->answer;
   note_answer(victim, answer);
   if (answer != Answer::Found) {
@@ -280,13 +327,17 @@ jd_task* stop_and_take(Worker* thief, Worker* victim, Stack* stack) {
 
 }  // namespace
 
-bool prepare_stealing() { return os::install_handler(kSignal, on_request); }
+bool prepare_stealing() {
+  // It may come where the stack has just enough room for the signal's frame.
+  return os::install_handler(kSignal, on_request, os::Faults::Open);
+}
 
 void prepare_victim() { os::unblock_signal(kSignal); }
 
 void publish_own(Worker* worker) {
   Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  note_code(worker, os::module_generation());
+  // To ask whether code was unloaded takes the loader's lock, whose owner may wait for this task.
+  worker->unwinder.forget();
   const os::LockGuard guard(stack->lock);
   Registers registers{};
   jd_task_registers(&registers);
@@ -306,7 +357,7 @@ void publish_own(Worker* worker) {
   install_barrier(newest);
 }
 
-jd_task* steal_from_stack(Worker* thief, Worker* victim) {
+jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how) {
   Stack* stack = victim->stack.load(std::memory_order_acquire);
   if (stack == nullptr) return nullptr;
   // A glance: under the lock it is looked at again.
@@ -323,14 +374,15 @@ jd_task* steal_from_stack(Worker* thief, Worker* victim) {
   jd_task* task = nullptr;
   if (stack->oldest.load(std::memory_order_relaxed) != nullptr) {
     task = take_oldest(stack);
+    *how = JD_TASK_TIME_BELOW_BARRIER;
   } else if (!published) {
     if (runtime.mode == JD_TASK_STOP) {
       // Where a stopped thief's victim would wait for the end of a collection, and that for the
       // victim.
       const world::NoStop no_stop(world::self());
-      task = stop_and_take(thief, victim, stack);
+      task = ask_and_take(thief, victim, stack, how);
     } else {
-      task = stop_and_take(thief, victim, stack);
+      task = ask_and_take(thief, victim, stack, how);
     }
   }
   delay();
@@ -339,6 +391,29 @@ jd_task* steal_from_stack(Worker* thief, Worker* victim) {
 }
 
 }  // namespace jd::task
+
+// A poll of a worker whose word is set.
+extern "C" void jd_task_answer(void) {
+  using namespace jd::task;
+  __atomic_store_n(&jd_task_wanted, 0, __ATOMIC_RELAXED);
+  Worker* worker = current();
+  if (worker == nullptr) return;
+  if (!accept(worker)) {
+    // The signal was faster. Would this have come soon enough?
+    worker->polls.store(jd::os::now_ns() - worker->handled_at < kPollPatience / 2,
+                        std::memory_order_relaxed);
+    return;
+  }
+  const std::uint64_t begin = jd::os::ticks();
+  Registers registers{};
+  jd_task_registers(&registers);
+  give(worker, look(worker, registers, false));
+  worker->polls.store(true, std::memory_order_relaxed);
+  add(&worker->counters.polls_answered);
+  const std::uint64_t ticks = jd::os::ticks() - begin;
+  add(&worker->counters.victim_poll_ticks, ticks);
+  add_time(worker, JD_TASK_TIME_VICTIM_POLLED, ticks);
+}
 
 // The barrier: the child has returned, and its forker's frame is the stack's newest.
 extern "C" unsigned long jd_task_at_barrier(jd_task* task) {
@@ -380,10 +455,11 @@ namespace jd::task {
 bool prepare_stealing() { return false; }
 void prepare_victim() {}
 void publish_own(Worker*) {}
-jd_task* steal_from_stack(Worker*, Worker*) { return nullptr; }
+jd_task* steal_from_stack(Worker*, Worker*, jd_task_time*) { return nullptr; }
 }  // namespace jd::task
 
 extern "C" {
+void jd_task_answer(void) {}
 void jd_task_switch(void**, void*) { __builtin_trap(); }
 void* jd_task_prepare(char*, jd::task::Stack*) { __builtin_trap(); }
 void jd_task_call_at_site(jd_task*, void (*)(void*), void*) { __builtin_trap(); }

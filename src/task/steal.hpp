@@ -11,9 +11,11 @@ bool prepare_stealing();
 void prepare_victim();
 
 // Takes the oldest fork from the victim's stack, or returns null. Modes with stacks.
-jd_task* steal_from_stack(Worker* thief, Worker* victim);
+// *how tells in which of jd_task_time's ways.
+jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how);
 
-// Publishes the calling worker's own forks, before it blocks where no thief may stop it.
+// Publishes the calling worker's own forks: before it blocks where no thief may stop it, and for a
+// worker that it wakes.
 void publish_own(Worker* worker);
 
 }  // namespace jd::task

@@ -350,6 +350,8 @@ bool Unwinder::prepare() {
 }
 
 void Unwinder::forget() {
+  if (++epoch_ != 0) return;
+  // Once in four thousand million times.
   for (std::size_t i = 0; i < kEntries; ++i) cache_[i] = Rule{};
 }
 
@@ -358,7 +360,10 @@ const Rule* Unwinder::rule_for(const Registers& registers, bool exactly) {
   const Word address = registers.value[kPc] - (exactly ? 0 : 1);
   Rule* rule = &cache_[(address * kGolden) >> (64 - 12)];
   static_assert(kEntries == std::size_t{1} << 12);
-  if (rule->address != address || rule->kind == Rule::Unknown) fill(address, rule);
+  if (rule->address != address || rule->epoch != epoch_ || rule->kind == Rule::Unknown) {
+    fill(address, rule);
+    rule->epoch = epoch_;
+  }
   return rule->kind == Rule::None ? nullptr : rule;
 }
 

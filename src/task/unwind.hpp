@@ -42,6 +42,7 @@ struct Rule {
   Kind kind = Unknown;
   bool is_site = false;        // a return address behind it is a fork's
   bool returns_oddly = false;  // part of a function that writes other registers over its saved ones
+  std::uint32_t epoch = 0;     // of the unwinder that knows it; another one's is as good as unknown
   std::int16_t saved[kCalleeSaved] = {};  // Simple: offsets from the frame's address, or kSame
 };
 
@@ -63,6 +64,7 @@ class Unwinder {
  private:
   static constexpr std::size_t kEntries = 4096;  // power of two; a walk has some ten addresses
   Rule* cache_ = nullptr;
+  std::uint32_t epoch_ = 0;
 };
 
 // Can this process's stacks be walked at all?

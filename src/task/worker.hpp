@@ -10,6 +10,7 @@
 #include "os/lock.hpp"
 #include "os/thread.hpp"
 #include "task/deque.hpp"
+#include "task/times.hpp"
 #include "task/unwind.hpp"
 
 namespace jd::task {
@@ -34,9 +35,9 @@ enum Request : std::uint32_t {
   kNone = 0,      // by the thief that asked, or by the victim when it has answered
   kClaimed = 1,   // by a thief, from kNone: the handler of an earlier signal must not look yet
   kAsked = 2,     // by the thief, before it sends its signal
-  kLooking = 3,   // by the victim's handler, from kAsked; by exchange, since the thief may withdraw
-  kAnswered = 4,  // by the handler; the thief makes it kNone when it has read the answer
-  kHolding = 5    // the same, and the handler waits as long as it is so
+  kLooking = 3,   // by the victim, from kAsked; by exchange, since the thief may withdraw
+  kAnswered = 4,  // by the victim; the thief makes it kNone when it has read the answer
+  kHolding = 5    // the same, and the victim waits as long as it is so
 };
 enum class Answer : std::uint8_t { Found, Empty, Refused };
 
@@ -47,6 +48,8 @@ struct Worker {
   unsigned index = 0;
   int thread = 0;         // the kernel's id
   int* direct = nullptr;  // its jd_task_direct; stored by others, too, which clear it (relaxed)
+  // Its jd_task_wanted; set by thieves, cleared by itself when it polls (relaxed).
+  int* wanted = nullptr;
   std::uint64_t random = 0;
 
   // Set by a sleeper that wants to be woken by the next fork; cleared by this worker (relaxed).
@@ -60,10 +63,11 @@ struct Worker {
 
   // The stack that its task runs on; null in the scheduler. By itself (release); thieves read it.
   std::atomic<Stack*> stack{nullptr};
-  void* scheduler_sp = nullptr;  // the scheduler's stack pointer while a task runs
-  os::StackBounds own_stack;     // the thread's
-  Stack* spare = nullptr;        // an unused stack for the next task
-  Stack* next = nullptr;         // a stack to go on with
+  void* scheduler_sp = nullptr;     // the scheduler's stack pointer while a task runs
+  os::StackBounds own_stack;        // the thread's
+  void* alternate_stack = nullptr;  // memory for signals (overflow.cpp); null: none
+  Stack* spare = nullptr;           // an unused stack for the next task
+  Stack* next = nullptr;            // a stack to go on with
   After after = After::Nothing;
   jd_task* after_task = nullptr;
   jd_task_scope* after_scope = nullptr;
@@ -77,6 +81,10 @@ struct Worker {
   // When thieves may stop it again, and how often in a row it had nothing. By thieves.
   std::atomic<std::uint64_t> ask_again{0};
   std::atomic<unsigned> empty_answers{0};
+  // Its code polls, so that a thief need not send a signal at once. By itself, and by a thief that
+  // waited in vain (relaxed).
+  std::atomic<bool> polls{false};
+  std::uint64_t handled_at = 0;  // when its handler last answered; by itself
   // As a thief: it is about to sleep, and asks everybody.
   bool insists = false;
   std::uint64_t code_generation = 0;  // of what its unwinder remembers
@@ -84,6 +92,7 @@ struct Worker {
   Unwinder unwinder;
   // By this worker; its handler's share is written by that alone. Read by anybody, inexactly.
   jd_task_counters counters{};
+  jd_task_times times[kTimeKinds]{};
 };
 
 // Workers at any time; threads in blocking sections count, too.
@@ -92,6 +101,10 @@ inline constexpr unsigned kMostWorkers = 256;
 // Adds to one of the calling worker's counters; others may read it meanwhile.
 inline void add(std::uint64_t* counter, std::uint64_t amount = 1) {
   __atomic_store_n(counter, *counter + amount, __ATOMIC_RELAXED);
+}
+
+inline void add_time(Worker* worker, jd_task_time kind, std::uint64_t ticks) {
+  add(&worker->times[kind].count[time_class_of(ticks)]);
 }
 
 // Everything that the workers share.

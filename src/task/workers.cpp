@@ -16,6 +16,7 @@
 #include "os/log.hpp"
 #include "os/memory.hpp"
 #include "task/mode.hpp"
+#include "task/overflow.hpp"
 #include "task/stacks.hpp"
 #include "task/steal.hpp"
 #include "world/thread.hpp"
@@ -55,13 +56,16 @@ void* live(void* argument) {
   worker->thread = thread->id;
   worker->own_stack = thread->stack;
   worker->direct = &jd_task_direct;
+  worker->wanted = &jd_task_wanted;
   unblock_faults();
   if (with_stacks()) prepare_victim();
   set_current(worker);
+  begin_to_watch(worker);
   worker->away.store(false, std::memory_order_release);
   schedule(worker);
   worker->away.store(true, std::memory_order_seq_cst);
   while (runtime.visitors.load(std::memory_order_seq_cst) != 0) os::sleep_ns(kFirstNap);
+  end_watching();
   set_current(nullptr);
   if (worker->spare != nullptr) give_stack(worker->spare);
   worker->spare = nullptr;
@@ -84,14 +88,17 @@ bool add_worker() {
   } else {
     // One of an earlier start; its thread is gone.
     Unwinder kept = worker->unwinder;
+    void* const alternate_stack = worker->alternate_stack;
     worker->~Worker();
     worker = new (static_cast<void*>(worker)) Worker;
     worker->unwinder = kept;
+    worker->alternate_stack = alternate_stack;
   }
   worker->index = count;
   worker->random = os::random_bits() | 1;
   worker->away.store(true, std::memory_order_relaxed);
   if (with_stacks() && !worker->unwinder.prepare()) return false;
+  prepare_for_overflow(worker);
   runtime.alive.fetch_add(1, std::memory_order_relaxed);
   if (!os::start_thread(live, worker, thread_stack_size(), "jd-worker")) {
     runtime.alive.fetch_sub(1, std::memory_order_relaxed);
@@ -137,6 +144,7 @@ unsigned start(unsigned workers) {
   if (first) {
     first = false;
     prepare_stacks();
+    watch_for_overflows();
     if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
       os::warn("pthread_atfork failed; after fork() the child must not run tasks");
     }
@@ -270,14 +278,19 @@ void begin_to_fork(Worker* worker) {
 }
 
 jd_task* wait_for_work(Worker* worker) {
-  for (;;) {
+  for (bool woken = false;;) {
     if (has_ended()) return nullptr;
     if (take_surplus() && !sit_on_bench()) return nullptr;
+    // Somebody was woken, since there is work.
+    worker->insists = woken;
     jd_task* task = find_task(worker);
+    worker->insists = false;
+    woken = false;
     if (task != nullptr) return task;
     if (runtime.roots.load(std::memory_order_acquire) == 0) {
       task = sleep(worker, os::kForever, false);
       if (task != nullptr) return task;
+      woken = true;
       continue;
     }
     // Each round waits a little longer between two looks.
@@ -296,13 +309,15 @@ jd_task* wait_for_work(Worker* worker) {
       if (runtime.roots.load(std::memory_order_acquire) == 0 || has_ended()) break;
       task = sleep(worker, nap, false);
       if (task != nullptr) return task;
-      if (runtime.wake_word.load(std::memory_order_acquire) != before) break;
+      woken = runtime.wake_word.load(std::memory_order_acquire) != before;
+      if (woken) break;
     }
     while (runtime.roots.load(std::memory_order_acquire) != 0 && !has_ended()) {
       const std::uint32_t word = runtime.wake_word.load(std::memory_order_acquire);
       task = sleep(worker, kSleep, true);
       if (task != nullptr) return task;
-      if (runtime.wake_word.load(std::memory_order_acquire) != word) break;
+      woken = runtime.wake_word.load(std::memory_order_acquire) != word;
+      if (woken) break;
     }
   }
 }
@@ -388,6 +403,9 @@ void after_fork_in_child() {
   runtime.running.store(false, std::memory_order_relaxed);
   if (worker == nullptr) return;
   worker->away.store(true, std::memory_order_relaxed);
+  // Whoever asked is in the parent.
+  worker->request.store(kNone, std::memory_order_relaxed);
+  jd_task_wanted = 0;
   jd_task_direct = 0;
   runtime.alone_in_child = true;
 }

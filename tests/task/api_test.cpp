@@ -97,13 +97,24 @@ TEST(Exceptions, OfTheSecondPartComeOutAndTheFirstEnds) {
 
 TEST(Exceptions, TheFirstOfTwoWins) {
   std::string what;
+  // Set while the first one's frames are left: on a loaded machine that may take a while.
+  std::atomic<bool> thrown{false};
+  struct Leave {
+    std::atomic<bool>* flag;
+    ~Leave() { *flag = true; }
+  };
   try {
-    jd::run([] {
-      jd::par([] { throw Boom("first"); },
-              [] {
-                std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                throw Boom("second");
-              });
+    jd::run([&thrown] {
+      jd::par(
+          [&thrown] {
+            const Leave leave{&thrown};
+            throw Boom("first");
+          },
+          [&thrown] {
+            while (!thrown) std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            throw Boom("second");
+          });
     });
   } catch (const Boom& boom) {
     what = boom.what();

@@ -5,7 +5,26 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#if defined(JD_TASK_FRAMES_ELSEWHERE)
+namespace frames {
+long elsewhere(long n, int linger);
+}
+#endif
+
 namespace {
+
+#if defined(JD_TASK_FRAMES_ELSEWHERE)
+TEST(Frames, OfAnotherFileAreTheSame) {
+  jd_task_start(3);
+  for (int round = 0; round < 30; ++round) {
+    frames::begun = 0;
+    frames::polling = round % 2 == 1;
+    const long n = 1000 + round;
+    ASSERT_EQ(jd::run([&] { return frames::elsewhere(n, round % 3 * 20000); }), n * 5);
+  }
+  EXPECT_EQ(frames::given_up.load(), 0);
+}
+#endif
 
 TEST(Frames, AreTheSameAfterASteal) {
   jd_task_start(3);

@@ -162,7 +162,11 @@ struct Alone {
 };
 
 [[gnu::noinline]] Word spin(Word seed) {
-  for (Word i = seed % 64; i > 0; --i) seed = mix(seed);
+  const bool polls = seed % 4 == 0;
+  for (Word i = seed % 64; i > 0; --i) {
+    if (polls) jd::poll();
+    seed = mix(seed);
+  }
   return seed;
 }
 
@@ -315,10 +319,11 @@ void run_trees(unsigned workers, int depth) {
   jd_task_counters counters;
   jd_task_get_counters(&counters);
   std::printf(
-      "%u workers: %ld forks, %lu steals (%lu from stacks), %lu requests, %lu barrier hits, "
-      "%lu suspended, %lu stacks\n",
+      "%u workers: %ld forks, %lu steals (%lu from stacks), %lu requests, %lu polls, %lu barrier "
+      "hits, %lu suspended, %lu stacks\n",
       workers, forks.load(), counters.steals, counters.stack_steals, counters.requests,
-      counters.barrier_hits, counters.joins_suspended, counters.stacks_peak);
+      counters.polls_answered, counters.barrier_hits, counters.joins_suspended,
+      counters.stacks_peak);
 }
 
 class Stress : public testing::TestWithParam<unsigned> {

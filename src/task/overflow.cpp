@@ -1,0 +1,60 @@
+#include "task/overflow.hpp"
+
+#include "cycle/settings.hpp"
+#include "os/faults.hpp"
+#include "os/log.hpp"
+#include "os/memory.hpp"
+#include "task/mode.hpp"
+#include "task/stacks.hpp"
+
+namespace jd::task {
+namespace {
+
+// Enough for what a program's own handler may do there.
+constexpr std::size_t kAlternateStack = 64 * 1024;
+
+bool is_below(const char* address, const char* low, std::size_t guard) {
+  return address != nullptr && address < low && address >= low - guard;
+}
+
+// In the handler.
+void look(const os::Fault& fault) {
+  // A signal's frame, which the kernel may have found no room for, is a few thousand bytes.
+  constexpr std::size_t kFrame = 8192;
+  const Worker* worker = current();
+  if (worker == nullptr) return;
+  const Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  // In deque mode tasks run on the thread's own, below which there is a page.
+  const char* low = stack != nullptr ? stack->low : worker->own_stack.low;
+  const std::size_t guard = stack != nullptr ? kStackGuard : os::page_size();
+  if (low == nullptr) return;
+  if (!is_below(fault.address, low, guard) &&
+      !(fault.address_is_missing && is_below(fault.stack_top, low + kFrame, guard + kFrame))) {
+    return;
+  }
+  os::warn("stack overflow in a task: its stack of ", cycle::options.task_stack,
+           " bytes is used up; JACKDAW_TASK_STACK sets the size");
+}
+
+}  // namespace
+
+void watch_for_overflows() {
+  // Sanitizers have handlers of their own, which tell more.
+  if (is_sanitized()) return;
+  if (!os::watch_faults(look)) os::warn("a stack overflow in a task will not be told as such");
+}
+
+void prepare_for_overflow(Worker* worker) {
+  if (worker->alternate_stack == nullptr) worker->alternate_stack = os::map(kAlternateStack);
+}
+
+void begin_to_watch(Worker* worker) {
+  if (is_sanitized() || worker->alternate_stack == nullptr) return;
+  os::use_alternate_stack(worker->alternate_stack, kAlternateStack);
+}
+
+void end_watching() {
+  if (!is_sanitized()) os::use_alternate_stack(nullptr, 0);
+}
+
+}  // namespace jd::task

@@ -1,0 +1,106 @@
+// What the scheduler tells of itself: classes of times, and answers at polls (task.req.poll).
+#include <gtest/gtest.h>
+#include <jackdaw/task.hpp>
+
+#include <atomic>
+#include <chrono>
+
+namespace {
+
+TEST(Times, ClassesCoverAllTicks) {
+  EXPECT_EQ(jd_task_time_class_begin(0), 0u);
+  for (unsigned k = 1; k < JD_TASK_TIME_CLASSES; ++k) {
+    const auto begin = jd_task_time_class_begin(k);
+    const auto before = jd_task_time_class_begin(k - 1);
+    EXPECT_GT(begin, before) << k;
+    // Four to each power of two.
+    if (k >= 4) {
+      EXPECT_LE(4 * (begin - before), begin) << k;
+    }
+  }
+  EXPECT_EQ(jd_task_time_class_begin(40), 2048u);
+}
+
+TEST(Times, QuantilesLieInTheirClass) {
+  jd_task_times times{};
+  EXPECT_EQ(jd_task_times_quantile(&times, 0.5), 0);
+  times.count[40] = 100;
+  EXPECT_EQ(jd_task_times_quantile(&times, 0.5), 2048 + 256);
+  times.count[60] = 300;
+  EXPECT_GE(jd_task_times_quantile(&times, 0.5), static_cast<double>(jd_task_time_class_begin(60)));
+  EXPECT_LT(jd_task_times_quantile(&times, 0.5), static_cast<double>(jd_task_time_class_begin(61)));
+  EXPECT_LE(jd_task_times_quantile(&times, 0.25),
+            static_cast<double>(jd_task_time_class_begin(41)));
+}
+
+std::uint64_t count_of(jd_task_time kind) {
+  jd_task_times times{};
+  jd_task_get_times(kind, &times);
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : times.count) sum += count;
+  return sum;
+}
+
+jd_task_counters counters_now() {
+  jd_task_counters counters{};
+  jd_task_get_counters(&counters);
+  return counters;
+}
+
+// A fork that is stolen while its first part polls. False if nobody came.
+bool steal_from_polling_code() {
+  return jd::run([] {
+    std::atomic<bool> begun{false};
+    auto [came, result] = jd::par(
+        [&begun] {
+          const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+          while (!begun.load(std::memory_order_relaxed)) {
+            for (int i = 0; i < 1000; ++i) jd::poll();
+            if (std::chrono::steady_clock::now() > end) return false;
+          }
+          return true;
+        },
+        [&begun] {
+          begun = true;
+          return 7;
+        });
+    return came && result == 7;
+  });
+}
+
+TEST(Poll, AnswersThieves) {
+  jd_task_stop();
+  jd_task_start(2);
+  const bool by_stack = jd_task_get_mode() != JD_TASK_DEQUE;
+  // The first steals are by signal, until thieves know that this code polls; on a loaded machine
+  // it may not poll for a while.
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(steal_from_polling_code());
+    if (i >= 20 && (!by_stack || counters_now().polls_answered > 0)) break;
+  }
+  const jd_task_counters counters = counters_now();
+  EXPECT_EQ(counters.polls_answered > 0, by_stack);
+  EXPECT_EQ(count_of(JD_TASK_TIME_VICTIM_POLLED), counters.polls_answered);
+}
+
+TEST(Poll, IsForEverybody) {
+  jd::poll();
+  jd_task_poll();
+  jd_task_answer();
+}
+
+// Each steal is in exactly one class.
+TEST(Times, CountAllSteals) {
+  jd_task_stop();
+  jd_task_start(3);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(steal_from_polling_code());
+  const jd_task_counters counters = counters_now();
+  EXPECT_EQ(count_of(JD_TASK_TIME_DEQUE), counters.steals - counters.stack_steals);
+  EXPECT_EQ(count_of(JD_TASK_TIME_BELOW_BARRIER) + count_of(JD_TASK_TIME_STOPPED) +
+                count_of(JD_TASK_TIME_POLLED),
+            counters.stack_steals);
+  EXPECT_LE(count_of(JD_TASK_TIME_VICTIM_STOPPED), counters.requests);
+  EXPECT_GT(counters.steals, 0u);
+}
+
+}  // namespace

@@ -1,0 +1,130 @@
+// A task that uses up its stack: what it says, and who has the fault then.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+#include <jackdaw/task.hpp>
+
+#include <cstring>
+
+namespace {
+
+[[gnu::noinline]] long deeper(long n) {
+  volatile char frame[512];
+  frame[n % 512] = 1;
+  if (n < 0) return n;
+  return deeper(n + 1) + frame[n % 512];
+}
+
+// Through forks, too.
+[[gnu::noinline]] long fork_deeper(long n) {
+  volatile char frame[512];
+  frame[n % 512] = 1;
+  if (n < 0) return n;
+  auto [x, y] = jd::par([n] { return fork_deeper(n + 1); }, [n] { return n; });
+  return x + y + frame[n % 512];
+}
+
+void say(const char* text) { static_cast<void>(!write(2, text, std::strlen(text))); }
+
+void on_signal(int) {
+  say("the program's handler\n");
+  _exit(3);
+}
+void on_signal_with_info(int, siginfo_t* info, void*) {
+  say(info->si_addr == nullptr ? "null\n" : "not null\n");
+  _exit(4);
+}
+
+struct sigaction installed_before;
+void on_signal_and_chain(int number, siginfo_t* info, void* context) {
+  say("later handler\n");
+  installed_before.sa_sigaction(number, info, context);
+}
+
+void install(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
+int* volatile nowhere = nullptr;
+
+bool is_sanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+constexpr const char* kMessage =
+    "stack overflow in a task: its stack of [0-9]+ bytes is used up; "
+    "JACKDAW_TASK_STACK sets the size";
+
+class Overflow : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (is_sanitized()) GTEST_SKIP() << "sanitizers tell of overflows themselves";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+  }
+};
+using OverflowDeathTest = Overflow;
+
+TEST_F(OverflowDeathTest, IsToldAndKills) {
+  EXPECT_EXIT(jd::run([] { return deeper(0); }), testing::KilledBySignal(SIGSEGV), kMessage);
+  EXPECT_EXIT(jd::run([] { return fork_deeper(0); }), testing::KilledBySignal(SIGSEGV), kMessage);
+}
+
+TEST_F(OverflowDeathTest, GoesToTheProgramsHandlerThen) {
+  EXPECT_EXIT(
+      {
+        install(on_signal);
+        jd::run([] { return deeper(0); });
+      },
+      testing::ExitedWithCode(3), std::string(kMessage) + "\nthe program's handler");
+}
+
+TEST_F(OverflowDeathTest, AnotherFaultIsTheProgramsAlone) {
+  EXPECT_EXIT(jd::run([] { *nowhere = 1; }), testing::KilledBySignal(SIGSEGV), "^$");
+  EXPECT_EXIT(
+      {
+        struct sigaction action {};
+        action.sa_sigaction = on_signal_with_info;
+        action.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &action, nullptr);
+        jd::run([] { *nowhere = 1; });
+      },
+      testing::ExitedWithCode(4), "^null\n$");
+  // In a thread that is no worker.
+  EXPECT_EXIT(
+      {
+        jd_task_start(2);
+        *nowhere = 1;
+      },
+      testing::KilledBySignal(SIGSEGV), "^$");
+}
+
+TEST_F(OverflowDeathTest, ALaterHandlerMayChain) {
+  EXPECT_EXIT(
+      {
+        jd_task_start(2);
+        struct sigaction action {};
+        action.sa_sigaction = on_signal_and_chain;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        sigaction(SIGSEGV, &action, &installed_before);
+        jd::run([] { return deeper(0); });
+      },
+      testing::KilledBySignal(SIGSEGV), std::string("later handler\n.*") + kMessage);
+}
+
+TEST_F(OverflowDeathTest, ASentSignalKills) {
+  EXPECT_EXIT(
+      {
+        jd_task_start(2);
+        jd::run([] { kill(getpid(), SIGSEGV); });
+        for (;;) pause();
+      },
+      testing::KilledBySignal(SIGSEGV), "^$");
+}
+
+}  // namespace
