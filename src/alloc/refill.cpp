@@ -390,6 +390,8 @@ void give_back_taken(std::size_t bytes) {
 void start_new_totals() {
   __atomic_store_n(&total_at_gc, allocated_total + reported_allocated, __ATOMIC_RELAXED);
   freed_before_gc += freed_now.exchange(0);
+  begin_period();
+  begin_shares();
 }
 
 Totals totals() {

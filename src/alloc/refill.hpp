@@ -42,7 +42,8 @@ BlockNumber give_back_reserve(Reserve* reserve);
 // Nobody looks any more after what is freed in the block: it need not stay zero.
 void forget_zeroes(heap::BlockExtra* extra);
 
-// How many threads have caches. Pre: the lock is held.
-unsigned cache_count();
+// A new period between two collections begins. Pre: the lock is held.
+void begin_period();    // for the reserves (reserve.cpp)
+void begin_shares();    // for shares_since_gc (hole.cpp)
 
 }  // namespace jd::alloc

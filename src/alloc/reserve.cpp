@@ -17,7 +17,24 @@ using heap::space;
 // 2 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
 constexpr unsigned kMostBatch = 128;
 // All threads' reserves together are at most this part of the heap.
-constexpr BlockNumber kHeapShare = 8;
+constexpr BlockNumber kHeapShare = 4;
+
+// Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
+// in the one before. Under the heap's lock.
+unsigned period = 1;
+unsigned refillers = 0;
+unsigned refillers_before = 0;
+
+void note_refill(ThreadCache* owner) {
+  if (owner->refilled_in == period) return;
+  owner->refilled_in = period;
+  ++refillers;
+}
+
+// A thread's part, where all take that allocate.
+BlockNumber most_reserved() {
+  return space.committed / (kHeapShare * base::max_of(refillers, refillers_before));
+}
 
 // The next block for the hole's objects that is to be had without collecting or growing, its
 // owner already the hole. kNoBlock if there is none.
@@ -31,6 +48,18 @@ BlockNumber take_block(Hole* hole, KindNumber kind, unsigned size_class) {
   }
   __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
   return number;
+}
+
+void give_back_reserves(ThreadCache* owner) {
+  for (HoleRow* row : owner->rows) {
+    if (row == nullptr) continue;
+    for (Reserve& reserve : row->reserves) {
+      if (reserve.first == kNoBlock) continue;
+      give_back_reserve(&reserve);
+      reserve.batch /= 2;
+    }
+  }
+  owner->reserved = 0;
 }
 
 // Leaves the hole's block, which has no slots for its thread any more. False if others have freed
@@ -83,9 +112,15 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
     owner->reserved -= give_back_reserve(&reserve);
     reserve.batch = 0;
   }
-  const BlockNumber number = take_block(hole, kind, size_class);
+  BlockNumber number = take_block(hole, kind, size_class);
+  if (number == kNoBlock && owner->reserved != 0) {
+    // Before the heap grows: what the thread keeps for objects of other sizes.
+    give_back_reserves(owner);
+    number = take_block(hole, kind, size_class);
+  }
   if (number == kNoBlock || every_allocation_is_slow) return number;
-  const BlockNumber share = space.committed / (kHeapShare * cache_count());
+  note_refill(owner);
+  const BlockNumber share = most_reserved();
   BlockNumber* link = &reserve.first;
   unsigned taken = 0;
   while (taken < reserve.batch && owner->reserved < share) {
@@ -99,6 +134,12 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   *link = kNoBlock;
   reserve.batch = static_cast<std::uint16_t>(base::min_of(2 * taken + 1, kMostBatch));
   return number;
+}
+
+void begin_period() {
+  if (++period == 0) period = 1;
+  refillers_before = refillers;
+  refillers = 0;
 }
 
 BlockNumber give_back_reserve(Reserve* reserve) {
