@@ -250,6 +250,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     for (;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
+      if (give_back_reserves(cache)) continue;
       if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1))) {
         return nullptr;
       }

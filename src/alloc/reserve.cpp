@@ -16,8 +16,10 @@ using heap::space;
 
 // 2 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
 constexpr unsigned kMostBatch = 128;
-// All threads' reserves together are at most this part of the heap.
+// All threads' reserves together are at most this part of the heap: what one keeps, another can't
+// have. A lone thread gets its own back before the heap grows.
 constexpr BlockNumber kHeapShare = 4;
+constexpr BlockNumber kLoneShare = 2;
 
 // Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
 // in the one before. Under the heap's lock.
@@ -33,7 +35,8 @@ void note_refill(ThreadCache* owner) {
 
 // A thread's part, where all take that allocate.
 BlockNumber most_reserved() {
-  return space.committed / (kHeapShare * base::max_of(refillers, refillers_before));
+  const unsigned threads = base::max_of(refillers, refillers_before);
+  return space.committed / (threads == 1 ? kLoneShare : kHeapShare * threads);
 }
 
 // The next block for the hole's objects that is to be had without collecting or growing, its
@@ -48,18 +51,6 @@ BlockNumber take_block(Hole* hole, KindNumber kind, unsigned size_class) {
   }
   __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
   return number;
-}
-
-void give_back_reserves(ThreadCache* owner) {
-  for (HoleRow* row : owner->rows) {
-    if (row == nullptr) continue;
-    for (Reserve& reserve : row->reserves) {
-      if (reserve.first == kNoBlock) continue;
-      give_back_reserve(&reserve);
-      reserve.batch /= 2;
-    }
-  }
-  owner->reserved = 0;
 }
 
 // Leaves the hole's block, which has no slots for its thread any more. False if others have freed
@@ -112,11 +103,10 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
     owner->reserved -= give_back_reserve(&reserve);
     reserve.batch = 0;
   }
-  BlockNumber number = take_block(hole, kind, size_class);
-  if (number == kNoBlock && owner->reserved != 0) {
-    // Before the heap grows: what the thread keeps for objects of other sizes.
-    give_back_reserves(owner);
-    number = take_block(hole, kind, size_class);
+  const BlockNumber number = take_block(hole, kind, size_class);
+  if (number == kNoBlock && give_back_reserves(owner)) {
+    // These are the last ones: as many as are needed.
+    return take_block(hole, kind, size_class);
   }
   if (number == kNoBlock || every_allocation_is_slow) return number;
   note_refill(owner);
@@ -134,6 +124,20 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   *link = kNoBlock;
   reserve.batch = static_cast<std::uint16_t>(base::min_of(2 * taken + 1, kMostBatch));
   return number;
+}
+
+bool give_back_reserves(ThreadCache* owner) {
+  if (owner->reserved == 0) return false;
+  for (HoleRow* row : owner->rows) {
+    if (row == nullptr) continue;
+    for (Reserve& reserve : row->reserves) {
+      if (reserve.first == kNoBlock) continue;
+      give_back_reserve(&reserve);
+      reserve.batch /= 2;
+    }
+  }
+  owner->reserved = 0;
+  return true;
 }
 
 void begin_period() {
