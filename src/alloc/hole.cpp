@@ -207,8 +207,8 @@ void hide_holes() {
   });
 }
 
-// The sweep lists their blocks, or frees them. Whoever had more than it used takes as many next time
-// as it used of the last ones.
+// The sweep lists their blocks, or frees them. Whoever had more than it used takes as many next
+// time as it used of the last ones.
 static void retire_reserves() {
   for (ThreadCache* c = caches; c != nullptr; c = c->next) {
     for (HoleRow* row : c->rows) {

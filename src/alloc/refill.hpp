@@ -39,8 +39,8 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
 // Pre: as for retire.
 BlockNumber give_back_reserve(Reserve* reserve);
 
-// All of the thread's, before the heap grows: it has them for objects of other sizes. False if there
-// were none. Pre: the lock is held, by this thread.
+// All of the thread's, before the heap grows: it has them for objects of other sizes. False if
+// there were none. Pre: the lock is held, by this thread.
 bool give_back_reserves(ThreadCache* owner);
 
 // Nobody looks any more after what is freed in the block: it need not stay zero.

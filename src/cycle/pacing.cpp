@@ -28,8 +28,9 @@ constexpr BlockNumber kMostShareGrowth = 64;
 
 // No collection before this much was allocated since the last: a small heap would otherwise be
 // collected for every hundred kilobytes, and each collection looks at the static data of the
-// libraries. docs/design/cycle.md, "Pacing", has the figures. It is what one thread allocates: several
-// that share the processors would else collect as many times more often, with the others waiting.
+// libraries. docs/design/cycle.md, "Pacing", has the figures. It is what one thread allocates:
+// several that share the processors would else collect as many times more often, with the others
+// waiting.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
 // From this much live composite data on, every further byte counts twice: a collection of a large
@@ -83,8 +84,9 @@ std::size_t least_between() {
   const alloc::Shares shares = alloc::shares_since_gc();
   if (shares.all <= shares.largest) return kLeastBetween;
   // In sixteenths of a thread.
-  const std::size_t threads = base::min_of(shares.all / base::div_up(shares.largest, std::size_t{16}),
-                                           std::size_t{16} * os::cpu_count());
+  const std::size_t threads =
+      base::min_of(shares.all / base::div_up(shares.largest, std::size_t{16}),
+                   std::size_t{16} * os::cpu_count());
   return base::max_of(threads, std::size_t{16}) * (kLeastBetween / 16);
 }
 
