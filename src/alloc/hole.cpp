@@ -208,7 +208,8 @@ void hide_holes() {
 }
 
 // The sweep lists their blocks, or frees them. Whoever had more than it used takes as many next
-// time as it used of the last ones.
+// time as it used of the last ones, but at least half as many: the period may just have ended
+// early.
 static void retire_reserves() {
   for (ThreadCache* c = caches; c != nullptr; c = c->next) {
     for (HoleRow* row : c->rows) {
@@ -222,7 +223,8 @@ static void retire_reserves() {
         }
         reserve.first = heap::kNoBlock;
         const unsigned taken = reserve.batch / 2;
-        reserve.batch = static_cast<std::uint16_t>(taken - base::min_of(taken, left));
+        reserve.batch =
+            static_cast<std::uint16_t>(base::max_of(taken - base::min_of(taken, left), taken / 2));
       }
     }
     c->reserved = 0;
