@@ -61,6 +61,15 @@ void detach_disclaiming_holes();
 
 // Adds what threads took from their holes to the totals. Pre: the lock is held.
 void settle_totals();
+
+// Bytes of the holes that living threads took since the last collection: all of them, and the one
+// that took most. As of the last settle_totals. Pre: the lock is held.
+struct Shares {
+  std::size_t all;
+  std::size_t largest;
+};
+Shares shares_since_gc();
+
 // A collection is done: "since" begins anew.
 void start_new_totals();
 

@@ -20,11 +20,10 @@ constexpr HoleRow empty_row() {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, nullptr};
+constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, 0, 0, nullptr};
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
-unsigned caches_in_use = 0;
 ThreadCache* free_caches = nullptr;
 HoleRow* free_rows = nullptr;  // linked through the first hole's cursor
 
@@ -94,12 +93,13 @@ bool enter(world::Thread* thread) {
   for (HoleRow*& row : fresh->rows) row = nullptr;
   fresh->taken = 0;
   fresh->counted = 0;
+  fresh->taken_at_gc = 0;
+  fresh->refilled_in = 0;
   fresh->reserved = 0;
   fresh->rows[heap::kNormal] = &fresh->normal;
   fresh->rows[heap::kAtomic] = &fresh->atomic;
   fresh->next = caches;
   caches = fresh;
-  ++caches_in_use;
   thread->cache = fresh;
   cache = fresh;
   return true;
@@ -137,7 +137,6 @@ void leave(world::Thread* thread, bool left_by_fork) {
   for (ThreadCache** c = &caches; *c != nullptr; c = &(*c)->next) {
     if (*c != gone) continue;
     *c = gone->next;
-    --caches_in_use;
     break;
   }
   gone->next = free_caches;
@@ -208,18 +207,24 @@ void hide_holes() {
   });
 }
 
-// The sweep lists their blocks, or frees them. Whoever had more than it used is to take less.
+// The sweep lists their blocks, or frees them. Whoever had more than it used takes as many next
+// time as it used of the last ones, but at least half as many: the period may just have ended
+// early.
 static void retire_reserves() {
   for (ThreadCache* c = caches; c != nullptr; c = c->next) {
     for (HoleRow* row : c->rows) {
       if (row == nullptr || c->reserved == 0) continue;
       for (Reserve& reserve : row->reserves) {
         if (reserve.first == heap::kNoBlock) continue;
+        unsigned left = 0;
         for (BlockNumber b = reserve.first; b != heap::kNoBlock; b = heap::space.extras[b].next) {
           heap::space.extras[b].owner = nullptr;
+          ++left;
         }
         reserve.first = heap::kNoBlock;
-        reserve.batch /= 2;
+        const unsigned taken = reserve.batch / 2;
+        reserve.batch =
+            static_cast<std::uint16_t>(base::max_of(taken - base::min_of(taken, left), taken / 2));
       }
     }
     c->reserved = 0;
@@ -272,10 +277,22 @@ void visit_holes(void (*visit)(Hole* hole, KindNumber kind)) {
   for_each_hole([visit](Hole& hole, KindNumber kind) { visit(&hole, kind); });
 }
 
-unsigned cache_count() { return caches_in_use; }
-
 void settle_totals() {
   for (ThreadCache* c = caches; c != nullptr; c = c->next) add_taken(c);
+}
+
+void begin_shares() {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) c->taken_at_gc = c->counted;
+}
+
+Shares shares_since_gc() {
+  Shares shares{};
+  for (const ThreadCache* c = caches; c != nullptr; c = c->next) {
+    const std::size_t taken = c->counted - c->taken_at_gc;
+    shares.all += taken;
+    shares.largest = base::max_of(shares.largest, taken);
+  }
+  return shares;
 }
 
 }  // namespace jd::alloc

@@ -156,7 +156,11 @@ struct ThreadCache {
   // Bytes of all holes that the thread took. Written by it alone (relaxed: only the number
   // matters), so it wraps rather than being taken from.
   std::size_t taken;
-  std::size_t counted;   // of these, what is in the totals; written under the lock (relaxed)
+  std::size_t counted;      // of these, what is in the totals; written under the lock (relaxed)
+  std::size_t taken_at_gc;  // what `taken` was at the last collection; under the lock
+  // The period between two collections in which the thread took a block last (take_blocks); under
+  // the lock.
+  unsigned refilled_in;
   BlockNumber reserved;  // blocks in all reserves; written as a hole is
   ThreadCache* next;     // list of caches, and of free ones; under the lock
 

@@ -250,6 +250,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     for (;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
+      if (give_back_reserves(cache)) continue;
       if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1))) {
         return nullptr;
       }
@@ -390,6 +391,8 @@ void give_back_taken(std::size_t bytes) {
 void start_new_totals() {
   __atomic_store_n(&total_at_gc, allocated_total + reported_allocated, __ATOMIC_RELAXED);
   freed_before_gc += freed_now.exchange(0);
+  begin_period();
+  begin_shares();
 }
 
 Totals totals() {

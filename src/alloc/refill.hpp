@@ -39,10 +39,15 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
 // Pre: as for retire.
 BlockNumber give_back_reserve(Reserve* reserve);
 
+// All of the thread's, before the heap grows: it has them for objects of other sizes. False if
+// there were none. Pre: the lock is held, by this thread.
+bool give_back_reserves(ThreadCache* owner);
+
 // Nobody looks any more after what is freed in the block: it need not stay zero.
 void forget_zeroes(heap::BlockExtra* extra);
 
-// How many threads have caches. Pre: the lock is held.
-unsigned cache_count();
+// A new period between two collections begins. Pre: the lock is held.
+void begin_period();  // for the reserves (reserve.cpp)
+void begin_shares();  // for shares_since_gc (hole.cpp)
 
 }  // namespace jd::alloc

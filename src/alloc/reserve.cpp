@@ -16,8 +16,28 @@ using heap::space;
 
 // 2 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
 constexpr unsigned kMostBatch = 128;
-// All threads' reserves together are at most this part of the heap.
-constexpr BlockNumber kHeapShare = 8;
+// All threads' reserves together are at most this part of the heap: what one keeps, another can't
+// have. A lone thread gets its own back before the heap grows.
+constexpr BlockNumber kHeapShare = 4;
+constexpr BlockNumber kLoneShare = 2;
+
+// Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
+// in the one before. Under the heap's lock.
+unsigned period = 1;
+unsigned refillers = 0;
+unsigned refillers_before = 0;
+
+void note_refill(ThreadCache* owner) {
+  if (owner->refilled_in == period) return;
+  owner->refilled_in = period;
+  ++refillers;
+}
+
+// A thread's part, where all take that allocate.
+BlockNumber most_reserved() {
+  const unsigned threads = base::max_of(refillers, refillers_before);
+  return space.committed / (threads == 1 ? kLoneShare : kHeapShare * threads);
+}
 
 // The next block for the hole's objects that is to be had without collecting or growing, its
 // owner already the hole. kNoBlock if there is none.
@@ -84,8 +104,13 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
     reserve.batch = 0;
   }
   const BlockNumber number = take_block(hole, kind, size_class);
+  if (number == kNoBlock && give_back_reserves(owner)) {
+    // These are the last ones: as many as are needed.
+    return take_block(hole, kind, size_class);
+  }
   if (number == kNoBlock || every_allocation_is_slow) return number;
-  const BlockNumber share = space.committed / (kHeapShare * cache_count());
+  note_refill(owner);
+  const BlockNumber share = most_reserved();
   BlockNumber* link = &reserve.first;
   unsigned taken = 0;
   while (taken < reserve.batch && owner->reserved < share) {
@@ -99,6 +124,26 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   *link = kNoBlock;
   reserve.batch = static_cast<std::uint16_t>(base::min_of(2 * taken + 1, kMostBatch));
   return number;
+}
+
+bool give_back_reserves(ThreadCache* owner) {
+  if (owner->reserved == 0) return false;
+  for (HoleRow* row : owner->rows) {
+    if (row == nullptr) continue;
+    for (Reserve& reserve : row->reserves) {
+      if (reserve.first == kNoBlock) continue;
+      give_back_reserve(&reserve);
+      reserve.batch /= 2;
+    }
+  }
+  owner->reserved = 0;
+  return true;
+}
+
+void begin_period() {
+  if (++period == 0) period = 1;
+  refillers_before = refillers;
+  refillers = 0;
 }
 
 BlockNumber give_back_reserve(Reserve* reserve) {

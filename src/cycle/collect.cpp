@@ -273,7 +273,7 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_RECLAIM_START);
   tell_about_finalization();
   heap::disclaim_deferred(&count);
-  if (options.unmap_threshold != 0) {
+  if (options.unmap_threshold != 0 && count.oldest_free >= options.unmap_threshold) {
     return_free_memory_later(static_cast<unsigned>(options.unmap_threshold));
   }
   tell(GC_EVENT_RECLAIM_END);

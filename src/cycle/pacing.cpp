@@ -7,6 +7,7 @@
 #include "cycle/settings.hpp"
 #include "heap/runs.hpp"
 #include "heap/space.hpp"
+#include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
 
@@ -27,7 +28,9 @@ constexpr BlockNumber kMostShareGrowth = 64;
 
 // No collection before this much was allocated since the last: a small heap would otherwise be
 // collected for every hundred kilobytes, and each collection looks at the static data of the
-// libraries. docs/design/cycle.md, "Pacing", has the figures.
+// libraries. docs/design/cycle.md, "Pacing", has the figures. It is what one thread allocates:
+// several that share the processors would else collect as many times more often, with the others
+// waiting.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
 // From this much live composite data on, every further byte counts twice: a collection of a large
@@ -41,8 +44,8 @@ constexpr BlockNumber kHugePagesFrom = 32 * base::kMiB >> kBlockShift;
 constexpr std::size_t kHugePage = 2 * base::kMiB;
 constexpr BlockNumber kHugePageBlocks = kHugePage >> kBlockShift;
 
-// Under the heap's lock.
-std::size_t due_after = kLeastBetween;
+// Under the heap's lock. What the last collection planned, but for the least.
+std::size_t planned = 0;
 std::size_t physical_limit = 0;
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
@@ -74,11 +77,30 @@ std::size_t charged_bytes() {
   return base::max_of(kept, allocated / 8);
 }
 
+// kLeastBetween for each thread that allocates, as far as there are processors for them. How many
+// those are shows in the part of the one that allocated most: of two with equal parts it is half,
+// and beside one that does nearly all others hardly count.
+std::size_t least_between() {
+  const alloc::Shares shares = alloc::shares_since_gc();
+  if (shares.all <= shares.largest) return kLeastBetween;
+  // In sixteenths of a thread.
+  const std::size_t threads =
+      base::min_of(shares.all / base::div_up(shares.largest, std::size_t{16}),
+                   std::size_t{16} * os::cpu_count());
+  return base::max_of(threads, std::size_t{16}) * (kLeastBetween / 16);
+}
+
+// Pre: charged_bytes() was just asked, which settles what the shares are taken from.
+std::size_t due_after() { return base::max_of(planned, least_between()); }
+
 bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collection_disabled; }
 
 }  // namespace
 
-bool collection_is_due() { return charged_bytes() >= due_after; }
+bool collection_is_due() {
+  const std::size_t charged = charged_bytes();
+  return charged >= due_after();
+}
 
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes) {
@@ -86,8 +108,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const std::size_t beyond = composite > kLargeLive ? composite - kLargeLive : 0;
   const std::size_t work = 2 * (composite + beyond) + live_atomic_bytes / 4 + root_bytes;
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
-  due_after =
-      base::max_of(work / divisor, base::max_of(settings.min_bytes_allocated, kLeastBetween));
+  planned = base::max_of(work / divisor, settings.min_bytes_allocated);
 }
 
 bool commit_blocks(BlockNumber blocks) {
@@ -109,7 +130,8 @@ bool grow_heap(BlockNumber least) {
   // grow by bdwgc's rule, a share of the heap: a megabyte buys a third of the collections
   // (docs/design/cycle.md, "Pacing").
   const std::size_t charged = charged_bytes();
-  const std::size_t allowance = due_after > charged ? due_after - charged : 0;
+  const std::size_t due = due_after();
+  const std::size_t allowance = due > charged ? due - charged : 0;
   auto more =
       static_cast<BlockNumber>(base::min_of(allowance >> kBlockShift, std::size_t{kMostGrowth}));
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});

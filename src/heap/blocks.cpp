@@ -21,6 +21,13 @@ void set_listed(BlockExtra* extra, bool listed) {
   __atomic_store_n(&extra->listed, listed, __ATOMIC_RELAXED);
 }
 
+// Who has freed the last object of a block may still look at these two, when others have released
+// the block and taken it again (alloc's give_slot_back).
+void set_unowned(BlockExtra* extra) {
+  __atomic_store_n(&extra->owner, nullptr, __ATOMIC_RELAXED);
+  set_listed(extra, false);
+}
+
 void unlist(BlockNumber number) {
   BlockExtra& extra = space.extras[number];
   List& list = list_of(space.blocks[number]);
@@ -75,9 +82,12 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
   base::clear_bytes(block.allocated, block.bit_words() * sizeof block.allocated[0]);
   *clean = !start_using(number);
-  extra = {};
-  extra.dirty = true;
+  set_unowned(&extra);
+  extra.next = extra.previous = kNoBlock;
+  extra.bytes = 0;
   extra.free_slots = block.slots;
+  extra.held_by_first_block = false;
+  extra.zeroed = false;
   return number;
 }
 
@@ -114,8 +124,7 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   head.marks[0] = 0;
   head.allocated[0] = 1;
   space.extras[number].bytes = bytes;
-  space.extras[number].owner = nullptr;
-  space.extras[number].listed = false;
+  set_unowned(&space.extras[number]);
   space.extras[number].held_by_first_block = false;
   space.extras[number].zeroed = false;
   head.state = BlockState::LargeHead;

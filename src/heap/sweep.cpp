@@ -36,10 +36,12 @@ void poison_dead_slots(BlockNumber number, const Block& block) {
   }
 }
 
-void age_free_blocks(BlockNumber first, BlockNumber count) {
-  for (BlockNumber b = first; b < first + count; ++b) {
+void age_free_blocks(BlockNumber first, BlockNumber length, SweepCount* count) {
+  for (BlockNumber b = first; b < first + length; ++b) {
     BlockExtra& extra = space.extras[b];
-    if (extra.dirty && extra.age != UINT8_MAX) ++extra.age;
+    if (!extra.dirty) continue;
+    if (extra.age != UINT8_MAX) ++extra.age;
+    count->oldest_free = base::max_of(count->oldest_free, unsigned{extra.age});
   }
 }
 
@@ -146,7 +148,7 @@ SweepCount sweep() {
     const BlockNumber length = block.state == BlockState::Small ? 1 : block.run;
     bool is_free = false;
     if (block.state == BlockState::Free) {
-      age_free_blocks(number, length);
+      age_free_blocks(number, length, &count);
       is_free = true;
     } else if (kinds[block.kind].disclaim != nullptr && has_dead_objects(block)) {
       BlockExtra& extra = space.extras[number];

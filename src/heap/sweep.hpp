@@ -20,6 +20,7 @@ struct SweepCount {
   std::size_t live_bytes = 0;         // all kinds
   std::size_t live_atomic_bytes = 0;  // those that are not scanned
   std::size_t freed_bytes = 0;        // allocated before, not reached
+  unsigned oldest_free = 0;           // the greatest age of a dirty free block
 };
 
 // Clears the mark bits of allocated slots, and sets those of free ones: the marker, which never

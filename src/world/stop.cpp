@@ -166,6 +166,11 @@ void complain_about_silence() {
   });
 }
 
+// The heap's lock is held: nobody else writes it.
+void change_epoch() {
+  epoch.store(epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
 // Before any signal is sent.
 void expect_answers() {
   answers_wanted.store(kNotKnownYet, std::memory_order_relaxed);
@@ -241,8 +246,7 @@ bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1;
 void stop_world() {
   JD_DCHECK(!world_is_stopped());
   expect_answers();
-  base::note_atomic(&epoch);
-  epoch.fetch_add(1, std::memory_order_release);
+  change_epoch();
   std::uint32_t expected = 0;
   for_each_thread([&](Thread* thread) {
     if (thread == self() || thread->parked) return;
@@ -263,8 +267,7 @@ void resume_world() {
     thread->expected = false;
     any_gone |= thread->gone;
   });
-  base::note_atomic(&epoch);
-  epoch.fetch_add(1, std::memory_order_release);
+  change_epoch();
   os::futex_wake(&epoch, os::kAllWaiters);
   if (any_gone) drop_gone_threads();
 }

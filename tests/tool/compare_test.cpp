@@ -100,6 +100,7 @@ TEST(Bench, ListsItsBenchmarks) {
                            "fill-mimalloc-256",
                            "large",
                            "finalizers",
+                           "pause-registered-both",
                            "pause-500m",
                            "startup",
                            "limit"}) {

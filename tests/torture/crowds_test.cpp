@@ -251,6 +251,54 @@ TEST(Crowds, NobodyStarvesBesideCollections) {
   expect_ok("lock_beside_collections", {{"GC_NPROCS", "1"}});
 }
 
+// --- Threads that allocate side by side ----------------------------------------------------------
+
+// Collections while two threads allocate 64 MiB in turn, by 16 KiB each; of the second thread's
+// turns every `share`-th is used.
+std::size_t collections_of_two(int share) {
+  constexpr int kTurns = 4096;
+  std::atomic<int> turn{0};
+  const std::size_t before = GC_get_gc_no();
+  const auto take_turns = [&](int self) {
+    for (int i = self; i < kTurns; i += 2) {
+      while (turn.load() != i) sched_yield();
+      if (self == 0 || i / 2 % share == 0) {
+        for (int object = 0; object < 256; ++object) opaque(GC_MALLOC(64));
+      }
+      turn.store(i + 1);
+    }
+  };
+  GcThread second([&] { take_turns(1); });
+  take_turns(0);
+  second.join();
+  return GC_get_gc_no() - before;
+}
+
+JD_CHILD(two_that_allocate) {
+  GC_INIT();
+  std::printf("%zu %zu\n", collections_of_two(1), collections_of_two(1024));
+  return 0;
+}
+TEST(Crowds, EachThreadThatAllocatesPutsCollectionsOff) {
+  JD_OURS_ONLY("goes by the bytes of all threads");
+  const auto run = [](const char* cpus, std::size_t* both, std::size_t* mostly_one) {
+    const ChildResult r =
+        run_child("two_that_allocate", {{"GC_NPROCS", cpus}, {"GC_MARKERS", "1"}});
+    EXPECT_TRUE(r.ok()) << r;
+    EXPECT_EQ(std::sscanf(r.out.c_str(), "%zu %zu", both, mostly_one), 2) << r;
+    // 32 MiB at most every 2 MiB: there is something to compare.
+    EXPECT_GE(*mostly_one, 16U) << r;
+  };
+  std::size_t both = 0;
+  std::size_t mostly_one = 0;
+  // Twice as much in as many collections where both can run, in twice as many where they can't. A
+  // thread that allocates a thousandth does not count.
+  run("2", &both, &mostly_one);
+  EXPECT_LT(both, mostly_one * 3 / 2);
+  run("1", &both, &mostly_one);
+  EXPECT_GT(both, mostly_one * 3 / 2);
+}
+
 // --- The markers --------------------------------------------------------------------------------
 
 struct Wide {

@@ -90,6 +90,16 @@ std::vector<Benchmark> make_catalogue() {
   list.push_back(
       {"large", "large", {}, {}, "churn of objects of 8 KiB to 1 MiB, each page touched", false});
   list.push_back({"finalizers", "finalizers", {}, {}, "registering and running finalizers", false});
+  for (const std::string what : {"none", "finalizers", "links", "both"}) {
+    list.push_back(
+        {"pause-registered-" + what,
+         "registered",
+         {what},
+         {kOneMarker},
+         fmt::format("pauses with a million live objects; registered for them: {}, one marker",
+                     what),
+         false});
+  }
   list.push_back({"pause-500m",
                   "pause",
                   {"500"},
