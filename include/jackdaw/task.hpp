@@ -69,6 +69,12 @@ auto call(F& f) -> Value<std::invoke_result_t<F&>> {
   }
 }
 
+// Nanoseconds.
+inline std::int64_t now() {
+  using std::chrono::steady_clock;
+  return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
+}
+
 // How a task ended. Nothing is stored until it has: a fork that nobody steals does not pay for it.
 template <class R>
 class Outcome {
@@ -86,15 +92,16 @@ class Outcome {
       ::new (&value_) Value<R>(call(f));
       threw_ = false;
     } catch (...) {
-      keep_exception(std::current_exception());
+      keep_exception(std::current_exception(), now());
     }
 #else
     ::new (&value_) Value<R>(call(f));
     threw_ = false;
 #endif
   }
-  void keep_exception(std::exception_ptr exception) {
-    when_ = std::chrono::steady_clock::now().time_since_epoch().count();
+  // Thrown then: one that waited for the other part was thrown before this is called.
+  void keep_exception(std::exception_ptr exception, std::int64_t when) {
+    when_ = when;
     ::new (&exception_) std::exception_ptr(std::move(exception));
     threw_ = true;
   }
@@ -194,6 +201,7 @@ struct Returned {
 };
 inline constexpr Word kThrew = 1;   // value is a std::exception_ptr
 inline constexpr Word kStolen = 2;  // set by the return barrier: the other part has ended, too
+inline constexpr unsigned kWhenShift = 2;  // above them, if it threw: when, in nanoseconds
 
 template <class T>
 inline constexpr bool kInRegister = std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(Word);
@@ -224,7 +232,7 @@ template <class F>
 #if defined(__cpp_exceptions)
   } catch (...) {
     returned.value = as_word(std::current_exception());
-    returned.status = kThrew;
+    returned.status = static_cast<Word>(now()) << kWhenShift | kThrew;
   }
 #endif
   return returned;
@@ -338,7 +346,8 @@ auto par_pair(A& a, B& b)
       }
       Outcome<RA> first;
       if ((returned.status & kThrew) != 0) {
-        first.keep_exception(as_exception(returned.value));
+        first.keep_exception(as_exception(returned.value),
+                             static_cast<std::int64_t>(returned.status >> kWhenShift));
       } else {
         Value<RA> value;
         std::memcpy(&value, &returned.value, sizeof value);
