@@ -35,6 +35,27 @@ struct Step {
 
 constexpr std::size_t kStackBytes = 256 * 1024;
 
+// Where somebody goes on: a stack with its registers.
+struct Place {
+  ucontext_t context{};  // before the first step
+  jmp_buf jump{};        // from then on
+  bool started = false;
+};
+
+// Noinline: the compiler then knows what a second return may find changed.
+[[gnu::noinline]] void change_places(Place* from, Place* to) {
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+  // Sanitizers understand this, but not jumps from one stack to another.
+  swapcontext(&from->context, &to->context);
+#else
+  // Not swapcontext, which calls the system twice to keep the signal mask.
+  if (_setjmp(from->jump) != 0) return;
+  if (to->started) _longjmp(to->jump, 1);
+  to->started = true;
+  setcontext(&to->context);
+#endif
+}
+
 struct Thread {
   enum class State { Ready, Asleep, Ended };
 
@@ -45,9 +66,7 @@ struct Thread {
   const void* asleep_on = nullptr;
   bool timed = false;
   bool woken = false;
-  ucontext_t context{};  // before its first step
-  jmp_buf jump{};        // from then on
-  bool started = false;
+  Place place;
 };
 
 // A point at which a choice was made.
@@ -136,18 +155,11 @@ class Explorer final : public Program {
     for (std::uint64_t& waits : Scheduled::waits) waits = 0;
   }
 
-  // Not swapcontext, which calls the system twice to keep the signal mask.
-  void to_scheduler() {
-    if (_setjmp(threads_[running_].jump) == 0) _longjmp(scheduler_, 1);
-  }
+  void to_scheduler() { change_places(&threads_[running_].place, &scheduler_); }
   void to_thread(unsigned number) {
     running_ = number;
-    if (_setjmp(scheduler_) == 0) {
-      Thread& thread = threads_[number];
-      if (thread.started) _longjmp(thread.jump, 1);
-      thread.started = true;
-      setcontext(&thread.context);
-    }
+    scheduler_.started = true;
+    change_places(&scheduler_, &threads_[number].place);
     running_ = kNobody;
   }
 
@@ -164,13 +176,13 @@ class Explorer final : public Program {
   [[gnu::noinline]] static void fill(ucontext_t* context) { getcontext(context); }
 
   void start(unsigned number) {
-    Thread& thread = threads_[number];
-    fill(&thread.context);
-    thread.context.uc_stack.ss_sp = stacks_[number].get();
-    thread.context.uc_stack.ss_size = kStackBytes;
-    thread.context.uc_link = nullptr;
+    ucontext_t& context = threads_[number].place.context;
+    fill(&context);
+    context.uc_stack.ss_sp = stacks_[number].get();
+    context.uc_stack.ss_size = kStackBytes;
+    context.uc_link = nullptr;
     const auto self = reinterpret_cast<std::uint64_t>(this);
-    makecontext(&thread.context, reinterpret_cast<void (*)()>(body), 2, static_cast<int>(self),
+    makecontext(&context, reinterpret_cast<void (*)()>(body), 2, static_cast<int>(self),
                 static_cast<int>(self >> 32));
   }
 
@@ -302,7 +314,7 @@ class Explorer final : public Program {
   std::size_t depth_ = 0;
   std::function<void()> at_end_;
   unsigned running_ = kNobody;
-  jmp_buf scheduler_{};
+  Place scheduler_;
 };
 
 Explorer* explorer = nullptr;
