@@ -44,8 +44,8 @@ struct Place {
 
 // Noinline: the compiler then knows what a second return may find changed.
 [[gnu::noinline]] void change_places(Place* from, Place* to) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  // Sanitizers understand this, but not jumps from one stack to another.
+#if defined(JD_SANITIZE_ADDRESS)
+  // AddressSanitizer understands this, but not jumps from one stack to another.
   swapcontext(&from->context, &to->context);
 #else
   // Not swapcontext, which calls the system twice to keep the signal mask.
