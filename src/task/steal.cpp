@@ -398,6 +398,9 @@ extern "C" void jd_task_answer(void) {
   __atomic_store_n(&jd_task_wanted, 0, __ATOMIC_RELAXED);
   Worker* worker = current();
   if (worker == nullptr) return;
+  // A collection that stopped this thread before it has answered would wait for a thief that must
+  // not be stopped (stop mode), and that for the answer. In the handler signals are blocked.
+  const jd::world::NoStop no_stop(jd::world::self());
   if (!accept(worker)) {
     // The signal was faster. Would this have come soon enough?
     worker->polls.store(jd::os::now_ns() - worker->handled_at < kPollPatience / 2,
