@@ -19,7 +19,7 @@ constexpr unsigned kMostBatch = 128;
 // All threads' reserves together are at most this part of the heap: what one keeps, another can't
 // have. A lone thread gets its own back before the heap grows.
 constexpr BlockNumber kHeapShare = 4;
-constexpr BlockNumber kLoneShare = 2;
+constexpr BlockNumber kLoneShare = 8;
 
 // Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
 // in the one before. Under the heap's lock.
