@@ -49,7 +49,7 @@ void install(void (*handler)(int)) {
 
 int* volatile nowhere = nullptr;
 // Not for UndefinedBehaviorSanitizer, which would say it first.
-[[gnu::no_sanitize_undefined]] void write_nowhere() { *nowhere = 1; }
+__attribute__((no_sanitize("undefined"))) void write_nowhere() { *nowhere = 1; }
 
 bool is_sanitized() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
