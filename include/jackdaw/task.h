@@ -122,6 +122,7 @@ JD_TASK_API void jd_task_blocking(void (*function)(void*), void* argument);
 /* A thief that finds nothing published stops its victim with a signal, which takes long. Code that
  * polls often (in its innermost loop, say: every microsecond or so) answers thieves without one;
  * that costs it a load and a branch. Where polls come late or not at all, thieves use the signal.
+ * In threads that are not workers it does nothing. Not for signal handlers.
  */
 static inline void jd_task_poll(void);
 
@@ -167,7 +168,9 @@ enum jd_task_time {
 typedef struct jd_task_times {
   uint64_t count[JD_TASK_TIME_CLASSES];
 } jd_task_times;
+/* Any thread may ask, also while tasks run: each count is then one of some instant. */
 JD_TASK_API void jd_task_get_times(enum jd_task_time kind, jd_task_times* times);
+/* In ticks. Pre: time_class < JD_TASK_TIME_CLASSES. */
 JD_TASK_API uint64_t jd_task_time_class_begin(unsigned time_class);
 /* The ticks that so many of the times are below: 0.5 for the median. 0 if there are none. */
 JD_TASK_API double jd_task_times_quantile(const jd_task_times* times, double quantile);
@@ -190,7 +193,8 @@ typedef struct jd_task {
 /* Not 0 in a worker whose next fork may be a plain call. */
 extern JD_TASK_API __thread int jd_task_direct __attribute__((tls_model("initial-exec")));
 
-/* Not 0 in a worker that a thief has asked for work since it last polled. */
+/* Not 0 in a worker that a thief has asked for work since it last polled. Set by thieves, cleared
+ * by the worker's poll, and only a hint: the request itself orders what they write. */
 extern JD_TASK_API __thread int jd_task_wanted __attribute__((tls_model("initial-exec")));
 /* The rest of jd_task_poll. */
 JD_TASK_API void jd_task_answer(void);

@@ -16,8 +16,9 @@ using heap::space;
 
 // 2 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
 constexpr unsigned kMostBatch = 128;
-// All threads' reserves together are at most this part of the heap: what one keeps, another can't
-// have. A lone thread gets its own back before the heap grows.
+// All threads' reserves together are at most this part of the heap, where several allocate: what
+// one keeps, another can't have. A lone thread needs the lock less often, and its program is the
+// one whose memory is looked at (docs/design/alloc.md, "Blocks in reserve").
 constexpr BlockNumber kHeapShare = 4;
 constexpr BlockNumber kLoneShare = 8;
 
