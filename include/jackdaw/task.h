@@ -170,7 +170,7 @@ typedef struct jd_task_times {
 } jd_task_times;
 /* Any thread may ask, also while tasks run: each count is then one of some instant. */
 JD_TASK_API void jd_task_get_times(enum jd_task_time kind, jd_task_times* times);
-/* In ticks. Pre: time_class < JD_TASK_TIME_CLASSES. */
+/* In ticks. Pre: time_class <= JD_TASK_TIME_CLASSES, where the last class ends. */
 JD_TASK_API uint64_t jd_task_time_class_begin(unsigned time_class);
 /* The ticks that so many of the times are below: 0.5 for the median. 0 if there are none. */
 JD_TASK_API double jd_task_times_quantile(const jd_task_times* times, double quantile);
