@@ -21,6 +21,9 @@ constexpr unsigned kMostBatch = 128;
 // one whose memory is looked at (docs/design/alloc.md, "Blocks in reserve").
 constexpr BlockNumber kHeapShare = 4;
 constexpr BlockNumber kLoneShare = 8;
+// 3 MiB. Up to here several threads keep none: a reserve is a good part of what such a heap
+// lacks, and its collections, each of which all wait for, cost more than the lock.
+constexpr BlockNumber kSmallHeap = 192;
 
 // Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
 // in the one before. Under the heap's lock.
@@ -37,6 +40,7 @@ void note_refill(ThreadCache* owner) {
 // A thread's part, where all take that allocate.
 BlockNumber most_reserved() {
   const unsigned threads = base::max_of(refillers, refillers_before);
+  if (threads > 1 && space.committed <= kSmallHeap) return 0;
   return space.committed / (threads == 1 ? kLoneShare : kHeapShare * threads);
 }
 

@@ -200,6 +200,10 @@ class Search {
       }
       case Taking: {
         const std::int8_t taken = broken_ == Break::TakeNewest ? next.top : next.oldest;
+        if (taken == kNone) {
+          fail("nothing to take");
+          return true;
+        }
         Fork& fork = next.forks[static_cast<std::size_t>(taken)];
         if (broken_ == Break::TakeNewest) {
           next.oldest = next.oldest == taken ? kNone : next.oldest;

@@ -281,8 +281,8 @@ JD_CHILD(two_that_allocate) {
 }
 TEST(Crowds, EachThreadThatAllocatesPutsCollectionsOff) {
   JD_OURS_ONLY("goes by the bytes of all threads");
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "AddressSanitizer's megabytes of static data put collections off already";
+#if defined(__SANITIZE_ADDRESS__) || defined(JD_SANITIZE_UNDEFINED)
+  GTEST_SKIP() << "the sanitizer's megabytes of static data put collections off already";
 #endif
   const auto run = [](const char* cpus, std::size_t* both, std::size_t* mostly_one) {
     const ChildResult r =
