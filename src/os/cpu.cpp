@@ -64,6 +64,8 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+void yield() { sched_yield(); }
+
 void sleep_ns(std::uint64_t nanoseconds) {
   const int saved = errno;
   timespec t{};

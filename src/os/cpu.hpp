@@ -39,6 +39,8 @@ inline std::uint64_t ticks() {
 }
 // Sleeps for about that long. No cancellation point.
 void sleep_ns(std::uint64_t nanoseconds);
+// Lets another thread have this processor, if one waits for it.
+void yield();
 // Does the calling thread have a shadow stack (CET), which holds return addresses a second time?
 bool has_shadow_stack();
 // Does the program run in valgrind?

@@ -219,7 +219,10 @@ jd_task* publish_older(Worker* thief, const Stack& stack, const Registers& from,
 // Waits for the victim's answer. False if this thread is to stop meanwhile, and has taken its
 // request back: the victim may stand in a stop already, and would answer only after it.
 bool wait_for_answer(Worker* victim, const world::Thread* self) {
-  constexpr int kSpins = 2000;  // some 50 µs: the longest a running victim takes
+  constexpr int kSpins = 2000;  // some 50 µs: what a running victim takes
+  // Then it lets others run, for a millisecond if there are none. A sleep would end too late: the
+  // victim that has answered runs on, and soon wants the stack's lock at its barrier.
+  constexpr int kYields = 2000;
   for (int spin = 0;; ++spin) {
     const std::uint32_t request = victim->request.load(std::memory_order_acquire);
     if (request == kAnswered || request == kHolding) return true;
@@ -230,6 +233,8 @@ bool wait_for_answer(Worker* victim, const world::Thread* self) {
     }
     if (spin < kSpins) {
       os::cpu_relax();
+    } else if (spin < kSpins + kYields) {
+      os::yield();
     } else {
       os::sleep_ns(10000);
     }
@@ -418,6 +423,28 @@ extern "C" void jd_task_answer(void) {
   add_time(worker, JD_TASK_TIME_VICTIM_POLLED, ticks);
 }
 
+namespace jd::task {
+namespace {
+
+// The calling victim's stack's lock. A thief that holds it may wait for this very victim's answer,
+// which is that there is nothing more on the stack: all that is left is published. Its signal would
+// bring the answer too, but much later.
+void acquire_at_barrier(Worker* worker, os::Lock* lock) {
+  constexpr int kSpins = 4000;  // some 100 µs: longer than any steal of a thief that runs
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (worker->request.load(std::memory_order_relaxed) == kAsked) {
+      const world::NoStop no_stop(world::self());  // as at a poll
+      if (accept(worker)) give(worker, Answer::Refused);
+    }
+    if (lock->try_acquire()) return;
+    os::cpu_relax();
+  }
+  lock->acquire();
+}
+
+}  // namespace
+}  // namespace jd::task
+
 // The barrier: the child has returned, and its forker's frame is the stack's newest.
 extern "C" unsigned long jd_task_at_barrier(jd_task* task) {
   using namespace jd::task;
@@ -428,7 +455,7 @@ extern "C" unsigned long jd_task_at_barrier(jd_task* task) {
   if (!stack->lock.try_acquire()) {
     add(&worker->counters.barrier_waits);
     const std::uint64_t begin = jd::os::ticks();
-    stack->lock.acquire();
+    acquire_at_barrier(worker, &stack->lock);
     add(&worker->counters.victim_barrier_ticks, jd::os::ticks() - begin);
   }
   delay();
