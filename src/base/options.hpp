@@ -67,6 +67,7 @@ struct Options {
   std::uint64_t task_mode = static_cast<std::uint64_t>(TaskMode::Barrier);
   std::uint64_t task_stack = 8 * kMiB;
   std::uint64_t task_delay = 0;
+  std::uint64_t task_seed = 0;
 };
 
 enum class OptionType : std::uint8_t { Flag, Count, Size, Choice, Path };
@@ -180,6 +181,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_TASK_DELAY", OptionType::Count, "up to 1000000 microseconds; 0: off", "0",
      "Stress: wait a random time up to this at the steps of a steal and of a join.", 0, 1000000,
      &Options::task_delay, nullptr},
+    {"JACKDAW_TASK_SEED", OptionType::Count, "0: another one each time", "0",
+     "Stress: what the workers' choices of victims and their delays begin with.", 0, kNoLimit,
+     &Options::task_seed, nullptr},
 };
 
 // Reads the environment into *options. Each bad value is reported once through complain(name,

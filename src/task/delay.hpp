@@ -1,19 +1,15 @@
 // Stress (JACKDAW_TASK_DELAY): a random wait at the named steps of the protocol, so that rare
-// orders of them happen.
+// orders of them happen. JACKDAW_TASK_SEED makes each worker's waits the same in every run.
 #pragma once
 
 #include "cycle/settings.hpp"
-#include "os/cpu.hpp"
 
 namespace jd::task {
 
+void delay_by_chance();
+
 inline void delay() {
-  if (__builtin_expect(cycle::options.task_delay == 0, 1)) return;
-  // Every other time none: the order that delays everywhere would make is as regular as none.
-  const std::uint64_t bits = os::random_bits();
-  if ((bits & 1) == 0) return;
-  const std::uint64_t end = os::now_ns() + (bits >> 1) % (cycle::options.task_delay * 1000);
-  while (os::now_ns() < end) os::cpu_relax();
+  if (__builtin_expect(cycle::options.task_delay != 0, 0)) delay_by_chance();
 }
 
 }  // namespace jd::task

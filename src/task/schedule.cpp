@@ -3,6 +3,7 @@
 // In deque mode a task runs on its worker's own stack, and a join that has to wait runs other tasks
 // on top of itself. In the modes with stacks a join that has to wait leaves its stack to whoever
 // ends last, and the worker looks for other work (task.req.last-continues).
+#include "base/random.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 #include "task/delay.hpp"
@@ -26,15 +27,6 @@ std::atomic<std::uint32_t>* outstanding(jd_task_scope* scope) {
 constexpr std::uint32_t kOwnerAsleep = 0x80000000u;
 
 jd_task_scope* scope_of(jd_task* task) { return static_cast<jd_task_scope*>(task->waiter); }
-
-std::uint64_t next_random(Worker* worker) {
-  // xorshift (Marsaglia 2003).
-  std::uint64_t x = worker->random;
-  x ^= x << 13;
-  x ^= x >> 7;
-  x ^= x << 17;
-  return worker->random = x;
-}
 
 // What there is to tell when a task has ended; taken before it runs, since a scope's task owns its
 // own memory and frees it.
@@ -256,7 +248,7 @@ jd_task* find_task(Worker* worker) {
   if (jd_task* queued = take_queued(); queued != nullptr) return queued;
   const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
   if (count < 2) return nullptr;
-  const auto first = static_cast<std::uint32_t>(next_random(worker) % count);
+  const auto first = static_cast<std::uint32_t>(base::next_random(&worker->random) % count);
   for (std::uint32_t i = 0; i < count; ++i) {
     Worker* victim = runtime.workers[(first + i) % count].load(std::memory_order_relaxed);
     if (victim == worker) continue;

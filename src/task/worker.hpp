@@ -50,7 +50,9 @@ struct Worker {
   int* direct = nullptr;  // its jd_task_direct; stored by others, too, which clear it (relaxed)
   // Its jd_task_wanted; set by thieves, cleared by itself when it polls (relaxed).
   int* wanted = nullptr;
+  // Where its choices of victims and its delays (delay.hpp) have got to.
   std::uint64_t random = 0;
+  std::uint64_t delays = 0;
 
   // Set by a sleeper that wants to be woken by the next fork; cleared by this worker (relaxed).
   std::atomic<std::uint32_t> armed{0};

@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "base/random.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
@@ -42,6 +43,15 @@ constexpr std::uint64_t kLastNap =
     3200000;  // the naps are 6.3 ms together: under task.req.idle's 10
 // Then it sleeps until somebody wakes it; a wake that was missed costs this much once.
 constexpr std::uint64_t kSleep = 50000000;
+
+// What a sequence of random numbers begins with: never 0, and far from that of the next number.
+std::uint64_t first_random(std::uint64_t number) {
+  if (cycle::options.task_seed == 0) return os::random_bits() | 1;
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+  std::uint64_t state = (cycle::options.task_seed * kGolden + number) * kGolden | 1;
+  for (int i = 0; i < 8; ++i) base::next_random(&state);
+  return state;
+}
 
 void unblock_faults() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
@@ -95,7 +105,8 @@ bool add_worker() {
     worker->alternate_stack = alternate_stack;
   }
   worker->index = count;
-  worker->random = os::random_bits() | 1;
+  worker->random = first_random(worker->index);
+  worker->delays = first_random(worker->index + kMostWorkers);
   worker->away.store(true, std::memory_order_relaxed);
   if (with_stacks() && !worker->unwinder.prepare()) return false;
   prepare_for_overflow(worker);
