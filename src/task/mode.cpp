@@ -1,5 +1,7 @@
 #include "task/mode.hpp"
 
+#include <atomic>
+
 #include "os/cpu.hpp"
 #include "task/unwind.hpp"
 
@@ -31,9 +33,15 @@ bool is_sanitized() {
 // ends, and a processor with shadow stacks the return addresses themselves.
 bool mode_is_possible(jd_task_mode mode) {
   if (mode == JD_TASK_DEQUE) return true;
-  static const bool possible = machine_has_stacks() && !is_sanitized() && !os::under_valgrind() &&
-                               !os::has_shadow_stack() && unwinding_is_possible();
-  return possible;
+  // By any thread, each of which finds the same (relaxed).
+  enum : std::uint8_t { Unknown, Possible, Impossible };
+  static std::atomic<std::uint8_t> known{Unknown};
+  if (known.load(std::memory_order_relaxed) == Unknown) {
+    const bool possible = machine_has_stacks() && !is_sanitized() && !os::under_valgrind() &&
+                          !os::has_shadow_stack() && unwinding_is_possible();
+    known.store(possible ? Possible : Impossible, std::memory_order_relaxed);
+  }
+  return known.load(std::memory_order_relaxed) == Possible;
 }
 
 }  // namespace jd::task

@@ -118,7 +118,8 @@ struct Runtime {
   std::atomic<bool> quitting{false};
   unsigned wanted = 0;  // workers that run tasks at the same time
   jd_task_mode mode = JD_TASK_DEQUE;
-  bool mode_chosen = false;
+  // By choose_mode(), under the lock (release), when `mode` is chosen; read anywhere (acquire).
+  std::atomic<bool> mode_chosen{false};
   // The child of a fork() that a task called: there will be no workers.
   bool alone_in_child = false;
 

@@ -127,12 +127,15 @@ bool choose_mode(jd_task_mode mode) {
   if (runtime.running.load(std::memory_order_relaxed)) return mode == runtime.mode;
   if (!mode_is_possible(mode)) return false;
   runtime.mode = mode;
-  runtime.mode_chosen = true;
+  runtime.mode_chosen.store(true, std::memory_order_release);
   return true;
 }
 
 jd_task_mode mode_to_be() {
-  if (runtime.running.load(std::memory_order_acquire) || runtime.mode_chosen) return runtime.mode;
+  if (runtime.running.load(std::memory_order_acquire) ||
+      runtime.mode_chosen.load(std::memory_order_acquire)) {
+    return runtime.mode;
+  }
   cycle::start();
   const auto asked = static_cast<jd_task_mode>(cycle::options.task_mode);
   return mode_is_possible(asked) ? asked : JD_TASK_DEQUE;
