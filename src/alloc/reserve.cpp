@@ -16,14 +16,12 @@ using heap::space;
 
 // 2 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
 constexpr unsigned kMostBatch = 128;
-// All threads' reserves together are at most this part of the heap, where several allocate: what
-// one keeps, another can't have. A lone thread needs the lock less often, and its program is the
-// one whose memory is looked at (docs/design/alloc.md, "Blocks in reserve").
-constexpr BlockNumber kHeapShare = 4;
+// What is in reserve, another can't have. All threads' reserves together are at most this part of
+// what the heap has beyond kSmallHeap, 2 MiB; those of a thread that allocates alone, a part of the
+// heap (docs/design/alloc.md, "Blocks in reserve").
+constexpr BlockNumber kHeapShare = 3;
+constexpr BlockNumber kSmallHeap = 128;
 constexpr BlockNumber kLoneShare = 8;
-// 3 MiB. Up to here several threads keep none: a reserve is a good part of what such a heap
-// lacks, and its collections, each of which all wait for, cost more than the lock.
-constexpr BlockNumber kSmallHeap = 192;
 
 // Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
 // in the one before. Under the heap's lock.
@@ -40,8 +38,9 @@ void note_refill(ThreadCache* owner) {
 // A thread's part, where all take that allocate.
 BlockNumber most_reserved() {
   const unsigned threads = base::max_of(refillers, refillers_before);
-  if (threads > 1 && space.committed <= kSmallHeap) return 0;
-  return space.committed / (threads == 1 ? kLoneShare : kHeapShare * threads);
+  if (threads == 1) return space.committed / kLoneShare;
+  if (space.committed <= kSmallHeap) return 0;
+  return (space.committed - kSmallHeap) / (kHeapShare * threads);
 }
 
 // The next block for the hole's objects that is to be had without collecting or growing, its

@@ -28,9 +28,8 @@ constexpr BlockNumber kMostShareGrowth = 64;
 
 // No collection before this much was allocated since the last: a small heap would otherwise be
 // collected for every hundred kilobytes, and each collection looks at the static data of the
-// libraries. docs/design/cycle.md, "Pacing", has the figures. It is what one thread allocates:
-// several that share the processors would else collect as many times more often, with the others
-// waiting.
+// libraries. docs/design/cycle.md, "Pacing", has the figures. It is for one thread: several would
+// else collect as many times more often, with the others waiting.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
 // From this much live composite data on, every further byte counts twice: a collection of a large
@@ -77,9 +76,10 @@ std::size_t charged_bytes() {
   return base::max_of(kept, allocated / 8);
 }
 
-// kLeastBetween for each thread that allocates, as far as there are processors for them. How many
-// those are shows in the part of the one that allocated most: of two with equal parts it is half,
-// and beside one that does nearly all others hardly count.
+// kLeastBetween for the first thread that allocates and half of it for each further, as far as
+// there are processors for them. How many those are shows in the part of the one that allocated
+// most: of two with equal parts it is half, and beside one that does nearly all others hardly
+// count.
 std::size_t least_between() {
   const alloc::Shares shares = alloc::shares_since_gc();
   if (shares.all <= shares.largest) return kLeastBetween;
@@ -87,7 +87,7 @@ std::size_t least_between() {
   const std::size_t threads =
       base::min_of(shares.all / base::div_up(shares.largest, std::size_t{16}),
                    std::size_t{16} * os::cpu_count());
-  return base::max_of(threads, std::size_t{16}) * (kLeastBetween / 16);
+  return base::max_of(threads + 16, std::size_t{32}) * (kLeastBetween / 32);
 }
 
 // Pre: charged_bytes() was just asked, which settles what the shares are taken from.

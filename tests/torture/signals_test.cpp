@@ -47,7 +47,8 @@ class Timer {
 };
 
 TEST(Signals, InterruptAllocationAndCollection) {
-  JD_SKIP_UNDER_TSAN("forgets a thread's signal mask when a signal comes while it hands over others");
+  JD_SKIP_UNDER_TSAN(
+      "forgets a thread's signal mask when a signal comes while it hands over others");
   ticks = 0;
   void* keep = make_list(5000);
   {
