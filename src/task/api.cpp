@@ -15,7 +15,7 @@ Worker* own_worker() {
 }
 
 struct Call : jd_task {
-  Call(void (*f)(void*), void* a) : function(f), argument(a) {
+  Call(void (*f)(void*), void* a) : jd_task{}, function(f), argument(a) {
     run = [](jd_task* task) {
       auto* call = static_cast<Call*>(task);
       call->function(call->argument);

@@ -33,6 +33,7 @@ enum class Break : std::uint8_t {
 constexpr int kForks = 4;
 constexpr int kThreads = 4;
 constexpr std::int8_t kNone = -1;
+std::size_t subscript(int number) { return static_cast<std::size_t>(number); }
 
 // What the stack's code does: positive: fork number n - 1 begins its child; negative: that returns.
 constexpr std::array<std::int8_t, 8> kScript = {1, 2, 3, -3, -2, 4, -4, -1};
@@ -127,7 +128,7 @@ class Search {
   // One step of one thread, in all ways in which it can go; false if it can't go at all.
   bool step(const State& state, int number) {
     State next = state;
-    Thread& self = next.threads[static_cast<std::size_t>(number)];
+    Thread& self = next.threads[subscript(number)];
     const auto me = static_cast<std::int8_t>(number);
     bool any = false;
     // A signal comes at any time.
@@ -137,12 +138,12 @@ class Search {
       any = true;
       next = state;
     }
-    switch (state.threads[static_cast<std::size_t>(number)].doing) {
+    switch (state.threads[subscript(number)].doing) {
       case OnStack:
         if (!run_stack(&next, me)) return any;
         break;
       case Leaving: {
-        Fork& fork = next.forks[static_cast<std::size_t>(self.fork)];
+        Fork& fork = next.forks[subscript(self.fork)];
         const bool ended = fork.join == Ended;
         if (!ended || broken_ == Break::SuspensionOverwritesEnd) fork.join = Suspended;
         if (ended) {
@@ -183,13 +184,13 @@ class Search {
         break;
       case Walking: {
         // The next older fork whose child has not returned, unless its slot holds a barrier.
-        Fork& newer = next.forks[static_cast<std::size_t>(self.cursor)];
+        Fork& newer = next.forks[subscript(self.cursor)];
         const std::int8_t older = older_alive(next, self.cursor);
-        if (older == kNone || next.forks[static_cast<std::size_t>(older)].slot == Barrier) {
+        if (older == kNone || next.forks[subscript(older)].slot == Barrier) {
           next.oldest = self.cursor;
           self.doing = Taking;
         } else {
-          Fork& fork = next.forks[static_cast<std::size_t>(older)];
+          Fork& fork = next.forks[subscript(older)];
           fork.join = Fresh;
           fork.newer = self.cursor;
           fork.older = newer.older;
@@ -204,7 +205,7 @@ class Search {
           fail("nothing to take");
           return true;
         }
-        Fork& fork = next.forks[static_cast<std::size_t>(taken)];
+        Fork& fork = next.forks[subscript(taken)];
         if (broken_ == Break::TakeNewest) {
           next.oldest = next.oldest == taken ? kNone : next.oldest;
         } else {
@@ -222,13 +223,13 @@ class Search {
         self.doing = self.fork != kNone ? InSecond : Idle;
         break;
       case InSecond:
-        if (++next.forks[static_cast<std::size_t>(self.fork)].seconds > 1) {
+        if (++next.forks[subscript(self.fork)].seconds > 1) {
           fail("a second part ran twice");
         }
         self.doing = Telling;
         break;
       case Telling: {
-        Fork& fork = next.forks[static_cast<std::size_t>(self.fork)];
+        Fork& fork = next.forks[subscript(self.fork)];
         const bool waits = fork.join == Suspended;
         fork.join = Ended;
         if (waits) {
@@ -248,13 +249,13 @@ class Search {
   void enter(State* state, std::int8_t me) {
     if (state->runner != kNone) fail("two threads on one stack");
     state->runner = me;
-    state->threads[static_cast<std::size_t>(me)] = {OnStack, kNone, kNone};
+    state->threads[subscript(me)] = {OnStack, kNone, kNone};
   }
 
   // The newest fork older than `than` whose child has not returned.
   static std::int8_t older_alive(const State& state, int than) {
     for (int i = than - 1; i >= 0; --i) {
-      if (state.forks[static_cast<std::size_t>(i)].slot != Dead) return static_cast<std::int8_t>(i);
+      if (state.forks[subscript(i)].slot != Dead) return static_cast<std::int8_t>(i);
     }
     return kNone;
   }
@@ -269,7 +270,7 @@ class Search {
     if (in_barrier && broken_ != Break::LookInBarrier) return;
     const std::int8_t newest = older_alive(*state, kForks);
     if (newest == kNone) return;
-    Fork& fork = state->forks[static_cast<std::size_t>(newest)];
+    Fork& fork = state->forks[subscript(newest)];
     if (fork.slot == Barrier) return;
     fork.join = Fresh;
     fork.older = state->top;
@@ -284,7 +285,7 @@ class Search {
     if (state->at == kScript.size()) return false;
     const std::int8_t operation = kScript[state->at];
     const auto index = static_cast<std::int8_t>((operation > 0 ? operation : -operation) - 1);
-    Fork& fork = state->forks[static_cast<std::size_t>(index)];
+    Fork& fork = state->forks[subscript(index)];
     switch (state->stage) {
       case Plain:
         if (operation > 0) {
@@ -309,7 +310,7 @@ class Search {
         state->top = fork.older;
         if (state->stolen == 0 && state->oldest == index) state->oldest = kNone;
         if (fork.older != kNone) {
-          Fork& older = state->forks[static_cast<std::size_t>(fork.older)];
+          Fork& older = state->forks[subscript(fork.older)];
           older.newer = kNone;
           if (broken_ != Break::BarrierStaysUp) older.slot = Barrier;
         }
@@ -328,17 +329,16 @@ class Search {
         state->stage = Second;
         if (broken_ == Break::SuspendBeforeLeaving) {
           fork.join = Suspended;
-          state->threads[static_cast<std::size_t>(me)].fork = index;
+          state->threads[subscript(me)].fork = index;
           return true;
         }
         state->runner = kNone;
-        state->threads[static_cast<std::size_t>(me)] = {Leaving, index, kNone};
+        state->threads[subscript(me)] = {Leaving, index, kNone};
         return true;
       case Second:
-        if (broken_ == Break::SuspendBeforeLeaving &&
-            state->threads[static_cast<std::size_t>(me)].fork == index) {
+        if (broken_ == Break::SuspendBeforeLeaving && state->threads[subscript(me)].fork == index) {
           state->runner = kNone;
-          state->threads[static_cast<std::size_t>(me)] = {};
+          state->threads[subscript(me)] = {};
           return true;
         }
         // As jd_task_fork does, by the join word.
@@ -430,7 +430,7 @@ class RequestSearch {
       const RequestState state = open_.back();
       open_.pop_back();
       bool any = victim(state);
-      for (int t = 0; t < kThieves; ++t) any |= thief(state, static_cast<std::size_t>(t));
+      for (int t = 0; t < kThieves; ++t) any |= thief(state, subscript(t));
       if (any) continue;
       for (const std::uint8_t step : state.step) {
         if (step != Start) violation_ = "a thief waits for ever";
@@ -471,7 +471,7 @@ class RequestSearch {
         if (state.asked == state.stack) {
           next.found = static_cast<std::uint8_t>(1 + state.stack);
           const std::int8_t holder = state.lock[state.stack];
-          if (holder == kNone || state.step[static_cast<std::size_t>(holder)] < Naming) {
+          if (holder == kNone || state.step[subscript(holder)] < Naming) {
             violation_ = "a stack was written to whose lock nobody that asked holds";
           }
         }
