@@ -50,7 +50,7 @@ struct Worker {
   int* direct = nullptr;  // its jd_task_direct; stored by others, too, which clear it (relaxed)
   // Its jd_task_wanted; set by thieves, cleared by itself when it polls (relaxed).
   int* wanted = nullptr;
-  // Where its choices of victims and its delays (delay.hpp) have got to.
+  // Where its choices of victims and its delays (delay.hpp) have got to. By itself.
   std::uint64_t random = 0;
   std::uint64_t delays = 0;
 
