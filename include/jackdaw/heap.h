@@ -1,0 +1,158 @@
+/* The typed heap: objects that the collector may move.
+ *
+ *   jd_layout *pair = ...;                       // see layout.h
+ *   struct pair *p = (struct pair *)jd_new(pair);
+ *   p->first = q;                                // an ordinary store: there are no barriers
+ *
+ * Objects read as zero when they are new. They live beside what libgc's functions allocate, which
+ * never moves: both may point to each other, and cycles through both die. An object moves only in a
+ * collection, and only if nothing but typed words, roots and weak references mean it. A word that
+ * may be a pointer (on a stack, in a register, in static data, in an object that libgc's functions
+ * allocated) holds the object and pins it: it stays where it is for this collection. So a program
+ * uses its objects through ordinary local variables, and needs to declare nothing.
+ *
+ * What must not be done: keep the only pointer to an object where the collector does not look (in
+ * memory of malloc's, or disguised), or rely on an address as a number (jd_address_hash is for
+ * that). Functions may be called by every thread; one that the collector does not know yet is
+ * registered by its first allocation. None may be called by a signal handler.
+ */
+#ifndef JACKDAW_HEAP_H
+#define JACKDAW_HEAP_H
+
+#include <jackdaw/layout.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The heap ---- */
+
+/* How objects move. JD_EVACUATE: the heap is marked, and where blocks are sparse, their objects
+ * move together. JD_MCC: as Smith & Morrisett's collector does it; every collection copies all that
+ * is not pinned; all layouts are JD_HEADER ones then. JD_NON_MOVING: typed objects stay where they
+ * are. */
+enum jd_policy { JD_EVACUATE = 0, JD_MCC = 1, JD_NON_MOVING = 2 };
+
+/* Chooses the policy, which JACKDAW_POLICY overrules. Once, before the first layout is defined; 0
+ * if it is too late. Never needed: the default is JD_EVACUATE. */
+JD_HEAP_API int jd_heap_set_policy(enum jd_policy policy);
+JD_HEAP_API enum jd_policy jd_heap_get_policy(void);
+
+/* ---- Allocation ---- */
+
+/* The beginning of what a thread allocates from: [cursor, limit) is free and reads as zero. */
+typedef struct jd_hole {
+  char* cursor;
+  char* limit;
+} jd_hole;
+
+/* The calling thread's holes, by the number of a layout. This and the few lines of jd_new are all
+ * that a compiler needs to emit the fast path itself: store the layout's header, if there is one,
+ * before the cursor. */
+extern __thread jd_hole* const* jd_holes __attribute__((tls_model("initial-exec")))
+__attribute__((visibility("default")));
+
+/* What the inline functions come to when a hole is used up. */
+JD_HEAP_API void* jd_new_slowly(const jd_layout* layout);
+
+/* A new object without elements, of zeros. Null when memory has run out (GC_set_oom_fn's function
+ * is asked first). */
+static inline void* jd_new(const jd_layout* layout) {
+  jd_hole* hole = jd_holes[layout->number];
+  char* memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
+  char* next;
+  /* In this order: a thread that is stopped in between still has the address in a register. */
+  __atomic_signal_fence(__ATOMIC_ACQUIRE);
+  next = memory + layout->bytes;
+  if (__builtin_expect(next > hole->limit, 0)) return jd_new_slowly(layout);
+  if (layout->header != 0) *(uint64_t*)memory = layout->header;
+  __atomic_signal_fence(__ATOMIC_RELEASE);
+  __atomic_store_n(&hole->cursor, next, __ATOMIC_RELAXED);
+  return memory + layout->offset;
+}
+
+/* A new object with that many elements. Null when memory has run out, or if no object can be so
+ * large. */
+JD_HEAP_API void* jd_new_array(const jd_layout* layout, size_t elements);
+
+/* The bytes of an object as it was allocated (its elements included, a header word not), rounded up
+ * to 8; 0 if the address is not an object's first byte. */
+JD_HEAP_API size_t jd_size_of(const void* object);
+
+/* ---- Holding objects ---- */
+
+/* Pins an object, and holds it, until it was unpinned as often. For memory that foreign code was
+ * given. 0 when memory has run out; an address that is not an object's first byte ends the program
+ * with a message, as does unpinning what is not pinned. */
+JD_HEAP_API int jd_pin(void* object);
+JD_HEAP_API void jd_unpin(void* object);
+
+/* Makes a variable a precise root: what it points to lives, and it is rewritten when that moves.
+ * For variables in memory that the collector does not look at. (Static data and stacks it looks at
+ * anyway, and pins what it finds there; but not because of a word that is registered so.) The
+ * variable must hold what a pointer word of an object may hold until it is removed. 0 when memory
+ * has run out. Adding twice is adding once. */
+JD_HEAP_API int jd_root_add(void* variable);
+JD_HEAP_API void jd_root_remove(void* variable);
+
+/* ---- Moving ---- */
+
+/* Counts the collections that moved objects: while it is the same, so are all addresses. */
+JD_HEAP_API uint64_t jd_epoch(void);
+/* A number that stays an object's own wherever it moves; it takes some memory as long as the object
+ * lives. For any object of the heap, by the address of its first byte. */
+JD_HEAP_API uint64_t jd_address_hash(const void* object);
+/* A collection. With `compact`, all that may move does where that frees memory, and what is free
+ * goes back to the system. */
+JD_HEAP_API void jd_collect(int compact);
+
+/* ---- Weak references ---- */
+
+/* Objects themselves, which live as long as they are referred to, and move. */
+typedef struct jd_weak jd_weak;
+typedef struct jd_ephemeron jd_ephemeron;
+
+/* A reference that does not hold its object, and reads as null as soon as nothing else does (before
+ * finalizers see the object). Null when memory has run out. */
+JD_HEAP_API jd_weak* jd_weak_new(void* object);
+JD_HEAP_API void* jd_weak_get(const jd_weak* weak);
+
+/* A pair whose value lives as long as the ephemeron and the key do (Hayes, "Ephemerons: A New
+ * Finalization Mechanism", 1997). Both read as null once nothing but ephemerons' values leads to
+ * the key. */
+JD_HEAP_API jd_ephemeron* jd_ephemeron_new(void* key, void* value);
+JD_HEAP_API void* jd_ephemeron_key(const jd_ephemeron* ephemeron);
+JD_HEAP_API void* jd_ephemeron_value(const jd_ephemeron* ephemeron);
+JD_HEAP_API void jd_ephemeron_set_value(jd_ephemeron* ephemeron, void* value);
+
+/* Has function(object, data) called, as GC_register_finalizer does, once nothing refers to the
+ * object any more; objects that it refers to are finalized later. The object may move until then.
+ * `data` is held. A null function takes the finalizer back. 0 when memory has run out; an address
+ * that is not an object's first byte ends the program with a message. */
+JD_HEAP_API int jd_finalizer(void* object, void (*function)(void* object, void* data), void* data);
+
+/* ---- Measurements ---- */
+
+/* Since the start. Times are in nanoseconds of a stopped world. */
+typedef struct jd_heap_counts {
+  uint64_t collections;
+  uint64_t moving_collections;
+  uint64_t moved_objects;
+  uint64_t moved_bytes;
+  uint64_t pinned_objects;  /* in blocks that were to be emptied: by the last moving collection */
+  uint64_t promoted_blocks; /* JD_MCC: kept because of pins, by the last collection */
+  uint64_t dead_bytes;      /* JD_MCC: on such blocks, by the last collection */
+  uint64_t typed_bytes;     /* live, as of the last collection */
+  uint64_t mark_ns;
+  uint64_t pin_ns;
+  uint64_t move_ns; /* JD_MCC: the traversal, which copies */
+  uint64_t fix_ns;
+  uint64_t sweep_ns;
+} jd_heap_counts;
+JD_HEAP_API void jd_heap_get_counts(jd_heap_counts* counts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
