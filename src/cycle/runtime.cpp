@@ -7,6 +7,7 @@
 #include "base/sharing.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/statistics.hpp"
@@ -203,6 +204,18 @@ void collect_and_return_memory(int (*stop_function)()) {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0) collect_locked(stop_function);
     // As bdwgc's unmapping collection: afterwards no free page is kept.
+    return_free_memory_later(0);
+  }
+  finish_collection();
+  notify_or_invoke();
+}
+
+void compact() {
+  start();
+  {
+    LockGuard guard(heap_lock);
+    wish_to_compact();
+    if (GC_dont_gc == 0) collect_locked();
     return_free_memory_later(0);
   }
   finish_collection();
