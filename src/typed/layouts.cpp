@@ -35,6 +35,7 @@ struct SharedKinds {
 SharedKinds shared_kinds[2];  // of Source::Self, Source::Header
 // What jd_heap_set_policy said.
 jd_policy program_policy = JD_EVACUATE;
+bool policy_is_settled = false;
 
 bool refuse(const jd_layout_info& info, const char* why) {
   os::warn("jd_layout_define: layout ", info.name != nullptr ? info.name : "(without a name)", ": ",
@@ -201,7 +202,8 @@ void prepare_allocation(Layout* layout) {
 
 // Which policy it is to be, once the first layout is defined. Pre: the lock is held.
 void settle_policy() {
-  if (copy::in_use) return;
+  if (policy_is_settled) return;
+  policy_is_settled = true;
   const auto chosen = cycle::options.policy <= JD_NON_MOVING
                           ? static_cast<jd_policy>(cycle::options.policy)
                           : program_policy;
@@ -260,7 +262,7 @@ int jd_heap_set_policy(jd_policy policy) {
   if (policy != JD_EVACUATE && policy != JD_NON_MOVING) return 0;
   cycle::start();
   typed::LockGuard guard(heap::heap_lock);
-  if (copy::in_use) return 0;
+  if (typed::policy_is_settled) return 0;
   typed::program_policy = policy;
   return 1;
 }
@@ -268,7 +270,7 @@ int jd_heap_set_policy(jd_policy policy) {
 jd_policy jd_heap_get_policy() {
   cycle::start();
   typed::LockGuard guard(heap::heap_lock);
-  if (!copy::in_use) {
+  if (!typed::policy_is_settled) {
     return cycle::options.policy <= JD_NON_MOVING ? static_cast<jd_policy>(cycle::options.policy)
                                                   : typed::program_policy;
   }

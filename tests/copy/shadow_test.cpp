@@ -259,8 +259,12 @@ class Mutator {
       const Body* body = body_of(number, object);
       ASSERT_EQ(body->number, number);
       ASSERT_EQ(body->edges, node.edges.size());
-      if (node.shape == Shape::Untyped) EXPECT_EQ(hidden(object), node.address_if_still);
-      if (node.hash != 0) EXPECT_EQ(jd_address_hash(object), node.hash);
+      if (node.shape == Shape::Untyped) {
+        EXPECT_EQ(hidden(object), node.address_if_still) << "an untyped object moved";
+      }
+      if (node.hash != 0) {
+        EXPECT_EQ(jd_address_hash(object), node.hash);
+      }
       for (std::size_t i = 0; i < node.edges.size(); ++i) visit(node.edges[i], body->edge[i]);
     }
     // What nothing leads to any more is forgotten by the model as well.
