@@ -511,9 +511,9 @@ static void check_word(const Term* term, const Word* word) {
 }
 
 static void run(long scale) {
-  const long completions = scale == 0 ? 10 : 300 * scale;
-  const long terms = scale == 0 ? 1 : 6 * scale;
-  const size_t factors = scale == 0 ? 1000 : 3000;
+  const long completions = scale == 0 ? 10 : 500 * scale;
+  const long terms = scale == 0 ? 1 : 2 * scale;
+  const size_t factors = scale == 0 ? 600 : 1600;
   static Word word;
   uint64_t random = 1;
   const List* rules = NULL;

@@ -478,9 +478,9 @@ static void check_memory(size_t k) {
 static void run(long scale) {
   enum { TextSize = 20000 };
   static char text[TextSize];
-  const long languages = scale == 0 ? 1 : 12 * scale;
-  const long memories = scale == 0 ? 1 : 8 * scale;
-  const size_t k = scale == 0 ? 7 : 11;
+  const long languages = scale == 0 ? 10 : 200 * scale;
+  const long memories = scale == 0 ? 3 : 30 * scale;
+  const size_t k = scale == 0 ? 9 : 11;
   uint64_t random = 1;
   size_t states = 0;
   for (long i = 0; i < languages; i++) {

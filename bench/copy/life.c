@@ -192,7 +192,7 @@ static size_t check_generations(long generations) {
 }
 
 static void run(long scale) {
-  const long generations = scale == 0 ? 600 : 10000 * scale;
+  const long generations = scale == 0 ? 400 : 10000 * scale;
   check_gun(scale == 0 ? 4 : 10);
   const size_t count = check_generations(generations);
   printf("life: generation %ld has %zu cells\n", generations, count);

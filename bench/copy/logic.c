@@ -460,7 +460,7 @@ static void run(long scale) {
   differ_functor = functor("differ");
   read_clauses(program_text);
   expect("queens(6, Qs)", 4, ignore);
-  for (long i = 0; i < (scale == 0 ? 1 : scale); i++) {
+  for (long i = 0; i < (scale == 0 ? 1 : 6 * scale); i++) {
     expect("queens(8, Qs)", 92, ignore);
     for (int j = 0; j < 4; j++) expect("zebra(Owner, Drinker)", 1, check_zebra);
     reversed_length = scale == 0 ? 100 : 500;

@@ -96,7 +96,7 @@ static Digest digest(const List* list) {
 
 static void run(long scale) {
   const size_t n = scale == 0 ? 20000 : 200000;
-  const long rounds = scale == 0 ? 2 : 8 * scale;
+  const long rounds = scale == 0 ? 2 : 5 * scale;
   uint64_t random = 1;
   uint64_t all = 0;
   for (long round = 0; round < rounds; round++) {
