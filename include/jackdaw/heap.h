@@ -46,9 +46,9 @@ typedef struct jd_hole {
   char* limit;
 } jd_hole;
 
-/* The calling thread's holes, by the number of a layout. This and the few lines of jd_new are all
- * that a compiler needs to emit the fast path itself: store the layout's header, if there is one,
- * before the cursor. */
+/* The calling thread's holes; a layout says which is its own. This and the few lines of jd_new are
+ * all that a compiler needs to emit the fast path itself: store the layout's header, if there is
+ * one, before the cursor. */
 extern __thread jd_hole* const* jd_holes __attribute__((tls_model("initial-exec")))
 __attribute__((visibility("default")));
 
@@ -58,7 +58,7 @@ JD_HEAP_API void* jd_new_slowly(const jd_layout* layout);
 /* A new object without elements, of zeros. Null when memory has run out (GC_set_oom_fn's function
  * is asked first). */
 static inline void* jd_new(const jd_layout* layout) {
-  jd_hole* hole = jd_holes[layout->number];
+  jd_hole* hole = jd_holes[layout->hole];
   char* memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
   char* next;
   /* In this order: a thread that is stopped in between still has the address in a register. */

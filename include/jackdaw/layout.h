@@ -84,8 +84,8 @@ typedef struct jd_layout {
   const struct jd_layout* self; /* its own address, so that a JD_SELF word may lead here directly */
   const char* name;
   uint64_t header; /* the word to be stored at the beginning of an object's memory; 0: none */
-  uint32_t number; /* index into jd_holes */
-  uint32_t bytes;  /* what an object without elements takes; more than any hole has if it is large */
+  uint32_t hole;   /* index into jd_holes */
+  uint32_t bytes; /* what an object without elements takes; more than any hole has if it is large */
   uint32_t offset; /* of the object in its memory: 8 behind a header, else 0 */
   uint32_t source;
 } jd_layout;

@@ -20,7 +20,7 @@ constexpr HoleRow empty_row() {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, 0, 0, nullptr};
+constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, 0, 0, nullptr, nullptr};
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
@@ -110,6 +110,7 @@ bool enter(world::Thread* thread) {
 void leave(world::Thread* thread, bool left_by_fork) {
   auto* gone = static_cast<ThreadCache*>(thread->cache);
   thread->cache = nullptr;
+  if (forget_typed != nullptr) forget_typed(gone, cache == gone);
   add_taken(gone);
   for (unsigned kind = 0; kind < heap::kMaxKinds; ++kind) {
     HoleRow* row = gone->rows[kind];
@@ -147,6 +148,7 @@ void leave(world::Thread* thread, bool left_by_fork) {
 }  // namespace
 
 constinit thread_local ThreadCache* cache = &no_cache;
+void (*forget_typed)(ThreadCache* cache, bool own) = nullptr;
 
 HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   HoleRow* row = free_rows;

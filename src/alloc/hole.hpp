@@ -162,11 +162,16 @@ struct ThreadCache {
   // the lock.
   unsigned refilled_in;
   BlockNumber reserved;  // blocks in all reserves; written as a hole is
+  void* typed;           // the room typed's; its thread's, and nobody's once that is gone
   ThreadCache* next;     // list of caches, and of free ones; under the lock
 
   // By the cache's thread.
   void count_taken(std::size_t bytes) { __atomic_store_n(&taken, taken + bytes, __ATOMIC_RELAXED); }
 };
+
+// Called when a thread leaves, before its holes go: `own`: it is the caller. Set once, by the room
+// that uses ThreadCache::typed. Under the heap's lock.
+extern void (*forget_typed)(ThreadCache* cache, bool own);
 
 // The calling thread's cache; while it has none, a cache that is always empty.
 extern constinit thread_local ThreadCache* cache;

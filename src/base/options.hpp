@@ -21,6 +21,9 @@ enum class MallocMode : std::uint8_t { Free, Ignore, LeakCheck };
 // How tasks are forked and stolen (include/jackdaw/task.h, in the order of its enumeration).
 enum class TaskMode : std::uint8_t { Deque, Stop, Barrier };
 
+// How typed objects move (include/jackdaw/heap.h, in the order of its enumeration).
+enum class Policy : std::uint8_t { Evacuate, Mcc, NonMoving };
+
 // When the free slots of blocks in use are found and cleared (src/heap/sweep.hpp).
 enum class SweepTime : std::uint8_t { Lazy, Eager };
 
@@ -68,6 +71,8 @@ struct Options {
   std::uint64_t task_stack = 8 * kMiB;
   std::uint64_t task_delay = 0;
   std::uint64_t task_seed = 0;
+  std::uint64_t policy = 3;  // 3: as the program has it
+  std::uint64_t move = 0;
 };
 
 enum class OptionType : std::uint8_t { Flag, Count, Size, Choice, Path };
@@ -184,6 +189,12 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_TASK_SEED", OptionType::Count, "0: another one each time", "0",
      "Stress: what the workers' choices of victims and their delays begin with.", 0, kNoLimit,
      &Options::task_seed, nullptr},
+    {"JACKDAW_POLICY", OptionType::Choice, "evacuate, mcc, non-moving",
+     "as the program sets it (evacuate)", "How typed objects move.", 0, 2, &Options::policy,
+     nullptr},
+    {"JACKDAW_MOVE", OptionType::Flag, "", "off",
+     "Stress: at each collection, move every typed object that may move.", 0, 1, &Options::move,
+     nullptr},
 };
 
 // Reads the environment into *options. Each bad value is reported once through complain(name,

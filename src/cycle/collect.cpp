@@ -10,7 +10,12 @@
 #include <atomic>
 
 #include "alloc/collecting.hpp"
+#include "copy/evacuate.hpp"
+#include "copy/holders.hpp"
+#include "copy/verify.hpp"
+#include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
@@ -58,12 +63,8 @@ void tell(GC_EventType event) {
 }
 
 void visit_all_roots(world::RootVisitor* visitor, char* stack_top) {
-  root_receiver = visitor;
-  if (GC_push_other_roots != nullptr) GC_push_other_roots();
-  root_receiver = nullptr;
-  visit_finalization_roots(visitor);
-  world::visit_static_roots(visitor);
-  world::visit_thread_roots(visitor, stack_top);
+  visit_ambiguous_roots(visitor, stack_top);
+  copy::visit_held(visitor);
 }
 
 void tell_threads(GC_EventType event) {
@@ -133,8 +134,17 @@ void mark_from_disclaimable() {
   marker.drain();
 }
 
-void verify_marks(char* stack_top) {
-  MarkVerifier verifier;
+void finish_marking() {
+  if (copy::in_use) copy::settle_weak(&marker);
+  finalize_after_marking(&marker);
+  mark_from_disclaimable();
+  if (!copy::in_use) return;
+  copy::settle_weak(&marker);
+  copy::forget_dead_hashes();
+}
+
+void verify_marks(char* stack_top, MarkVerifier::When when) {
+  MarkVerifier verifier(when);
   visit_all_roots(&verifier, stack_top);
   verifier.finish();
 }
@@ -153,7 +163,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   if (!mark_everything(stack_top, *cycle)) {
     cycle->outcome = Outcome::Abandoned;
   } else if (verify) {
-    verify_marks(stack_top);
+    verify_marks(stack_top, MarkVerifier::When::Marked);
   }
   if (cycle->outcome != Outcome::Done) {
     tell(GC_EVENT_MARK_END);
@@ -161,14 +171,19 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
     alloc::show_holes();
     return {};
   }
-  finalize_after_marking(&marker);
-  mark_from_disclaimable();
+  finish_marking();
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
   alloc::retire_idle_holes();
   alloc::detach_disclaiming_holes();
+  const bool moving = move_objects(stack_top);
+  if (moving && verify) {
+    verify_marks(stack_top, MarkVerifier::When::Moved);
+    copy::verify_moved();
+  }
   if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();
+  if (moving) copy::end_moving();
   if (verify) verify_swept();
   alloc::show_holes();
   const std::uint64_t swept = os::now_ns();
@@ -194,6 +209,7 @@ void note_sweep(const heap::SweepCount& count) {
   measured.live_objects = count.live_objects;
   measured.live_bytes = count.live_bytes;
   measured.live_atomic_bytes = count.live_atomic_bytes;
+  measured.live_typed_bytes = count.live_typed_bytes;
   measured.reclaimed_before += measured.reclaimed_bytes;
   measured.reclaimed_bytes = count.freed_bytes;
 }
@@ -288,6 +304,15 @@ void run_cycle(void* data, char* stack_top) {
 }
 
 }  // namespace
+
+void visit_ambiguous_roots(world::RootVisitor* visitor, char* stack_top) {
+  root_receiver = visitor;
+  if (GC_push_other_roots != nullptr) GC_push_other_roots();
+  root_receiver = nullptr;
+  visit_finalization_roots(visitor);
+  world::visit_static_roots(visitor);
+  world::visit_thread_roots(visitor, stack_top);
+}
 
 bool collect_locked(int (*stop_function)()) {
   Cycle cycle{stop_function, Outcome::RootsUnknown};

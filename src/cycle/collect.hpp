@@ -1,6 +1,8 @@
 // One collection, step by step.
 #pragma once
 
+#include "world/roots.hpp"
+
 namespace jd::cycle {
 
 // Collects. Pre: the heap's lock is held, and no thread's hole of the caller's is half changed.
@@ -8,6 +10,10 @@ namespace jd::cycle {
 // it is asked before the world stops, when it stands, when the roots were looked at and when
 // everything is marked.
 bool collect_locked(int (*stop_function)() = nullptr);
+
+// Whatever holds objects, but for the program's pins and precise roots (copy/holders.hpp). Pre: the
+// world is stopped.
+void visit_ambiguous_roots(world::RootVisitor* visitor, char* stack_top);
 
 // Returning free memory to the system takes long, so it is done after a collection, in steps,
 // between which others get the lock. The first has the blocks returned that have been free for so

@@ -3,10 +3,11 @@
 #include <atomic>
 
 #include "cycle/links.hpp"
-#include "cycle/pointer_table.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/growable.hpp"
+#include "heap/layout.hpp"
+#include "heap/pointer_table.hpp"
 #include "heap/space.hpp"
 #include "os/log.hpp"
 
@@ -37,7 +38,7 @@ struct ToggleReference {
 };
 
 // All under the heap's lock, but for the count, which anybody reads as a hint (relaxed).
-PointerTable<Entry> finalizers;
+heap::PointerTable<Entry> finalizers;
 heap::Growable<Due> due;  // a queue: [due_front, count)
 std::size_t due_front = 0;
 // What tell_about_finalization has not told yet: a queue entry's number, and an object that keeps
@@ -279,7 +280,9 @@ int invoke_ready() {
   int count = 0;
   Due next;
   while (take_due(&next)) {
-    next.finalizer.function(next.object, next.finalizer.client_data);
+    const Place place = place_of(base::as_word(next.object));
+    const Word object = heap::object_in(base::as_word(next.object), heap::kinds[place.block->kind]);
+    next.finalizer.function(base::as_pointer(object), next.finalizer.client_data);
     ++count;
   }
   return count;
@@ -321,6 +324,13 @@ void finalize_everything() {
 FinalizationCounts count_finalization() {
   return {finalizers.count(), count_links(LinkLength::Short), count_links(LinkLength::Long),
           due.count() - due_front};
+}
+
+void rekey_finalizers(Word (*new_address)(Word object)) { finalizers.rekey(new_address); }
+
+void visit_immovable(void (*visit)(Word address)) {
+  visit_link_addresses(visit);
+  for (const ToggleReference& reference : toggle_references) visit(reference.object);
 }
 
 void visit_table(FinalizationTable table, void (*visit)(void* object, void** link)) {

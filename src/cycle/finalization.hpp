@@ -77,4 +77,9 @@ FinalizationCounts count_finalization();
 enum class FinalizationTable : std::uint8_t { Finalizers, ShortLinks, LongLinks, Ready };
 void visit_table(FinalizationTable table, void (*visit)(void* object, void** link));
 
+// For objects that move (copy/). The objects of finalizers may: their new addresses are asked for.
+// Those of links and of toggle references may not, nor those in which links lie.
+void rekey_finalizers(base::Word (*new_address)(base::Word object));
+void visit_immovable(void (*visit)(base::Word address));
+
 }  // namespace jd::cycle

@@ -1,7 +1,7 @@
 #include "cycle/links.hpp"
 
-#include "cycle/pointer_table.hpp"
 #include "heap/growable.hpp"
+#include "heap/pointer_table.hpp"
 #include "heap/space.hpp"
 
 namespace jd::cycle {
@@ -16,14 +16,14 @@ struct Link {
 };
 
 // Under the heap's lock.
-PointerTable<Link> tables[2];
+heap::PointerTable<Link> tables[2];
 
 // Short links in objects that were not marked when the links were cleared; used in a stopped world
 // only. All of them, unless there was no memory for the list.
 heap::Growable<Link*> in_unmarked;
 bool all_listed = true;
 
-PointerTable<Link>& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
+heap::PointerTable<Link>& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
 
 }  // namespace
 
@@ -34,7 +34,7 @@ bool is_reachable(Word object) {
 }
 
 TableResult add_link(void** link, const void* object, LinkLength length) {
-  PointerTable<Link>& table = table_of(length);
+  heap::PointerTable<Link>& table = table_of(length);
   const Word key = base::as_word(link);
   if (Link* known = table.find(key)) {
     known->object = base::as_word(object);
@@ -51,7 +51,7 @@ bool remove_link(void** link, LinkLength length) {
 }
 
 TableResult move_link(void** from, void** to, LinkLength length) {
-  PointerTable<Link>& table = table_of(length);
+  heap::PointerTable<Link>& table = table_of(length);
   const Link* link = table.find(base::as_word(from));
   if (link == nullptr) return TableResult::NotFound;
   if (from == to) return TableResult::Ok;
@@ -87,7 +87,7 @@ void clear_short_links() {
 }
 
 void forget_short_links_in_dead_objects() {
-  PointerTable<Link>& table = table_of(LinkLength::Short);
+  heap::PointerTable<Link>& table = table_of(LinkLength::Short);
   if (!all_listed) return table.keep_if([](Link* link) { return is_reachable(link->key); });
   for (const Link* link : in_unmarked) {
     if (!is_reachable(link->key)) table.remove(link->key);
@@ -101,6 +101,15 @@ void clear_long_links() {
 }
 
 std::size_t count_links(LinkLength length) { return table_of(length).count(); }
+
+void visit_link_addresses(void (*visit)(Word address)) {
+  for (auto& table : tables) {
+    table.for_each([visit](Link* link) {
+      visit(link->key);
+      visit(link->object);
+    });
+  }
+}
 
 void visit_links(LinkLength length, void (*visit)(void* object, void** link)) {
   table_of(length).for_each([visit](Link* link) {

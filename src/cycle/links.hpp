@@ -13,6 +13,8 @@ void forget_short_links_in_dead_objects();
 // Both, for long links.
 void clear_long_links();
 std::size_t count_links(LinkLength length);
+// Calls visit(address) for all links' own addresses and what they mean.
+void visit_link_addresses(void (*visit)(base::Word address));
 void visit_links(LinkLength length, void (*visit)(void* object, void** link));
 
 // What lies outside the heap is never unreachable; what was freed by hand always is.

@@ -7,6 +7,7 @@
 #include "base/sharing.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/statistics.hpp"
@@ -132,6 +133,10 @@ void start_once() {
   world::main_stack_bottom = &GC_stackbottom;
   world::ignore_libraries_variable = &GC_no_dls;
   if (GC_stackbottom == nullptr) GC_stackbottom = os::main_stack_high();
+  using mark::Team;
+  if (!world::exclude_own_data(Team::scratch(), Team::scratch() + Team::scratch_size())) {
+    os::warn("no memory to exclude the markers' packets from the roots");
+  }
   world::initialise_threads();
   if (settings.handle_fork == 1 && !world::install_fork_handlers()) {
     os::warn("pthread_atfork failed; after fork() the child must not allocate");
@@ -203,6 +208,18 @@ void collect_and_return_memory(int (*stop_function)()) {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0) collect_locked(stop_function);
     // As bdwgc's unmapping collection: afterwards no free page is kept.
+    return_free_memory_later(0);
+  }
+  finish_collection();
+  notify_or_invoke();
+}
+
+void compact() {
+  start();
+  {
+    LockGuard guard(heap_lock);
+    wish_to_compact();
+    if (GC_dont_gc == 0) collect_locked();
     return_free_memory_later(0);
   }
   finish_collection();

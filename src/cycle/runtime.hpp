@@ -19,6 +19,9 @@ bool started();
 bool collect_now(int (*stop_function)());
 // As above; afterwards all free memory goes back to the system.
 void collect_and_return_memory(int (*stop_function)());
+// A collection that moves all typed objects that may move where that makes blocks free; afterwards
+// all free memory goes back to the system.
+void compact();
 // A collection if one is due, unless the program's stop function asks to abandon it. Pre: the lock
 // is not held.
 void collect_if_due();
@@ -53,6 +56,7 @@ struct Measurements {
   std::size_t live_objects = 0;      // as of the last collection
   std::size_t live_bytes = 0;
   std::size_t live_atomic_bytes = 0;
+  std::size_t live_typed_bytes = 0;
   std::size_t reclaimed_bytes = 0;   // by the last collection
   std::size_t reclaimed_before = 0;  // by all before it
   std::size_t root_bytes = 0;        // scanned by the last collection

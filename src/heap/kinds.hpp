@@ -27,7 +27,8 @@ inline constexpr unsigned kMaxProcedures = 1u << kProcedureBits;
 inline constexpr unsigned kReservedProcedures = 8;
 
 using KindNumber = std::uint8_t;
-inline constexpr unsigned kMaxKinds = 64;
+// Many are layouts' (heap/layout.hpp).
+inline constexpr unsigned kMaxKinds = 192;
 
 // The built-in kinds; the first four have the ABI's numbers.
 inline constexpr KindNumber kAtomic = 0;
@@ -38,6 +39,11 @@ inline constexpr KindNumber kBuiltInKinds = 4;
 
 // Called in or after a collection for an object that nothing reaches; not 0 keeps it.
 using DisclaimFunction = int (*)(void* object);
+
+struct Layout;
+
+// How the layout of a kind's objects is found, if they have one (include/jackdaw/layout.h).
+enum class Source : std::uint8_t { None, Homogeneous, Self, Header };
 
 struct Kind {
   Word descriptor;
@@ -51,6 +57,8 @@ struct Kind {
   bool mark_from_unreachable;
   Scan scan;
   DisclaimFunction disclaim;
+  Source source;
+  const Layout* layout;  // Source::Homogeneous
 };
 
 // A mark procedure, as the ABI has it: it pushes what the object points to and returns the stack

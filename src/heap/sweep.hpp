@@ -19,6 +19,7 @@ struct SweepCount {
   std::size_t live_objects = 0;
   std::size_t live_bytes = 0;         // all kinds
   std::size_t live_atomic_bytes = 0;  // those that are not scanned
+  std::size_t live_typed_bytes = 0;   // those with layouts
   std::size_t freed_bytes = 0;        // allocated before, not reached
   unsigned oldest_free = 0;           // the greatest age of a dirty free block
 };

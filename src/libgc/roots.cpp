@@ -4,6 +4,7 @@
 
 #include "libgc/support.hpp"
 #include "mark/marker.hpp"
+#include "mark/typed.hpp"
 
 using namespace jd;
 using namespace jd::libgc;
@@ -70,6 +71,10 @@ GC_API void GC_push_all_eager(void* low, void* high) { cycle::push_client_stack(
 GC_API void GC_push_conditional(void* low, void* high, int) { cycle::push_client_roots(low, high); }
 
 GC_ms_entry* GC_mark_and_push(void* object, GC_ms_entry* stack_pointer, GC_ms_entry*, void**) {
+  if (mark::push_instead != nullptr) {
+    mark::push_instead(base::as_word(object));
+    return stack_pointer;
+  }
   // What mark procedures get for a stack is the marker that called them.
   auto* marker = reinterpret_cast<mark::Marker*>(stack_pointer);
   if (marker == nullptr) marker = &mark::marker;

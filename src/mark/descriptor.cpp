@@ -63,9 +63,22 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
   const Word environment = descriptor >> (2 + heap::kProcedureBits);
   if (index == kTypedArrayProcedure) return scan_typed_array(object, size);
   if (index == kLongBitmapProcedure) return scan_long_bitmap(object, size, environment);
+  if (index == kLayoutProcedure) return scan_layout(object, heap::kinds[environment]);
   const heap::MarkProcedure procedure = heap::mark_procedures[index];
   JD_CHECK(procedure != nullptr, "a descriptor names a mark procedure that does not exist");
   procedure(reinterpret_cast<Word*>(object), this, this + 1, environment);
+}
+
+void (*push_instead)(Word word) = nullptr;
+
+void call_procedure(Word object, std::size_t size, Word descriptor) {
+  descriptor = Marker::final_descriptor(object, size, descriptor);
+  const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
+  if ((descriptor & heap::kDescriptorTag) != heap::kTagProcedure) return;
+  const heap::MarkProcedure procedure = heap::mark_procedures[index];
+  if (procedure == nullptr) return;
+  procedure(reinterpret_cast<Word*>(object), &marker, &marker + 1,
+            descriptor >> (2 + heap::kProcedureBits));
 }
 
 }  // namespace jd::mark

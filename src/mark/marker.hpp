@@ -78,6 +78,9 @@ class alignas(128) Marker {
     return overflows;
   }
 
+  // The descriptor behind those that say that it is elsewhere; 0, a length, if there is none.
+  static Word final_descriptor(Word object, std::size_t size, Word descriptor);
+
   // For the team. Marks what the stack's entries lead to, giving some away when others are hungry;
   // takes entries; takes over what another marker's overflow asks for.
   void run_in_team();
@@ -117,11 +120,10 @@ class alignas(128) Marker {
   void put_back(Rings rings);
   Range visit_unusual(Word word);
   static Range contents_of(const heap::Block& block, Word address);
-  // The descriptor behind those that say that it is elsewhere; 0, a length, if there is none.
-  static Word final_descriptor(Word object, std::size_t size, Word descriptor);
   void scan_descriptor(Word object, std::size_t size, Word descriptor);
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_typed_array(Word object, std::size_t size);
+  void scan_layout(Word object, const heap::Kind& kind);
   void queue_word(const Word* word);
   void mark_object_ending_at(Word word);
   // For the contents of marked objects: what does not fit is found again (drain).

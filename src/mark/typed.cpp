@@ -1,6 +1,7 @@
 #include "mark/typed.hpp"
 
 #include "heap/arena.hpp"
+#include "heap/layout.hpp"
 #include "mark/marker.hpp"
 #include "os/log.hpp"
 
@@ -57,6 +58,15 @@ void Marker::scan_long_bitmap(Word object, std::size_t size, Word number) {
   for (std::size_t i = 0; i < end; ++i) {
     if (((bitmap.words[i / 64] >> (i % 64)) & 1) != 0) queue_word(&words[i]);
   }
+}
+
+void Marker::scan_layout(Word object, const heap::Kind& kind) {
+  heap::Typed typed;
+  if (!heap::typed_at(object, kind, &typed)) return;
+  heap::for_each_run(typed, [this](Word* first, std::size_t count) {
+    if (count == 1) return queue_word(first);
+    push_range(first, first + count);
+  });
 }
 
 void Marker::scan_typed_array(Word object, std::size_t size) {

@@ -1,5 +1,5 @@
-// The two layouts that do not fit into a descriptor's word: long bitmaps, and arrays of typed
-// elements. Both are reached through mark procedure numbers that belong to us.
+// What does not fit into a descriptor's word: long bitmaps, arrays of typed elements, and objects
+// with layouts. All are reached through mark procedure numbers that belong to us.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,8 @@ using base::Word;
 
 inline constexpr unsigned kLongBitmapProcedure = 1;
 inline constexpr unsigned kTypedArrayProcedure = 2;
+// Its environment is the number of the object's kind.
+inline constexpr unsigned kLayoutProcedure = 3;
 
 constexpr Word procedure_descriptor(unsigned procedure, Word environment) {
   return (((environment << heap::kProcedureBits) | procedure) << 2) | heap::kTagProcedure;
@@ -21,6 +23,12 @@ constexpr Word procedure_descriptor(unsigned procedure, Word environment) {
 // a procedure descriptor's environment. False when memory has run out. Pre: the heap's lock is
 // held.
 [[nodiscard]] bool keep_long_bitmap(const Word* bitmap, std::size_t bits, Word* number);
+
+// While set, pointers that mark procedures push go there instead of being marked. Used in a stopped
+// world only.
+extern void (*push_instead)(Word word);
+// Calls the mark procedure that the object's descriptor names, if it names one of the program's.
+void call_procedure(Word object, std::size_t size, Word descriptor);
 
 // What stands in the last words of a typed array's memory.
 struct TypedArrayTail {

@@ -7,7 +7,7 @@
 #include "base/bits.hpp"
 #include "heap/arena.hpp"
 
-namespace jd::cycle {
+namespace jd::heap {
 
 // Node has `Node* next` and `base::Word key`. Freed nodes are kept for reuse.
 template <class Node>
@@ -63,6 +63,27 @@ class PointerTable {
     }
   }
 
+  // Gives every node the key that new_key(old key) says: no two the same. Needs no memory.
+  template <class NewKey>
+  void rekey(NewKey new_key) {
+    Node* all = nullptr;
+    for (std::size_t i = 0; i < capacity_; ++i) {
+      while (Node* node = buckets_[i]) {
+        buckets_[i] = node->next;
+        node->next = all;
+        all = node;
+      }
+    }
+    while (all != nullptr) {
+      Node* node = all;
+      all = node->next;
+      node->key = new_key(node->key);
+      Node*& bucket = buckets_[index(node->key)];
+      node->next = bucket;
+      bucket = node;
+    }
+  }
+
   bool remove(base::Word key) {
     if (count_ == 0) return false;
     for (Node** link = &buckets_[index(key)]; *link != nullptr; link = &(*link)->next) {
@@ -96,7 +117,7 @@ class PointerTable {
   // Adds a page of free nodes, the lowest first.
   bool make_nodes() {
     constexpr std::size_t kNodes = 4096 / sizeof(Node);
-    auto* nodes = static_cast<Node*>(heap::arena_take(kNodes * sizeof(Node)));
+    auto* nodes = static_cast<Node*>(arena_take(kNodes * sizeof(Node)));
     if (nodes == nullptr) return false;
     for (std::size_t i = kNodes; i > 0; --i) give(&nodes[i - 1]);
     return true;
@@ -107,7 +128,7 @@ class PointerTable {
   }
   bool grow() {
     const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
-    auto** buckets = static_cast<Node**>(heap::table_take(capacity * sizeof(Node*)));
+    auto** buckets = static_cast<Node**>(table_take(capacity * sizeof(Node*)));
     // Full chains only make it slower.
     if (buckets == nullptr) return capacity_ != 0;
     Node** old = buckets_;
@@ -123,7 +144,7 @@ class PointerTable {
         node = next;
       }
     }
-    if (old != nullptr) heap::table_give(old, old_capacity * sizeof(Node*));
+    if (old != nullptr) table_give(old, old_capacity * sizeof(Node*));
     return true;
   }
 
@@ -133,4 +154,4 @@ class PointerTable {
   Node* free_ = nullptr;
 };
 
-}  // namespace jd::cycle
+}  // namespace jd::heap

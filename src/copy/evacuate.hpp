@@ -1,0 +1,67 @@
+// Moving objects together, so that blocks become free (copy.req.*, docs/design/copy.md).
+//
+// In a stopped world, after everything is marked and before the sweep:
+//
+//   choose_sources → pin what ambiguous words mean → move_objects → fix words → (sweep) →
+//   end_moving
+//
+// The steps are cycle's to call: it knows the roots. A source is a block to be emptied. Its live
+// objects that nobody pinned are copied into free slots of other blocks of the same kind, which are
+// denser; the first word of what is left says where to.
+//
+// Sources: Smith & Morrisett, "Comparing Mostly-Copying and Mark-Sweep Conservative Collection"
+// (1998), for a precise heap under ambiguous roots; Blackburn & McKinley, "Immix" (2008), for
+// moving only what is sparse, after marking. Differs from both: docs/design/copy.md.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bits.hpp"
+
+namespace jd::copy {
+
+using base::Word;
+
+struct Policy {
+  bool moves = true;
+  bool everything = false;  // JACKDAW_MOVE
+};
+extern Policy policy;  // set before the first layout is defined
+// Is there anything to be done for typed objects, precise roots, or weak references? Set once, under
+// the heap's lock.
+extern bool in_use;
+
+enum class Wish : std::uint8_t { Automatic, Compact };
+
+// Chooses the blocks to be emptied. False: nothing is to be moved in this collection.
+// Pre of all: as above.
+[[nodiscard]] bool choose_sources(Wish wish);
+
+// The word may be a pointer that nobody rewrites: what it means stays where it is. past_end: so
+// does the object that ends there.
+void pin_meaning_of(Word word, bool past_end);
+// Pins what the objects without layouts mean, and the program's pins.
+void pin_from_objects();
+
+void move_objects();
+// Rewrites the words of live typed objects, precise roots, weak references and stable hashes.
+void fix_words();
+// Where the object is now; the same word if it has not moved, or is no pointer.
+[[nodiscard]] Word moved(Word word);
+
+// After the sweep.
+void end_moving();
+
+// Since the start, but for what is said to be the last collection's.
+struct Counts {
+  std::uint64_t collections = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t pinned_last = 0;
+  std::uint64_t pin_ns = 0;
+  std::uint64_t move_ns = 0;
+  std::uint64_t fix_ns = 0;
+};
+extern Counts counts;
+
+}  // namespace jd::copy

@@ -1,0 +1,40 @@
+// What a moving collection knows of each block: whether it is to be emptied, and which of its
+// objects are pinned. Tables beside the heap's; used in a stopped world only.
+#pragma once
+
+#include <cstdint>
+
+#include "heap/space.hpp"
+
+namespace jd::copy {
+
+using base::Word;
+using heap::BlockNumber;
+
+enum class Role : std::uint8_t { None, Source };
+
+struct Pins {
+  std::uint64_t words[heap::kBitWords + 1];
+  [[nodiscard]] bool has(unsigned slot) const { return (words[slot / 64] >> (slot % 64)) & 1; }
+  // True if it was not set before.
+  bool add(unsigned slot) {
+    const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
+    const bool fresh = (words[slot / 64] & bit) == 0;
+    words[slot / 64] |= bit;
+    return fresh;
+  }
+};
+static_assert(sizeof(Pins) == 128);
+
+// By block number; all Role::None and clear outside of a moving collection.
+extern Role* roles;
+extern Pins* pins;
+
+// Has the tables cover all committed blocks. False if the system refuses.
+[[nodiscard]] bool prepare_roles();
+
+inline bool is_source(Word word) {
+  return heap::in_heap(word) && roles[heap::block_number(word)] == Role::Source;
+}
+
+}  // namespace jd::copy

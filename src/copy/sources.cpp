@@ -1,0 +1,109 @@
+// Which blocks are to be emptied.
+#include <algorithm>
+
+#include "copy/evacuate.hpp"
+#include "copy/groups.hpp"
+#include "copy/roles.hpp"
+#include "heap/runs.hpp"
+#include "heap/walk.hpp"
+
+namespace jd::copy {
+namespace {
+
+using heap::Block;
+using heap::BlockState;
+using heap::space;
+
+// Blocks that are fuller than this are left alone, unless all is to be compacted: a block that is
+// three quarters full costs three times as much copying as it frees.
+constexpr unsigned kFullestQuarters = 3;
+// Moving reads every typed object once more. It is worth that only if so many blocks become free...
+constexpr BlockNumber kLeastGain = 64;
+// ... and such a part of the heap,
+constexpr BlockNumber kGainShare = 8;
+// ... where the heap has grown since the last collection; where it has not, half of it.
+constexpr BlockNumber kIdleGainShare = 2;
+
+BlockNumber committed_before = 0;  // as of the last collection
+
+unsigned live_objects(const Block& block) {
+  unsigned live = 0;
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    live += base::count_ones(block.marks[w] & block.allocated[w]);
+  }
+  return live;
+}
+
+// Blocks of typed objects that no thread allocates from and that the sweep will not free anyway.
+bool list_blocks() {
+  blocks.clear();
+  bool complete = true;
+  heap::for_each_block([&](BlockNumber number, const Block& block) {
+    if (block.state != BlockState::Small || heap::kinds[block.kind].source == heap::Source::None) {
+      return;
+    }
+    if (space.extras[number].owner != nullptr) return;
+    const unsigned live = live_objects(block);
+    if (live == 0) return;
+    complete &=
+        blocks.push({block.kind, block.size_class, static_cast<std::uint16_t>(live), number});
+  });
+  return complete;
+}
+
+// Of a group with blocks [begin, end), the sparsest first: as many sources as the others have room
+// for. Returns how many become free.
+BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
+  const unsigned slots = space.blocks[blocks[begin].number].slots;
+  if (policy.everything) {
+    for (std::size_t i = begin; i < end; ++i) roles[blocks[i].number] = Role::Source;
+    return 0;
+  }
+  std::size_t room = 0;
+  for (std::size_t i = begin; i < end; ++i) room += slots - blocks[i].live;
+  std::size_t to_move = 0;
+  BlockNumber chosen = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    const unsigned live = blocks[i].live;
+    room -= slots - live;
+    to_move += live;
+    if (to_move > room) break;
+    if (wish != Wish::Compact && 4 * live > kFullestQuarters * slots) break;
+    roles[blocks[i].number] = Role::Source;
+    ++chosen;
+  }
+  return chosen;
+}
+
+bool is_worth_it(BlockNumber gain, Wish wish) {
+  if (policy.everything) return true;
+  if (wish == Wish::Compact) return gain != 0;
+  const BlockNumber share = space.committed > committed_before ? kGainShare : kIdleGainShare;
+  return gain >= kLeastGain && gain >= space.committed / share;
+}
+
+}  // namespace
+
+heap::Growable<TypedBlock> blocks;
+
+bool choose_sources(Wish wish) {
+  if (!policy.moves || !list_blocks() || blocks.count() == 0 || !prepare_roles()) return false;
+  std::sort(blocks.begin(), blocks.end(), sparser);
+  BlockNumber gain = 0;
+  for_each_group(
+      [&](std::size_t begin, std::size_t end) { gain += choose_in_group(begin, end, wish); });
+  const bool worth_it = is_worth_it(gain, wish);
+  committed_before = space.committed;
+  if (!worth_it) end_moving();
+  return worth_it;
+}
+
+void end_moving() {
+  for (const TypedBlock& block : blocks) {
+    roles[block.number] = Role::None;
+    pins[block.number] = {};
+  }
+  blocks.clear();
+}
+
+}  // namespace jd::copy

@@ -1,0 +1,65 @@
+#include "copy/verify.hpp"
+
+#include "copy/roles.hpp"
+#include "heap/layout.hpp"
+#include "heap/walk.hpp"
+#include "os/log.hpp"
+
+namespace jd::copy {
+namespace {
+
+using heap::Block;
+using heap::BlockState;
+using heap::space;
+
+// Whether the word means a marked object, by division instead of the record's reciprocal.
+bool means_live_object(Word word) {
+  BlockNumber number = heap::block_number(word);
+  if (space.blocks[number].state == BlockState::LargeBody) number -= space.blocks[number].run;
+  const Block& block = space.blocks[number];
+  unsigned slot = 0;
+  if (block.state == BlockState::Small) {
+    slot = static_cast<unsigned>((word - heap::block_address(number)) / block.slot_size);
+  } else if (block.state != BlockState::LargeHead) {
+    return false;
+  }
+  if (slot >= block.slots) return false;
+  const std::uint64_t live = block.marks[slot / 64] & block.allocated[slot / 64];
+  return ((live >> (slot % 64)) & 1) != 0;
+}
+
+void verify_words(const heap::Typed& typed) {
+  heap::for_each_run(typed, [&typed](Word* first, std::size_t count) {
+    for (Word* word = first; word != first + count; ++word) {
+      if (!heap::in_heap(*word) || means_live_object(*word)) continue;
+      os::fatal("heap verifier: a word of a ", typed.layout->name, " at ",
+                base::Hex{base::as_word(word)}, " means no live object: ", base::Hex{*word});
+    }
+  });
+}
+
+void verify_pins(BlockNumber number, const Block& block) {
+  if (roles[number] != Role::Source) return;
+  for (unsigned slot = 0; slot < block.slots; ++slot) {
+    if (pins[number].has(slot) && !(block.marked(slot) && block.is_allocated(slot))) {
+      os::fatal("heap verifier: a pinned object moved (block ", number, ", slot ", slot, ")");
+    }
+  }
+}
+
+}  // namespace
+
+void verify_moved() {
+  heap::for_each_block([](BlockNumber number, const Block& block) {
+    const heap::Kind& kind = heap::kinds[block.kind];
+    if (block.state == BlockState::Free || kind.source == heap::Source::None) return;
+    if (block.state == BlockState::Small) verify_pins(number, block);
+    heap::for_each_marked(block, [&](unsigned slot) {
+      heap::Typed typed;
+      const Word memory = heap::block_address(number) + std::size_t{slot} * block.slot_size;
+      if (heap::typed_at(memory, kind, &typed)) verify_words(typed);
+    });
+  });
+}
+
+}  // namespace jd::copy

@@ -1,0 +1,12 @@
+// The check of a moving collection (copy.req.sound). It finds objects by the block table's own
+// rules and shares no code with what moved them.
+#pragma once
+
+namespace jd::copy {
+
+// After moving, before the sweep: ends the program with a message if a pointer word of a live typed
+// object means anything but a live object, or memory outside of the heap, or if a pinned object is
+// not where it was. Pre: the world is stopped.
+void verify_moved();
+
+}  // namespace jd::copy

@@ -1,0 +1,88 @@
+#include "copy/weak.hpp"
+
+#include "heap/layout.hpp"
+#include "heap/walk.hpp"
+
+namespace jd::copy {
+namespace {
+
+using heap::Block;
+
+// Under the heap's lock; 0 until they exist.
+unsigned weak_number = 0;
+unsigned ephemeron_number = 0;
+
+// Layouts without pointers, so that the objects move.
+heap::Layout weak_layout = {};
+heap::Layout ephemeron_layout = {};
+
+unsigned make_kind(unsigned* number, heap::Layout* layout, const char* name, std::size_t bytes) {
+  if (*number != 0) return *number;
+  const unsigned made = heap::add_kind(0, false, true);
+  if (made == heap::kMaxKinds) return made;
+  layout->self = layout;
+  layout->name = name;
+  layout->fixed_words = static_cast<std::uint32_t>(bytes / sizeof(Word));
+  heap::kinds[made].source = heap::Source::Homogeneous;
+  heap::kinds[made].layout = layout;
+  *number = made;
+  return made;
+}
+
+bool is_dead(Word word) {
+  heap::Place place;
+  return heap::in_heap(word) && heap::find_object(word, &place) && !place.marked();
+}
+
+// Calls visit(object) for each marked object of a kind.
+template <class Object, class Visit>
+void for_each_live(unsigned kind, Visit visit) {
+  if (kind == 0) return;
+  heap::for_each_block([&](heap::BlockNumber number, Block& block) {
+    if (block.state != heap::BlockState::Small || block.kind != kind) return;
+    heap::for_each_marked(block, [&](unsigned slot) {
+      visit(reinterpret_cast<Object*>(heap::block_address(number) +
+                                      std::size_t{slot} * block.slot_size));
+    });
+  });
+}
+
+bool mark_values(mark::Marker* marker) {
+  bool any = false;
+  for_each_live<Ephemeron>(ephemeron_number, [&](const Ephemeron* ephemeron) {
+    if (ephemeron->value == 0 || is_dead(ephemeron->key)) return;
+    any |= marker->mark_word(ephemeron->value);
+  });
+  if (any) marker->drain();
+  return any;
+}
+
+}  // namespace
+
+unsigned weak_kind() {
+  return make_kind(&weak_number, &weak_layout, "weak reference", sizeof(Weak));
+}
+unsigned ephemeron_kind() {
+  return make_kind(&ephemeron_number, &ephemeron_layout, "ephemeron", sizeof(Ephemeron));
+}
+
+void settle_weak(mark::Marker* marker) {
+  while (mark_values(marker)) {
+  }
+  for_each_live<Ephemeron>(ephemeron_number, [](Ephemeron* ephemeron) {
+    if (is_dead(ephemeron->key)) *ephemeron = {0, 0};
+  });
+  for_each_live<Weak>(weak_number, [](Weak* weak) {
+    if (is_dead(weak->target)) weak->target = 0;
+  });
+}
+
+void visit_weak_words(void (*visit)(Word* word)) {
+  for_each_live<Weak>(weak_number, [visit](Weak* weak) { visit(&weak->target); });
+  for_each_live<Ephemeron>(ephemeron_number, [visit](Ephemeron* ephemeron) {
+    visit(&ephemeron->key);
+    visit(&ephemeron->value);
+  });
+}
+
+}  // namespace jd::copy

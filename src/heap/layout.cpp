@@ -1,0 +1,95 @@
+#include "heap/layout.hpp"
+
+#include "heap/arena.hpp"
+#include "os/log.hpp"
+
+namespace jd::heap {
+namespace {
+
+constexpr unsigned kFirstCapacity = 512;
+unsigned capacity = 0;  // of `layouts`; under the lock
+
+bool make_room() {
+  if (layout_count < capacity) return true;
+  const unsigned larger = capacity == 0 ? kFirstCapacity : 2 * capacity;
+  auto** table = static_cast<const Layout**>(table_take(larger * sizeof(Layout*)));
+  if (table == nullptr) return false;
+  if (layouts != nullptr) base::copy_bytes(table, layouts, layout_count * sizeof(Layout*));
+  // The old table stays: somebody may be reading it without the lock.
+  layouts = table;
+  capacity = larger;
+  return true;
+}
+
+}  // namespace
+
+const Layout** layouts = nullptr;
+unsigned layout_count = 1;
+
+bool keep_layout(Layout* layout) {
+  if (layout_count == kMaxLayouts || !make_room()) return false;
+  layout->number = layout_count;
+  layouts[layout_count] = layout;
+  ++layout_count;
+  return true;
+}
+
+void broken_layout(const char* what, const Layout* layout, Word where) {
+  const char* name = layout != nullptr && layout->name != nullptr ? layout->name : "(no layout)";
+  os::fatal("typed heap: ", what, ": layout ", name, ", at ", base::Hex{where});
+}
+
+std::size_t words_of_self(const Layout& layout, Word object) {
+  if (layout.element_bytes == 0) return layout.fixed_words;
+  const std::uint64_t count = *reinterpret_cast<const std::uint64_t*>(object + layout.count_offset);
+  std::size_t bytes = 0;
+  if (!base::checked_multiply(count, layout.element_bytes, &bytes) ||
+      bytes > std::size_t{space.reserved} << kBlockShift) {
+    broken_layout("an array's number of elements was overwritten", &layout, object);
+  }
+  return layout.fixed_words + base::div_up(bytes, sizeof(Word));
+}
+
+bool typed_at(Word memory, const Kind& kind, Typed* typed) {
+  const Word first = *reinterpret_cast<const Word*>(memory);
+  switch (kind.source) {
+    case Source::Homogeneous:
+      *typed = {kind.layout, memory, kind.layout->fixed_words};
+      return true;
+    case Source::Self: {
+      if (first == 0) return false;
+      const Layout* layout = (first & (sizeof(Word) - 1)) == 0
+                                 ? *reinterpret_cast<const Layout* const*>(first)
+                                 : nullptr;
+      if (layout == nullptr || layout->self != layout) {
+        broken_layout("an object's first word leads to no layout", nullptr, memory);
+      }
+      *typed = {layout, memory, words_of_self(*layout, memory)};
+      return true;
+    }
+    case Source::Header: {
+      if (first == 0) return false;
+      const unsigned number = header_number(first);
+      if ((first & 7) != kHeaderTag || number == 0 || number >= layout_count) {
+        broken_layout("a header word was overwritten", nullptr, memory);
+      }
+      *typed = {layouts[number], memory + kHeaderBytes, header_words(first)};
+      return true;
+    }
+    case Source::None:
+      break;
+  }
+  return false;
+}
+
+std::size_t bytes_for(const Layout& layout, std::size_t elements) {
+  std::size_t bytes = 0;
+  std::size_t fixed = layout.offset + layout.fixed_words * sizeof(Word);
+  if (!base::checked_multiply(elements, layout.element_bytes, &bytes) ||
+      !base::checked_add(bytes, fixed + sizeof(Word) - 1, &bytes)) {
+    return SIZE_MAX;
+  }
+  return base::align_down(bytes, sizeof(Word));
+}
+
+}  // namespace jd::heap

@@ -1,0 +1,168 @@
+// Layouts: where the pointers of a typed object are (include/jackdaw/layout.h).
+//
+// A kind says how the layout of its objects is found (Source). Everything that reads or rewrites
+// the pointers of typed objects goes through for_each_run, so that marking, moving and checking
+// agree on which words those are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/kinds.hpp"
+#include "heap/space.hpp"
+
+namespace jd::heap {
+
+struct Layout;
+
+// What a trace procedure tells of its words. `visit` is the collector's.
+struct Tracer {
+  void (*visit)(Tracer* self, Word* slot);
+  const Layout* layout;
+  Word low;  // the object's memory
+  Word high;
+};
+using TraceProcedure = void (*)(void* object, std::size_t size, Tracer* tracer);
+
+// Begins with the fields of the public jd_layout. Written once, under the heap's lock, before
+// anybody has an object of it.
+struct Layout {
+  const Layout* self;
+  const char* name;
+  Word header;
+  std::uint32_t hole;
+  std::uint32_t bytes;
+  std::uint32_t offset;
+  std::uint32_t source;
+
+  std::uint32_t number;         // index into `layouts`
+  std::uint32_t fixed_words;    // of the object: without a header
+  std::uint32_t element_bytes;  // 0: no variable part
+  std::uint32_t count_offset;   // Source::Self: of the number of elements
+  std::uint32_t first_pointer;  // words of the fixed part before the first pointer
+  bool element_is_pointers;     // every word of an element is one
+  bool may_have_pointers;
+  KindNumber kind;
+  const std::uint64_t* pointers;          // null: the fixed part has none
+  const std::uint64_t* element_pointers;  // null: elements have none
+  TraceProcedure trace;
+};
+
+// By number, from 1 on: a header word of zeros has none. Grown under the heap's lock, read by the
+// marker in a stopped world, and by anybody who was told a number.
+inline constexpr unsigned kMaxLayouts = 1u << 20;
+extern const Layout** layouts;
+extern unsigned layout_count;  // one more than the greatest number
+
+// Gives the layout a number and keeps it. False when memory has run out, or for too many layouts.
+// Pre: the lock is held.
+[[nodiscard]] bool keep_layout(Layout* layout);
+
+// A header word: | words of the object, 40 bits | the layout's number, 21 bits | 101 |. It is no
+// address of the heap's, and no self-describing object's first word.
+inline constexpr Word kHeaderTag = 5;
+inline constexpr unsigned kHeaderNumberShift = 3;
+inline constexpr unsigned kHeaderSizeShift = 24;
+constexpr Word header_word(unsigned number, std::size_t words) {
+  return (Word{words} << kHeaderSizeShift) | (Word{number} << kHeaderNumberShift) | kHeaderTag;
+}
+constexpr unsigned header_number(Word header) {
+  return (header >> kHeaderNumberShift) & ((1u << (kHeaderSizeShift - kHeaderNumberShift)) - 1);
+}
+constexpr std::size_t header_words(Word header) { return header >> kHeaderSizeShift; }
+inline constexpr std::size_t kHeaderBytes = sizeof(Word);
+
+// A typed object: its layout, its first word as the program sees it, and how many words it has.
+struct Typed {
+  const Layout* layout;
+  Word object;
+  std::size_t words;
+};
+
+// The typed object in the memory that begins there. False if it is in the making: then nothing of
+// it but zeros was written. Ends the program if its first word leads to no layout. Pre: the memory
+// of an allocated object of a kind with this source (not None).
+[[nodiscard]] bool typed_at(Word memory, const Kind& kind, Typed* typed);
+
+// The address that the program knows an object by whose memory begins there.
+inline Word object_in(Word memory, const Kind& kind) {
+  return kind.source == Source::Header ? memory + kHeaderBytes : memory;
+}
+
+// Words of a self-describing object with that layout.
+std::size_t words_of_self(const Layout& layout, Word object);
+
+// Bytes that an object with so many elements takes, with its header; SIZE_MAX if none can.
+std::size_t bytes_for(const Layout& layout, std::size_t elements);
+
+[[noreturn]] void broken_layout(const char* what, const Layout* layout, Word where);
+
+namespace detail {
+
+// Calls visit(first word, count) for each run of set bits among `count`, from bit 0 of *bits on.
+template <class Visit>
+void for_each_bitmap_run(const std::uint64_t* bits, Word* words, std::size_t count, Visit& visit) {
+  std::size_t begin = 0;
+  std::size_t length = 0;
+  for (std::size_t w = 0; w * 64 < count; ++w) {
+    for (std::uint64_t rest = bits[w]; rest != 0; rest &= rest - 1) {
+      const std::size_t i = w * 64 + base::lowest_bit(rest);
+      if (i >= count) break;
+      if (length != 0 && begin + length == i) {
+        ++length;
+        continue;
+      }
+      if (length != 0) visit(words + begin, length);
+      begin = i;
+      length = 1;
+    }
+  }
+  if (length != 0) visit(words + begin, length);
+}
+
+// Hands a trace procedure's words on, one by one.
+template <class Visit>
+struct ForwardingTracer : Tracer {
+  Visit* forward;
+  static void forward_slot(Tracer* self, Word* slot) {
+    (*static_cast<ForwardingTracer*>(self)->forward)(slot, 1);
+  }
+};
+
+}  // namespace detail
+
+// Calls visit(first, count) for runs of pointer words, in the order of their addresses (a trace
+// procedure's, in its own).
+template <class Visit>
+void for_each_run(const Typed& typed, Visit visit) {
+  const Layout& layout = *typed.layout;
+  if (!layout.may_have_pointers) return;
+  auto* const words = reinterpret_cast<Word*>(typed.object);
+  if (layout.trace != nullptr) {
+    const std::size_t size = typed.words * sizeof(Word);
+    detail::ForwardingTracer<Visit> tracer;
+    tracer.visit = detail::ForwardingTracer<Visit>::forward_slot;
+    tracer.layout = &layout;
+    tracer.low = typed.object;
+    tracer.high = typed.object + size;
+    tracer.forward = &visit;
+    layout.trace(words, size, &tracer);
+    return;
+  }
+  if (layout.pointers != nullptr) {
+    detail::for_each_bitmap_run(layout.pointers, words, layout.fixed_words, visit);
+  }
+  if (layout.element_pointers == nullptr || typed.words <= layout.fixed_words) return;
+  Word* element = words + layout.fixed_words;
+  Word* const end = words + typed.words;
+  if (layout.element_is_pointers) {
+    visit(element, static_cast<std::size_t>(end - element));
+    return;
+  }
+  const std::size_t step = layout.element_bytes / sizeof(Word);
+  for (; element + step <= end; element += step) {
+    detail::for_each_bitmap_run(layout.element_pointers, element, step, visit);
+  }
+}
+
+}  // namespace jd::heap

@@ -1,0 +1,24 @@
+// The threads' tables of holes, which the inline jd_new goes by.
+#pragma once
+
+#include "heap/layout.hpp"
+#include "heap/size_class.hpp"
+
+namespace jd::typed {
+
+// Indices: a hole that is always empty; one for each layout with a kind of its own; one for each
+// size of the kinds that others share.
+inline constexpr unsigned kNoHole = 0;
+inline constexpr unsigned kFirstShared = 1 + 128;
+inline constexpr unsigned kHoles = kFirstShared + 4 * heap::kSizeClasses;
+
+constexpr unsigned homogeneous_hole(unsigned layout) { return 1 + layout; }
+constexpr unsigned shared_hole(bool header, bool scanned, unsigned size_class) {
+  return kFirstShared + (2u * (header ? 1 : 0) + (scanned ? 1 : 0)) * heap::kSizeClasses +
+         size_class;
+}
+
+// Before the first layout is made. Pre: the heap's lock is held.
+void prepare_holes();
+
+}  // namespace jd::typed

@@ -1,0 +1,326 @@
+// Defining layouts, and finding those of objects.
+#include "typed/layouts.hpp"
+
+#include "alloc/allocate.hpp"
+#include "copy/evacuate.hpp"
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "heap/arena.hpp"
+#include "jackdaw/heap.h"
+#include "mark/typed.hpp"
+#include "os/log.hpp"
+#include "typed/holes.hpp"
+
+namespace jd::typed {
+namespace {
+
+using heap::heap_lock;
+using heap::KindNumber;
+using heap::Layout;
+using heap::Scan;
+using heap::Source;
+using os::LockGuard;
+
+static_assert(offsetof(jd_layout, header) == offsetof(Layout, header) &&
+              offsetof(jd_layout, hole) == offsetof(Layout, hole) &&
+              offsetof(jd_layout, bytes) == offsetof(Layout, bytes) &&
+              offsetof(jd_layout, offset) == offsetof(Layout, offset));
+
+// Under the heap's lock.
+unsigned homogeneous_layouts = 0;
+struct SharedKinds {
+  unsigned scanned = 0;
+  unsigned pointer_free = 0;
+};
+SharedKinds shared_kinds[2];  // of Source::Self, Source::Header
+// What jd_heap_set_policy said.
+jd_policy program_policy = JD_EVACUATE;
+bool policy_is_settled = false;
+
+bool refuse(const jd_layout_info& info, const char* why) {
+  os::warn("jd_layout_define: layout ", info.name != nullptr ? info.name : "(without a name)", ": ",
+           why);
+  return false;
+}
+
+bool bit_is_set(const std::uint64_t* bits, std::size_t i) {
+  return bits != nullptr && ((bits[i / 64] >> (i % 64)) & 1) != 0;
+}
+
+// In whole words, a bitmap can have a bit beyond the last one.
+bool exceeds(const std::uint64_t* bits, std::size_t words) {
+  if (bits == nullptr || words % 64 == 0) return false;
+  return (bits[words / 64] >> (words % 64)) != 0;
+}
+
+bool holds_together(const jd_layout_info& info) {
+  constexpr std::size_t kMostWords = std::size_t{1} << 30;
+  const std::size_t element_words = info.element_size / sizeof(Word);
+  if (info.source != JD_HOMOGENEOUS && info.source != JD_SELF && info.source != JD_HEADER) {
+    return refuse(info, "no such source");
+  }
+  if (info.size > kMostWords * sizeof(Word) || info.element_size > kMostWords * sizeof(Word)) {
+    return refuse(info, "the size is too large");
+  }
+  const std::size_t words = base::div_up(info.size, sizeof(Word));
+  if (words == 0 && info.element_size == 0) return refuse(info, "an object of no size");
+  if (exceeds(info.pointers, words)) return refuse(info, "a pointer lies beyond the size");
+  if (info.element_size != 0) {
+    if (info.source == JD_HOMOGENEOUS) {
+      return refuse(info,
+                    "a variable part needs a source that says how long it is (JD_SELF, JD_HEADER)");
+    }
+    if (info.element_size % sizeof(Word) != 0 && info.element_size != 1 && info.element_size != 2 &&
+        info.element_size != 4) {
+      return refuse(info, "an element has 1, 2, 4 or a multiple of 8 bytes");
+    }
+    if (info.element_pointers != nullptr && info.element_size % sizeof(Word) != 0) {
+      return refuse(info, "elements of less than 8 bytes have no pointers");
+    }
+    if (exceeds(info.element_pointers, element_words)) {
+      return refuse(info, "a pointer lies beyond the element's size");
+    }
+  } else if (info.element_pointers != nullptr) {
+    return refuse(info, "pointers in elements of no size");
+  }
+  if (info.source == JD_SELF) {
+    if (words == 0) return refuse(info, "there is no first word to lead to the layout");
+    if (bit_is_set(info.pointers, 0)) {
+      return refuse(info, "the first word, which leads to the layout, is no pointer to an object");
+    }
+    if (info.element_size != 0 &&
+        (info.count_offset % sizeof(Word) != 0 || info.count_offset == 0 ||
+         info.count_offset / sizeof(Word) >= words)) {
+      return refuse(info,
+                    "the number of elements must stand in a word of the fixed part of its own");
+    }
+    if (info.element_size != 0 && bit_is_set(info.pointers, info.count_offset / sizeof(Word))) {
+      return refuse(info, "the number of elements stands in a pointer word");
+    }
+  }
+  if (info.trace != nullptr && (info.pointers != nullptr || info.element_pointers != nullptr)) {
+    return refuse(info, "a trace procedure stands instead of bitmaps");
+  }
+  return true;
+}
+
+// A copy, for a bitmap with any bit set; else null. False when memory has run out.
+bool copy_bits(const std::uint64_t* bits, std::size_t count, const std::uint64_t** copy) {
+  *copy = nullptr;
+  bool any = false;
+  for (std::size_t i = 0; i < count; ++i) any |= bit_is_set(bits, i);
+  if (!any) return true;
+  const std::size_t bytes = base::div_up(count, std::size_t{64}) * sizeof(std::uint64_t);
+  auto* made = static_cast<std::uint64_t*>(heap::arena_take(bytes));
+  if (made == nullptr) return false;
+  base::copy_bytes(made, bits, bytes);
+  *copy = made;
+  return true;
+}
+
+// The pointers of a fixed part as the marker likes them best: all words, the first ones, a bitmap,
+// a procedure.
+Word descriptor_for(const Layout& layout, bool* all_words) {
+  *all_words = false;
+  if (!layout.may_have_pointers) return 0;
+  std::size_t last = 0;
+  std::size_t count = 0;
+  Word bitmap = 0;
+  if (layout.trace == nullptr) {
+    for (std::size_t i = 0; i < layout.fixed_words; ++i) {
+      if (!bit_is_set(layout.pointers, i)) continue;
+      last = i;
+      ++count;
+      if (i < 62) bitmap |= Word{1} << (63 - i);
+    }
+    *all_words = count == layout.fixed_words;
+    if (*all_words) return 0;
+    if (count == last + 1) return (count * sizeof(Word)) | heap::kTagLength;
+    if (last < 62) return bitmap | heap::kTagBitmap;
+  }
+  return mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count);
+}
+
+// A new kind. False if there are no more.
+bool add_kind(Word descriptor, bool all_words, Source source, const Layout* layout,
+              unsigned* kind) {
+  *kind = heap::add_kind(descriptor, all_words, true);
+  if (*kind == heap::kMaxKinds) return false;
+  heap::kinds[*kind].source = source;
+  heap::kinds[*kind].layout = layout;
+  return true;
+}
+
+bool find_kind(Layout* layout) {
+  const auto source = static_cast<Source>(layout->source + 1);
+  unsigned kind = 0;
+  if (source == Source::Homogeneous) {
+    if (homogeneous_layouts == JD_MAX_HOMOGENEOUS) return false;
+    bool all_words = false;
+    const Word descriptor = descriptor_for(*layout, &all_words);
+    if (!add_kind(descriptor, all_words, source, layout, &kind)) return false;
+    layout->hole = homogeneous_hole(homogeneous_layouts++);
+  } else {
+    SharedKinds& kinds = shared_kinds[layout->source - JD_SELF];
+    unsigned* shared = layout->may_have_pointers ? &kinds.scanned : &kinds.pointer_free;
+    if (*shared == 0) {
+      const Word descriptor =
+          layout->may_have_pointers
+              ? mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count)
+              : 0;
+      if (!add_kind(descriptor, false, source, nullptr, shared)) {
+        *shared = 0;
+        return false;
+      }
+    }
+    kind = *shared;
+  }
+  layout->kind = static_cast<KindNumber>(kind);
+  return true;
+}
+
+// What the inline allocation needs.
+void prepare_allocation(Layout* layout) {
+  layout->offset = layout->source == JD_HEADER ? heap::kHeaderBytes : 0;
+  if (layout->source == JD_HEADER) {
+    layout->header = heap::header_word(layout->number, layout->fixed_words);
+  } else if (layout->source == JD_SELF) {
+    layout->header = base::as_word(layout);
+  }
+  const std::size_t bytes = heap::bytes_for(*layout, 0);
+  if (bytes > heap::kMaxSmall) {
+    layout->hole = kNoHole;
+    layout->bytes = UINT32_MAX;
+    return;
+  }
+  const unsigned size_class = heap::class_for(bytes);
+  layout->bytes = heap::slot_size_of(size_class);
+  if (layout->source != JD_HOMOGENEOUS) {
+    layout->hole = shared_hole(layout->source == JD_HEADER, layout->may_have_pointers, size_class);
+  }
+}
+
+// Which policy it is to be, once the first layout is defined. Pre: the lock is held.
+void settle_policy() {
+  if (policy_is_settled) return;
+  policy_is_settled = true;
+  const auto chosen = cycle::options.policy <= JD_NON_MOVING
+                          ? static_cast<jd_policy>(cycle::options.policy)
+                          : program_policy;
+  copy::policy.moves = chosen != JD_NON_MOVING;
+  copy::policy.everything = cycle::options.move != 0;
+  copy::in_use = true;
+}
+
+Layout* make_layout(const jd_layout_info& info) {
+  const std::size_t words = base::div_up(info.size, sizeof(Word));
+  const std::size_t element_words = info.element_size / sizeof(Word);
+  auto* layout = static_cast<Layout*>(heap::arena_take(sizeof(Layout)));
+  if (layout == nullptr || !copy_bits(info.pointers, words, &layout->pointers) ||
+      !copy_bits(info.element_pointers, element_words, &layout->element_pointers)) {
+    return nullptr;
+  }
+  layout->self = layout;
+  layout->name = info.name != nullptr ? info.name : "(without a name)";
+  layout->source = info.source;
+  layout->fixed_words = static_cast<std::uint32_t>(words);
+  layout->element_bytes = static_cast<std::uint32_t>(info.element_size);
+  layout->count_offset = static_cast<std::uint32_t>(info.count_offset);
+  layout->trace = reinterpret_cast<heap::TraceProcedure>(info.trace);
+  layout->may_have_pointers = layout->trace != nullptr || layout->pointers != nullptr ||
+                              layout->element_pointers != nullptr;
+  layout->element_is_pointers = layout->element_pointers != nullptr;
+  for (std::size_t i = 0; i < element_words; ++i) {
+    layout->element_is_pointers &= bit_is_set(layout->element_pointers, i);
+  }
+  return layout;
+}
+
+}  // namespace
+
+Place object_at(const void* object, const char* function) {
+  const Word word = base::as_word(object);
+  Place place{};
+  if (!heap::find_object(word, &place) ||
+      heap::object_in(place.address(), heap::kinds[place.block->kind]) != word) {
+    os::fatal(function, ": ", object, " is not an object's first byte");
+  }
+  return place;
+}
+
+}  // namespace jd::typed
+
+using namespace jd;
+
+extern "C" {
+
+int jd_heap_set_policy(jd_policy policy) {
+  if (policy == JD_MCC) {
+    os::warn("jd_heap_set_policy: JD_MCC is not built yet");
+    return 0;
+  }
+  if (policy != JD_EVACUATE && policy != JD_NON_MOVING) return 0;
+  cycle::start();
+  typed::LockGuard guard(heap::heap_lock);
+  if (typed::policy_is_settled) return 0;
+  typed::program_policy = policy;
+  return 1;
+}
+
+jd_policy jd_heap_get_policy() {
+  cycle::start();
+  typed::LockGuard guard(heap::heap_lock);
+  if (!typed::policy_is_settled) {
+    return cycle::options.policy <= JD_NON_MOVING ? static_cast<jd_policy>(cycle::options.policy)
+                                                  : typed::program_policy;
+  }
+  return copy::policy.moves ? JD_EVACUATE : JD_NON_MOVING;
+}
+
+jd_layout* jd_layout_define(const jd_layout_info* info) {
+  if (!typed::holds_together(*info)) return nullptr;
+  cycle::start();
+  typed::LockGuard guard(heap::heap_lock);
+  typed::settle_policy();
+  typed::prepare_holes();
+  heap::Layout* layout = typed::make_layout(*info);
+  if (layout == nullptr || !heap::keep_layout(layout) || !typed::find_kind(layout)) {
+    typed::refuse(*info, "no memory, or too many layouts (of a kind of their own: at most 128)");
+    return nullptr;
+  }
+  typed::prepare_allocation(layout);
+  return reinterpret_cast<jd_layout*>(layout);
+}
+
+const jd_layout* jd_layout_of(const void* address) {
+  heap::Place place;
+  heap::Typed found{};
+  if (!heap::find_object(base::as_word(address), &place)) return nullptr;
+  const heap::Kind& kind = heap::kinds[place.block->kind];
+  if (kind.source == heap::Source::None || !heap::typed_at(place.address(), kind, &found)) {
+    return nullptr;
+  }
+  return reinterpret_cast<const jd_layout*>(found.layout);
+}
+
+size_t jd_size_of(const void* object) {
+  heap::Place place;
+  heap::Typed found{};
+  const base::Word word = base::as_word(object);
+  if (!heap::find_object(word, &place)) return 0;
+  const heap::Kind& kind = heap::kinds[place.block->kind];
+  if (heap::object_in(place.address(), kind) != word) return 0;
+  if (kind.source == heap::Source::None) return place.size();
+  return heap::typed_at(place.address(), kind, &found) ? found.words * sizeof(base::Word) : 0;
+}
+
+void jd_trace_slot(jd_tracer* tracer, void* slot) {
+  auto* own = reinterpret_cast<heap::Tracer*>(tracer);
+  const base::Word at = base::as_word(slot);
+  if (at < own->low || at + sizeof(base::Word) > own->high || at % sizeof(base::Word) != 0) {
+    heap::broken_layout("a trace procedure reports what is no word of the object", own->layout, at);
+  }
+  own->visit(own, static_cast<base::Word*>(slot));
+}
+
+}  // extern "C"

@@ -1,0 +1,17 @@
+// Between the files of the typed heap's API.
+#pragma once
+
+#include "heap/layout.hpp"
+#include "heap/space.hpp"
+#include "os/lock.hpp"
+
+namespace jd::typed {
+
+using base::Word;
+using heap::Place;
+
+// The object with that first byte, as the program knows it; `function`, which was given it, ends
+// the program with a message if there is none. Pre: the thread is registered, or holds the lock.
+Place object_at(const void* object, const char* function);
+
+}  // namespace jd::typed

@@ -1,0 +1,144 @@
+// What programs say and ask of single objects: pins, roots, weak references, finalizers.
+#include "alloc/allocate.hpp"
+#include "copy/evacuate.hpp"
+#include "copy/holders.hpp"
+#include "copy/weak.hpp"
+#include "cycle/finalization.hpp"
+#include "cycle/runtime.hpp"
+#include "jackdaw/heap.h"
+#include "os/log.hpp"
+#include "typed/layouts.hpp"
+
+using namespace jd;
+
+namespace {
+
+using base::Word;
+using heap::heap_lock;
+using os::LockGuard;
+
+// An object of a kind that is made at its first use.
+template <class Object>
+Object* make_weak(unsigned (*kind)()) {
+  cycle::start();
+  unsigned number = 0;
+  {
+    const LockGuard guard(heap_lock);
+    number = kind();
+    if (number != heap::kMaxKinds) copy::in_use = true;
+  }
+  if (number == heap::kMaxKinds) {
+    os::warn("jd_weak_new, jd_ephemeron_new: there are too many kinds of objects");
+    return nullptr;
+  }
+  return static_cast<Object*>(
+      alloc::allocate(sizeof(Object), static_cast<heap::KindNumber>(number)));
+}
+
+const copy::Weak* own(const jd_weak* weak) { return reinterpret_cast<const copy::Weak*>(weak); }
+const copy::Ephemeron* own(const jd_ephemeron* ephemeron) {
+  return reinterpret_cast<const copy::Ephemeron*>(ephemeron);
+}
+
+// Volatile: the collector may change it between two reads of the program's.
+void* read(const Word& word) { return base::as_pointer(*const_cast<const volatile Word*>(&word)); }
+
+}  // namespace
+
+extern "C" {
+
+int jd_pin(void* object) {
+  cycle::start();
+  const LockGuard guard(heap_lock);
+  return copy::pin(typed::object_at(object, "jd_pin").address()) ? 1 : 0;
+}
+
+void jd_unpin(void* object) {
+  cycle::start();
+  const LockGuard guard(heap_lock);
+  const heap::Place place = typed::object_at(object, "jd_unpin");
+  if (copy::unpin(place.address())) return;
+  const jd_layout* layout = jd_layout_of(object);
+  os::fatal("jd_unpin: ", object, " is not pinned (layout ",
+            layout != nullptr ? layout->name : "none", ")");
+}
+
+int jd_root_add(void* variable) {
+  cycle::start();
+  const LockGuard guard(heap_lock);
+  copy::in_use = true;
+  return copy::add_root(static_cast<Word*>(variable)) ? 1 : 0;
+}
+
+void jd_root_remove(void* variable) {
+  cycle::start();
+  const LockGuard guard(heap_lock);
+  copy::remove_root(static_cast<Word*>(variable));
+}
+
+uint64_t jd_epoch() {
+  const LockGuard guard(heap_lock);
+  return copy::counts.collections;
+}
+
+uint64_t jd_address_hash(const void* object) {
+  cycle::start();
+  const LockGuard guard(heap_lock);
+  const std::uint64_t hash = copy::hash_of(typed::object_at(object, "jd_address_hash").address());
+  if (hash == 0) os::fatal("jd_address_hash: no memory for an object's number");
+  return hash;
+}
+
+void jd_collect(int compact) {
+  if (compact != 0) return cycle::compact();
+  cycle::collect_now(nullptr);
+}
+
+jd_weak* jd_weak_new(void* object) {
+  auto* weak = make_weak<copy::Weak>(copy::weak_kind);
+  if (weak != nullptr) weak->target = base::as_word(object);
+  return reinterpret_cast<jd_weak*>(weak);
+}
+
+void* jd_weak_get(const jd_weak* weak) { return read(own(weak)->target); }
+
+jd_ephemeron* jd_ephemeron_new(void* key, void* value) {
+  auto* ephemeron = make_weak<copy::Ephemeron>(copy::ephemeron_kind);
+  if (ephemeron != nullptr) *ephemeron = {base::as_word(key), base::as_word(value)};
+  return reinterpret_cast<jd_ephemeron*>(ephemeron);
+}
+
+void* jd_ephemeron_key(const jd_ephemeron* ephemeron) { return read(own(ephemeron)->key); }
+void* jd_ephemeron_value(const jd_ephemeron* ephemeron) { return read(own(ephemeron)->value); }
+void jd_ephemeron_set_value(jd_ephemeron* ephemeron, void* value) {
+  reinterpret_cast<copy::Ephemeron*>(ephemeron)->value = base::as_word(value);
+}
+
+int jd_finalizer(void* object, void (*function)(void* object, void* data), void* data) {
+  cycle::start();
+  const LockGuard guard(heap_lock);
+  const heap::Place place = typed::object_at(object, "jd_finalizer");
+  cycle::Finalizer old;
+  const cycle::TableResult result = cycle::set_finalizer(
+      base::as_pointer(place.address()), {function, data}, cycle::FinalizerOrder::Ordered, &old);
+  return result != cycle::TableResult::NoMemory ? 1 : 0;
+}
+
+void jd_heap_get_counts(jd_heap_counts* counts) {
+  cycle::start();
+  const LockGuard guard(heap_lock);
+  *counts = {};
+  counts->collections = cycle::measured.collections;
+  counts->moving_collections = copy::counts.collections;
+  counts->moved_objects = copy::counts.objects;
+  counts->moved_bytes = copy::counts.bytes;
+  counts->pinned_objects = copy::counts.pinned_last;
+  counts->typed_bytes = cycle::measured.live_typed_bytes;
+  counts->mark_ns = cycle::measured.mark_total;
+  counts->pin_ns = copy::counts.pin_ns;
+  counts->move_ns = copy::counts.move_ns;
+  counts->fix_ns = copy::counts.fix_ns;
+  counts->sweep_ns = cycle::measured.sweep_total;
+}
+
+}  // extern "C"
