@@ -7,7 +7,7 @@
  *   twice and is alive, lives in the next generation. The pattern is Gosper's gun, an eater in the
  *   path of its gliders, and a pulsar.
  * Live: small; some hundred cells and the lists of one generation, under 100 KB.
- * Sizes: pairs of two words without pointers, cells of two words: three in four.
+ * Sizes: cells of two words (eight in nine objects), pairs of two without pointers.
  * Checked: every 50th generation against one computed on a torus of bits; by the gun's period of
  *   30, after which it has made one more glider (5 cells); and by the period of the whole pattern.
  */

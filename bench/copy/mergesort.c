@@ -4,7 +4,7 @@
  * Models: the sort of a functional language's library. A list is made, sorted by merging, and
  *   dropped. Merging builds its result backwards, so that a list sorted upwards comes of two sorted
  *   downwards; no cell is changed once it is made.
- * Live: a list of 200,000 cells and numbers, and the runs that are being merged: 10 to 20 MB.
+ * Live: a list of 200,000 cells and numbers, and the runs that are being merged: 10 to 16 MB.
  * Sizes: cells of two words (19 of 20 objects), numbers of one word without pointers.
  * Checked: a list of 0 .. n-1 in a shuffled order has to come out as 0 .. n-1; one of random
  * numbers has to come out in order, with the length, sum and sum of mixed numbers that it went in
