@@ -16,9 +16,9 @@ struct Datum {
   int line;
   std::int64_t integer = 0;  // also a boolean's and a character's
   double number = 0;
-  std::string text;           // a string's, a symbol's
-  std::vector<Datum*> items;  // a list's, a vector's
-  Datum* tail = nullptr;      // of an improper list
+  std::string text = {};           // a string's, a symbol's
+  std::vector<Datum*> items = {};  // a list's, a vector's
+  Datum* tail = nullptr;           // of an improper list
 
   [[nodiscard]] bool is_symbol() const { return kind == Symbol; }
   [[nodiscard]] bool is_list() const { return kind == List && tail == nullptr; }

@@ -6,6 +6,8 @@
 
 namespace scheme {
 
+constexpr std::size_t kMostArguments = 8;  // MOST_ARGUMENTS in runtime.h
+
 struct Lambda;
 
 struct Variable {
@@ -59,7 +61,7 @@ struct Expression {
   const Primitive* primitive = nullptr;
   Lambda* lambda = nullptr;
   Expression* loop = nullptr;
-  int number = 0;  // a loop's, for its label
+  int number = 0;  // a loop's, for its label; 0 while nothing jumps there
 
   [[nodiscard]] Expression* body() const { return parts.back(); }
   [[nodiscard]] bool is_constant(Datum::Kind of, std::int64_t integer) const {
@@ -76,8 +78,9 @@ struct Lambda {
 
   // analyze
   bool reached = false;
+  std::vector<Lambda*> inner = {};   // the lambda expressions directly in this one
   std::vector<Variable*> free = {};  // what a closure holds; without any, it is in static data
-  bool jumps_only = false;           // never returns TAIL_CALL
+  bool returns_values = false;       // and never TAIL_CALL
   [[nodiscard]] bool is_static() const { return free.empty(); }
 };
 
@@ -95,9 +98,7 @@ struct Program {
   std::vector<Lambda*> reached;
   std::vector<Variable*> globals;
 
-  Variable* new_variable(const std::string& name) {
-    return variables.make(name, ++numbers);
-  }
+  Variable* new_variable(const std::string& name) { return variables.make(name, ++numbers); }
   Expression* new_expression(Expression::Kind kind, int line) {
     return expressions.make(kind, line);
   }

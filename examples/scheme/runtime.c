@@ -555,6 +555,6 @@ int run_program(int argc, char** argv, const struct program* program) {
     if (jd_root_add(*variable) == 0) fail_memory();
   }
   if (jd_root_add(&entries) == 0) fail_memory();
-  program->run();
+  finish(program->run(0));
   return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

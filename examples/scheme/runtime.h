@@ -196,7 +196,7 @@ struct program {
   struct code** codes; /* each list ends with null */
   value** variables;
   struct symbol** symbols;
-  void (*run)(void);
+  value (*run)(value self);
 };
 int run_program(int argc, char** argv, const struct program* program);
 
