@@ -94,7 +94,7 @@ class Constants {
     return text("STATIC(", name, ", ", tag, ')');
   }
   std::string string(const std::string& content) {
-    return define("string", text(content.size(), ", ", quoted(content)), "TAG_STRING");
+    return define("string", text(content.size(), ", {", quoted(content), "}"), "TAG_STRING");
   }
 
   std::string object(const Datum& datum) {
