@@ -143,10 +143,11 @@ void finish_marking() {
   copy::forget_dead_hashes();
 }
 
-void verify_marks(char* stack_top) {
-  MarkVerifier verifier;
+void verify_marks(char* stack_top, MarkVerifier::When when) {
+  MarkVerifier verifier(when);
   visit_all_roots(&verifier, stack_top);
   verifier.finish();
+  copy::verify_typed_words();
 }
 
 // Where not all roots are known, everything is done that the program takes part in, and nothing is
@@ -163,7 +164,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   if (!mark_everything(stack_top, *cycle)) {
     cycle->outcome = Outcome::Abandoned;
   } else if (verify) {
-    verify_marks(stack_top);
+    verify_marks(stack_top, MarkVerifier::When::Marked);
   }
   if (cycle->outcome != Outcome::Done) {
     tell(GC_EVENT_MARK_END);
@@ -178,8 +179,8 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   alloc::detach_disclaiming_holes();
   const bool moving = move_objects(stack_top);
   if (moving && verify) {
-    verify_marks(stack_top);
-    copy::verify_moved();
+    verify_marks(stack_top, MarkVerifier::When::Moved);
+    copy::verify_pins();
   }
   if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();

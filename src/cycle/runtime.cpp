@@ -133,6 +133,10 @@ void start_once() {
   world::main_stack_bottom = &GC_stackbottom;
   world::ignore_libraries_variable = &GC_no_dls;
   if (GC_stackbottom == nullptr) GC_stackbottom = os::main_stack_high();
+  using mark::Team;
+  if (!world::exclude_own_data(Team::scratch(), Team::scratch() + Team::scratch_size())) {
+    os::warn("no memory to exclude the markers' packets from the roots");
+  }
   world::initialise_threads();
   if (settings.handle_fork == 1 && !world::install_fork_handlers()) {
     os::warn("pthread_atfork failed; after fork() the child must not allocate");

@@ -14,14 +14,20 @@ void verify_structures();
 void verify_swept();
 // After marking: every root's object is marked, those that a word of a stack is one past the end of
 // included; every marked object's words lead to marked objects, unless a descriptor says which of
-// its words count; and no free slot can be marked.
+// its words count; and no free slot can be marked. The same after moving, when holes have gone back
+// and free slots are as they are.
 class MarkVerifier final : public world::RootVisitor {
  public:
+  enum class When { Marked, Moved };
+  explicit MarkVerifier(When when) : when_(when) {}
   void range(const void* low, const void* high) override;
   void stack(const void* low, const void* high) override;
   // What was marked for other words than these shows nothing.
   void changing_range(const void*, const void*) override {}
   void finish();
+
+ private:
+  When when_;
 };
 
 }  // namespace jd::cycle

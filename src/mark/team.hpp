@@ -77,6 +77,10 @@ class Team {
   using Counts = TheExchange::Counts;
   [[nodiscard]] Counts counts() { return exchange_.counts(); }
 
+  // Static data that holds words of the heap's but is no root.
+  static char* scratch() { return reinterpret_cast<char*>(packets); }
+  static constexpr std::size_t scratch_size() { return sizeof packets; }
+
  private:
   static void* run_helper(void* self);
   void publish(unsigned helpers);

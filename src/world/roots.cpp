@@ -23,6 +23,7 @@ struct Extent {
 // All under the heap's lock, or read in a stopped world.
 heap::Growable<Extent> explicit_roots;
 heap::Growable<Extent> exclusions;
+std::size_t own_exclusions = 0;       // the first of them
 heap::Growable<Extent> library_data;  // as the loader reports it, our own left out
 heap::Growable<os::ThreadLocalModule> tls_modules;
 heap::Growable<Extent> forgotten;     // static data that clear_roots dropped
@@ -234,8 +235,14 @@ bool exclude_static_roots(char* low, char* high) {
   return exclusions.push({low, high}) && rebuild_static_roots();
 }
 
+bool exclude_own_data(char* low, char* high) {
+  if (!exclude_static_roots(low, high)) return false;
+  ++own_exclusions;
+  return true;
+}
+
 void clear_exclusions() {
-  exclusions.clear();
+  exclusions.shrink_to(own_exclusions);
   static_cast<void>(rebuild_static_roots());
 }
 

@@ -33,6 +33,9 @@ void clear_roots();
 // Parts of static data and of explicit ranges, old and new, that are not to be scanned. As
 // add_roots.
 [[nodiscard]] bool exclude_static_roots(char* low, char* high);
+// The same for data of the collector's own, which may lie in the program (a static library), before
+// the first of the others. clear_exclusions leaves it.
+[[nodiscard]] bool exclude_own_data(char* low, char* high);
 void clear_exclusions();
 
 // Asks the client about each library's data: 0 leaves it out.
