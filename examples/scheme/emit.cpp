@@ -213,7 +213,7 @@ class FunctionEmitter {
       const Variable* used = expression.variable;
       if (used->known != nullptr || (!used->global && !used->assigned)) return place(used);
     }
-    const std::string name = new_name();
+    std::string name = new_name();
     define(name, expression);
     return name;
   }
@@ -237,7 +237,7 @@ class FunctionEmitter {
       return application(expression);
     }
     if (expression.kind == Expression::If) {
-      const std::string name = new_name();
+      std::string name = new_name();
       line("bool ", name, ';');
       statement(expression, {Target::Test, name});
       return name;

@@ -5,7 +5,7 @@
 namespace scheme {
 namespace {
 
-const Primitive kPrimitives[] = {
+constexpr Primitive kPrimitives[] = {
     {"eq?", "is_eq", 2, Primitive::Test},
     {"eqv?", "is_eqv", 2, Primitive::Test},
     {"equal?", "is_equal", 2, Primitive::Test},

@@ -149,7 +149,7 @@ value call_any(value function, int count, const value* arguments) {
 value run_pending(void) {
   value result;
   do {
-    value arguments[MOST_ARGUMENTS];
+    value arguments[MOST_ARGUMENTS] = {0};
     const value function = pending.function;
     const int count = pending.count;
     for (int i = 0; i < count; ++i) {
@@ -163,7 +163,7 @@ value run_pending(void) {
 }
 
 value apply(value function, value list) {
-  value arguments[MOST_ARGUMENTS];
+  value arguments[MOST_ARGUMENTS] = {0};
   int count = 0;
   for (; is_pair(list); list = cdr(list)) {
     if (count == MOST_ARGUMENTS) fail("too many arguments for", function);
