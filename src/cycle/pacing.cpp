@@ -1,5 +1,7 @@
 #include "cycle/pacing.hpp"
 
+#include "copy/evacuate.hpp"
+
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "cycle/collect.hpp"
@@ -45,6 +47,7 @@ constexpr BlockNumber kHugePageBlocks = kHugePage >> kBlockShift;
 
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
+BlockNumber used_blocks = 0;  // after it
 std::size_t physical_limit = 0;
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
@@ -93,13 +96,22 @@ std::size_t least_between() {
 // Pre: charged_bytes() was just asked, which settles what the shares are taken from.
 std::size_t due_after() { return base::max_of(planned, least_between()); }
 
+// The paper's rule: copies need the last third. A heap that is nearly so full after a collection is
+// to grow instead.
+std::size_t due_when_two_thirds_full() {
+  const BlockNumber full = space.committed - space.committed / 3;
+  const BlockNumber least = space.committed / 8;
+  return base::max_of(bytes_of(full > used_blocks + least ? full - used_blocks : least),
+                      kLeastBetween);
+}
+
 bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collection_disabled; }
 
 }  // namespace
 
 bool collection_is_due() {
   const std::size_t charged = charged_bytes();
-  return charged >= due_after();
+  return charged >= (copy::policy.mcc ? due_when_two_thirds_full() : due_after());
 }
 
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
@@ -109,13 +121,19 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const std::size_t work = 2 * (composite + beyond) + live_atomic_bytes / 4 + root_bytes;
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
   planned = base::max_of(work / divisor, settings.min_bytes_allocated);
+  used_blocks = space.committed - heap::free_blocks();
 }
 
-bool commit_blocks(BlockNumber blocks) {
+bool commit_quietly(BlockNumber blocks) {
   if (!within_limits(blocks)) return false;
   const BlockNumber first = space.committed;
   if (!heap::grow(blocks)) return false;
   advise_new_pages(first, space.committed);
+  return true;
+}
+
+bool commit_blocks(BlockNumber blocks) {
+  if (!commit_quietly(blocks)) return false;
   if (options.print_stats != 0 || options.print_verbose_stats != 0) {
     os::log("heap grown by ", bytes_of(blocks) / base::kKiB, " KiB to ",
             bytes_of(space.committed - 1) / base::kKiB, " KiB");
@@ -157,6 +175,8 @@ bool make_room(BlockNumber blocks) {
     return true;
   }
   if (grow_heap(blocks)) return true;
+  // There are blocks, but copies would have too few.
+  if (copy::policy.mcc && heap::free_blocks() >= blocks) return false;
   // The last resort, which nobody may stop. It helps only if something was allocated since the last
   // one.
   return may_collect && collect_for_room(nullptr);
