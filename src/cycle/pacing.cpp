@@ -47,7 +47,6 @@ constexpr BlockNumber kHugePageBlocks = kHugePage >> kBlockShift;
 
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
-BlockNumber used_blocks = 0;  // after it
 std::size_t physical_limit = 0;
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
@@ -98,11 +97,10 @@ std::size_t due_after() { return base::max_of(planned, least_between()); }
 
 // The paper's rule: copies need the last third. A heap that is nearly so full after a collection is
 // to grow instead.
-std::size_t due_when_two_thirds_full() {
+bool is_two_thirds_full(std::size_t charged) {
+  const BlockNumber used = space.committed - heap::free_blocks();
   const BlockNumber full = space.committed - space.committed / 3;
-  const BlockNumber least = space.committed / 8;
-  return base::max_of(bytes_of(full > used_blocks + least ? full - used_blocks : least),
-                      kLeastBetween);
+  return used >= full && charged >= base::max_of(bytes_of(space.committed / 8), kLeastBetween);
 }
 
 bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collection_disabled; }
@@ -111,7 +109,7 @@ bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collecti
 
 bool collection_is_due() {
   const std::size_t charged = charged_bytes();
-  return charged >= (copy::policy.mcc ? due_when_two_thirds_full() : due_after());
+  return copy::policy.mcc ? is_two_thirds_full(charged) : charged >= due_after();
 }
 
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
@@ -121,7 +119,6 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const std::size_t work = 2 * (composite + beyond) + live_atomic_bytes / 4 + root_bytes;
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
   planned = base::max_of(work / divisor, settings.min_bytes_allocated);
-  used_blocks = space.committed - heap::free_blocks();
 }
 
 bool commit_quietly(BlockNumber blocks) {
