@@ -21,11 +21,15 @@ constexpr unsigned kFullestQuarters = 3;
 // Moving reads every typed object once more. It is worth that only if so many blocks become free...
 constexpr BlockNumber kLeastGain = 64;
 // ... and such a part of the heap,
-constexpr BlockNumber kGainShare = 8;
-// ... where the heap has grown since the last collection; where it has not, half of it.
+constexpr BlockNumber kGainShare = 4;
+// ... where the heap has grown since the last collection. Where it has not, what is free in blocks in
+// use is as good as free blocks, until the program wants objects of other sizes: then so many
+// collections must have found that half of the heap would be free.
 constexpr BlockNumber kIdleGainShare = 2;
+constexpr unsigned kPatience = 16;
 
 BlockNumber committed_before = 0;  // as of the last collection
+unsigned found_sparse = 0;         // collections since the last that moved
 
 unsigned live_slots(const Block& block) {
   unsigned live = 0;
@@ -86,8 +90,9 @@ BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
 bool is_worth_it(BlockNumber gain, Wish wish) {
   if (policy.everything) return true;
   if (wish == Wish::Compact) return gain != 0;
-  const BlockNumber share = space.committed > committed_before ? kGainShare : kIdleGainShare;
-  return gain >= kLeastGain && gain >= space.committed / share;
+  if (gain < kLeastGain) return false;
+  if (space.committed > committed_before && gain >= space.committed / kGainShare) return true;
+  return gain >= space.committed / kIdleGainShare && ++found_sparse >= kPatience;
 }
 
 }  // namespace
@@ -103,6 +108,7 @@ bool choose_sources(Wish wish) {
       [&](std::size_t begin, std::size_t end) { gain += choose_in_group(begin, end, wish); });
   const bool worth_it = is_worth_it(gain, wish);
   committed_before = space.committed;
+  if (worth_it) found_sparse = 0;
   if (!worth_it) end_moving();
   return worth_it;
 }

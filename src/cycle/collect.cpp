@@ -233,6 +233,12 @@ void report() {
           ", free blocks ", heap::free_blocks(), ", finalizers ", finalization.finalizers,
           ", links ", finalization.short_links + finalization.long_links, ", due ",
           finalization.ready, ", mark stack overflows ", measured.mark_stack_overflows);
+  if (copy::in_use) {
+    os::log("  since the start: ", copy::counts.collections, " collections moved ",
+            copy::counts.objects, " objects, ", copy::counts.bytes / base::kKiB,
+            " KiB; pinned in the last ", copy::counts.pinned_last, ", promoted blocks ",
+            copy::mcc::counts.promoted_blocks);
+  }
   const mark::Team::Counts team = mark::team.counts();
   os::log("  markers ", mark::team.helpers() + 1, ", packets ", team.packets, ", waits ",
           team.waits, ", looks ", team.looks);

@@ -4,6 +4,7 @@
 #include "alloc/collecting.hpp"
 #include "base/sharing.hpp"
 #include "base/text.hpp"
+#include "copy/evacuate.hpp"
 #include "cycle/runtime.hpp"
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
@@ -62,6 +63,15 @@ void add_numbers(base::Text* line) {
   if (alloc::time_refills) {
     add("finding_ns", in_nanoseconds(alloc::refill_ticks.finding, now, now_ticks));
     add("clearing_ns", in_nanoseconds(alloc::refill_ticks.clearing, now, now_ticks));
+  }
+  if (copy::in_use) {
+    add("moving_collections", copy::counts.collections);
+    add("moved_objects", copy::counts.objects);
+    add("moved_bytes", copy::counts.bytes);
+    add("pinned_objects", copy::counts.pinned_last);
+    add("pin_ns", copy::counts.pin_ns);
+    add("move_ns", copy::counts.move_ns);
+    add("fix_ns", copy::counts.fix_ns);
   }
   add("marked_objects", measured.marked_objects);
   add("live_objects", measured.live_objects);

@@ -138,20 +138,26 @@ void learn_starts(BlockNumber number) {
   if (__atomic_load_n(&extra.starts_known, __ATOMIC_ACQUIRE)) return;
   Block& block = space.blocks[number];
   const Granules hole = hole_in(number);
+  const Source source = kinds[block.kind].source;
+  std::uint64_t found[kBitWords] = {};
   for (unsigned at = 0; at < kMixedGranules;) {
     if (at == hole.from) {
       at = hole.to;
     } else if (has(gaps[number].words, at)) {
       at = next_boundary(number, at + 1);
     } else {
-      const unsigned granules = granules_at(number, at);
+      const std::size_t bytes = memory_bytes(granule_address(number, at), source);
+      const auto granules = static_cast<unsigned>(base::div_up(bytes, kGranule));
       if (granules == 0 || at + granules > kMixedGranules) {
         broken_layout("a mixed block can't be walked", nullptr, granule_address(number, at));
       }
-      // Several markers may be here: all write the same bits.
-      __atomic_fetch_or(&block.allocated[at / 64], std::uint64_t{1} << (at % 64), __ATOMIC_RELAXED);
+      found[at / 64] |= std::uint64_t{1} << (at % 64);
       at += granules;
     }
+  }
+  // Several markers may be here: all write the same.
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    __atomic_store_n(&block.allocated[w], load(block.allocated[w]) | found[w], __ATOMIC_RELAXED);
   }
   __atomic_store_n(&extra.starts_known, true, __ATOMIC_RELEASE);
 }
