@@ -54,7 +54,8 @@ bool exceeds(const std::uint64_t* bits, std::size_t words) {
 }
 
 bool holds_together(const jd_layout_info& info) {
-  constexpr std::size_t kMostWords = std::size_t{1} << 30;
+  // So that bytes fit into a layout's fields.
+  constexpr std::size_t kMostWords = std::size_t{1} << 28;
   const std::size_t element_words = info.element_size / sizeof(Word);
   if (info.source != JD_HOMOGENEOUS && info.source != JD_SELF && info.source != JD_HEADER) {
     return refuse(info, "no such source");
@@ -107,6 +108,7 @@ bool holds_together(const jd_layout_info& info) {
 // A copy, for a bitmap with any bit set; else null. False when memory has run out.
 bool copy_bits(const std::uint64_t* bits, std::size_t count, const std::uint64_t** copy) {
   *copy = nullptr;
+  if (bits == nullptr) return true;
   bool any = false;
   for (std::size_t i = 0; i < count; ++i) any |= bit_is_set(bits, i);
   if (!any) return true;
@@ -230,8 +232,8 @@ Layout* make_layout(const jd_layout_info& info) {
   layout->may_have_pointers = layout->trace != nullptr || layout->pointers != nullptr ||
                               layout->element_pointers != nullptr;
   layout->element_is_pointers = layout->element_pointers != nullptr;
-  for (std::size_t i = 0; i < element_words; ++i) {
-    layout->element_is_pointers &= bit_is_set(layout->element_pointers, i);
+  for (std::size_t i = 0; layout->element_is_pointers && i < element_words; ++i) {
+    layout->element_is_pointers = bit_is_set(layout->element_pointers, i);
   }
   return layout;
 }
