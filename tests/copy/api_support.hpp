@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@
 namespace jd::test {
 
 inline bool moves() { return jd_heap_get_policy() != JD_NON_MOVING; }
+
+// Does every allocation cost a good part of a collection? Then there are to be few.
+inline bool allocations_are_dear() {
+  const char* every = std::getenv("JACKDAW_COLLECT_EVERY");
+  return every != nullptr && std::strcmp(every, "0") != 0;
+}
 
 // For tests that have nothing to say when objects stay where they are.
 #define JD_SKIP_IF_STILL() \
