@@ -28,6 +28,10 @@ bool is_object(const void* object, const char* name, Place* place) {
              static_cast<const void*>(base::as_pointer(place->address())), "; ignored");
     return false;
   }
+  if (place->is_mixed()) {
+    os::warn(name, "(", object, "): an object with a layout is only collected; ignored");
+    return false;
+  }
   bool free_slot = !place->allocated();
   if (!free_slot && !place->is_large()) {
     // Slots of a hole count as allocated, but nobody has them.

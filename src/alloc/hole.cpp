@@ -20,7 +20,7 @@ constexpr HoleRow empty_row() {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, 0, 0, nullptr, nullptr};
+constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, 0, 0, {}, nullptr, nullptr};
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
@@ -96,6 +96,7 @@ bool enter(world::Thread* thread) {
   fresh->taken_at_gc = 0;
   fresh->refilled_in = 0;
   fresh->reserved = 0;
+  for (MixedHole& hole : fresh->mixed) hole = {};
   fresh->rows[heap::kNormal] = &fresh->normal;
   fresh->rows[heap::kAtomic] = &fresh->atomic;
   fresh->next = caches;
@@ -112,6 +113,7 @@ void leave(world::Thread* thread, bool left_by_fork) {
   thread->cache = nullptr;
   if (forget_typed != nullptr) forget_typed(gone, cache == gone);
   add_taken(gone);
+  for (MixedHole& hole : gone->mixed) retire_mixed(&hole);
   for (unsigned kind = 0; kind < heap::kMaxKinds; ++kind) {
     HoleRow* row = gone->rows[kind];
     if (row == nullptr) continue;

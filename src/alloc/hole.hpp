@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
 
@@ -21,6 +22,7 @@ namespace jd::alloc {
 
 using heap::BlockNumber;
 using heap::KindNumber;
+using heap::MixedHole;
 using heap::Word;
 
 namespace detail {
@@ -161,9 +163,10 @@ struct ThreadCache {
   // The period between two collections in which the thread took a block last (take_blocks); under
   // the lock.
   unsigned refilled_in;
-  BlockNumber reserved;  // blocks in all reserves; written as a hole is
-  void* typed;           // the room typed's; its thread's, and nobody's once that is gone
-  ThreadCache* next;     // list of caches, and of free ones; under the lock
+  BlockNumber reserved;      // blocks in all reserves; written as a hole is
+  heap::MixedHole mixed[2];  // alloc/mixed.hpp
+  void* typed;               // the room typed's; its thread's, and nobody's once that is gone
+  ThreadCache* next;         // list of caches, and of free ones; under the lock
 
   // By the cache's thread.
   void count_taken(std::size_t bytes) { __atomic_store_n(&taken, taken + bytes, __ATOMIC_RELAXED); }

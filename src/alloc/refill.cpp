@@ -272,15 +272,13 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   return object;
 }
 
-// Registers the calling thread, and starts the runtime, if that has not happened yet. False if
-// there is no memory for the thread's record.
-bool ready() {
+}  // namespace
+
+bool ready_to_allocate() {
   if (__builtin_expect(world::self() != nullptr, 1)) return true;
   pacer.start();
   return world::register_self({});
 }
-
-}  // namespace
 
 std::size_t clear_ahead = 0;
 RefillTicks refill_ticks;
@@ -318,7 +316,7 @@ void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind) {
 }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind) {
-  if (!ready()) return pacer.out_of_memory(bytes);
+  if (!ready_to_allocate()) return pacer.out_of_memory(bytes);
   pacer.on_slow_path();
   void* object = nullptr;
   std::size_t wanted = 0;

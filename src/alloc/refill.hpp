@@ -16,6 +16,13 @@ HoleRow* make_row(ThreadCache* owner, KindNumber kind);
 // the counter of the hole's cache was moved into the totals.
 void give_back_taken(std::size_t bytes);
 
+// Leaves the hole's block. As retire.
+void retire_mixed(MixedHole* hole);
+
+// Registers the calling thread, and starts the runtime, if that has not happened yet. False if
+// there is no memory for the thread's record.
+bool ready_to_allocate();
+
 // Moves the cache's counter into the totals. Pre: the lock is held.
 void add_taken(ThreadCache* from);
 

@@ -73,6 +73,7 @@ struct Options {
   std::uint64_t task_seed = 0;
   std::uint64_t policy = 3;  // 3: as the program has it
   std::uint64_t move = 0;
+  std::uint64_t mixed = 1;
 };
 
 enum class OptionType : std::uint8_t { Flag, Count, Size, Choice, Path };
@@ -195,6 +196,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_MOVE", OptionType::Flag, "", "off",
      "Stress: at each collection, move every typed object that may move.", 0, 1, &Options::move,
      nullptr},
+    {"JACKDAW_MIXED_BLOCKS", OptionType::Flag, "", "on",
+     "Objects that say their layout themselves lie in the order of allocation, not by size.", 0, 1,
+     &Options::mixed, nullptr},
 };
 
 // Reads the environment into *options. Each bad value is reported once through complain(name,

@@ -27,8 +27,8 @@ struct Policy {
   bool everything = false;  // JACKDAW_MOVE
 };
 extern Policy policy;  // set before the first layout is defined
-// Is there anything to be done for typed objects, precise roots, or weak references? Set once, under
-// the heap's lock.
+// Is there anything to be done for typed objects, precise roots, or weak references? Set once,
+// under the heap's lock.
 extern bool in_use;
 
 enum class Wish : std::uint8_t { Automatic, Compact };

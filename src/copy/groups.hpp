@@ -10,10 +10,13 @@ namespace jd::copy {
 struct TypedBlock {
   heap::KindNumber kind;
   std::uint8_t size_class;
-  std::uint16_t live;  // marked objects
+  std::uint16_t live;  // slots of marked objects, or granules of a mixed block
   heap::BlockNumber number;
 
   [[nodiscard]] unsigned group() const { return unsigned{kind} << 8 | size_class; }
+  [[nodiscard]] bool is_mixed() const {
+    return heap::space.blocks[number].state == heap::BlockState::Mixed;
+  }
 };
 
 // By group, and within one the sparsest first, or by address.

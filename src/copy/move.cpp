@@ -8,6 +8,7 @@
 #include "copy/weak.hpp"
 #include "heap/blocks.hpp"
 #include "heap/layout.hpp"
+#include "heap/mixed.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
 
@@ -22,14 +23,23 @@ std::uint64_t live_bits(const Block& block, unsigned word) {
   return block.marks[word] & block.allocated[word];
 }
 
+// A free block, of the heap as it is or of one block more.
+template <class Make>
+BlockNumber new_block(Make make) {
+  bool clean = false;
+  BlockNumber number = make(&clean);
+  if (number == heap::kNoBlock && heap::grow(1) && prepare_roles()) number = make(&clean);
+  return number;
+}
+
 // Free slots for the objects of one group, in the order of addresses: of the group's blocks that
 // are not sources; where everything is to move, of new blocks.
-class Targets {
+class SlotTargets {
  public:
-  Targets(std::size_t begin, std::size_t end) : at_(begin), end_(end), group_(blocks[begin]) {}
+  SlotTargets(std::size_t begin, std::size_t end) : at_(begin), end_(end), group_(blocks[begin]) {}
 
   // Takes a slot; false if there are no more.
-  bool take(heap::Place* place) {
+  bool take(std::size_t /*bytes*/, heap::Place* place) {
     while (free_ == 0) {
       if (!next_word()) return false;
     }
@@ -59,14 +69,11 @@ class Targets {
       return true;
     }
     if (!policy.everything) return false;
-    bool clean = false;
-    BlockNumber number = heap::make_small_block(group_.kind, group_.size_class, &clean);
-    if (number == heap::kNoBlock && heap::grow(1)) {
-      number = heap::make_small_block(group_.kind, group_.size_class, &clean);
-    }
-    if (number == heap::kNoBlock) return false;
+    const BlockNumber number = new_block([this](bool* clean) {
+      return heap::make_small_block(group_.kind, group_.size_class, clean);
+    });
     block_ = &space.blocks[number];
-    return true;
+    return number != heap::kNoBlock;
   }
 
   std::size_t at_;
@@ -77,24 +84,90 @@ class Targets {
   std::uint64_t free_ = 0;
 };
 
+// The same for mixed blocks: gaps, each object's behind the one before.
+class GapTargets {
+ public:
+  GapTargets(std::size_t begin, std::size_t end)
+      : at_(begin), end_(end), kind_(blocks[begin].kind) {}
+
+  bool take(std::size_t bytes, heap::Place* place) {
+    const auto granules = static_cast<unsigned>(bytes / heap::kGranule);
+    while (gap_.count() < granules) {
+      if (!next_gap(granules)) return false;
+    }
+    heap::fill_gap(number_, gap_, granules);
+    *place = {&space.blocks[number_], gap_.from};
+    gap_.from += granules;
+    return true;
+  }
+
+ private:
+  bool next_gap(unsigned granules) {
+    while (number_ == heap::kNoBlock || searched_ == heap::kMixedGranules ||
+           !heap::find_gap(number_, searched_, granules, &gap_)) {
+      if (!next_block()) return false;
+    }
+    searched_ = gap_.to;
+    return true;
+  }
+
+  bool next_block() {
+    gap_ = {0, 0};
+    searched_ = 0;
+    for (; at_ < end_; ++at_) {
+      number_ = blocks[at_].number;
+      if (roles[number_] == Role::Source) continue;
+      ++at_;
+      // What is dead there is free from now on.
+      unsigned free = 0;
+      heap::sweep_mixed(number_, &free);
+      return true;
+    }
+    number_ = heap::kNoBlock;
+    if (!policy.everything) return false;
+    number_ = new_block([this](bool* clean) { return heap::make_mixed_block(kind_, clean); });
+    return number_ != heap::kNoBlock;
+  }
+
+  std::size_t at_;
+  std::size_t end_;
+  heap::KindNumber kind_;
+  BlockNumber number_ = heap::kNoBlock;
+  heap::Granules gap_{0, 0};
+  unsigned searched_ = 0;
+};
+
 // False when there is no room for more: then everything else stays where it is.
+template <class Targets>
 bool empty_block(BlockNumber number, Targets* targets) {
   Block& block = space.blocks[number];
   for (unsigned w = 0; w < block.bit_words(); ++w) {
     for (std::uint64_t rest = live_bits(block, w) & ~pins[number].words[w]; rest != 0;
          rest &= rest - 1) {
-      heap::Place to;
-      if (!targets->take(&to)) return false;
       const heap::Place from{&block, w * 64 + base::lowest_bit(rest)};
-      base::copy_bytes(base::as_pointer(to.address()), base::as_pointer(from.address()),
-                       block.slot_size);
+      const std::size_t bytes =
+          from.is_mixed()
+              ? std::size_t{heap::tile_end(number, from.slot) - from.slot} * heap::kGranule
+              : block.slot_size;
+      heap::Place to;
+      if (!targets->take(bytes, &to)) return false;
+      base::copy_bytes(base::as_pointer(to.address()), base::as_pointer(from.address()), bytes);
       *reinterpret_cast<Word*>(from.address()) = to.address();
       from.clear_mark();
       ++counts.objects;
-      counts.bytes += block.slot_size;
+      counts.bytes += bytes;
     }
   }
   return true;
+}
+
+template <class Targets>
+void empty_group(std::size_t begin, std::size_t end) {
+  Targets targets(begin, end);
+  for (std::size_t i = begin; i < end; ++i) {
+    const BlockNumber number = blocks[i].number;
+    if (roles[number] == Role::Source && !empty_block(number, &targets)) return;
+  }
 }
 
 void fix_word(Word* word) {
@@ -118,10 +191,10 @@ Counts counts;
 void move_objects() {
   std::sort(blocks.begin(), blocks.end(), lower);
   for_each_group([](std::size_t begin, std::size_t end) {
-    Targets targets(begin, end);
-    for (std::size_t i = begin; i < end; ++i) {
-      const BlockNumber number = blocks[i].number;
-      if (roles[number] == Role::Source && !empty_block(number, &targets)) return;
+    if (blocks[begin].is_mixed()) {
+      empty_group<GapTargets>(begin, end);
+    } else {
+      empty_group<SlotTargets>(begin, end);
     }
   });
   ++counts.collections;

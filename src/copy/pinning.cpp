@@ -13,7 +13,6 @@ using heap::Block;
 using heap::BlockState;
 using heap::Kind;
 using heap::Scan;
-using heap::space;
 
 void pin_slot(const Block& block, unsigned slot) {
   if (!block.is_allocated(slot) || !block.marked(slot)) return;
@@ -45,15 +44,13 @@ void pin_from(const heap::Place& place) {
 }  // namespace
 
 void pin_meaning_of(Word word, bool past_end) {
-  if (is_source(word)) {
-    const Block& block = space.blocks[heap::block_number(word)];
-    const unsigned slot = block.slot_of(word & (heap::kBlockSize - 1));
-    if (slot < block.slots) pin_slot(block, slot);
-  }
+  heap::Place place;
+  if (is_source(word) && heap::find_place(word, &place)) pin_slot(*place.block, place.slot);
   if (!past_end || word % heap::kGranule != 0 || !is_source(word - 1)) return;
-  const Block& block = space.blocks[heap::block_number(word - 1)];
-  const unsigned slot = block.slot_of((word - 1) & (heap::kBlockSize - 1));
-  if (slot < block.slots && heap::is_full_class(block.size_class)) pin_slot(block, slot);
+  if (!heap::find_place(word - 1, &place)) return;
+  if (heap::is_full_class(place.block->size_class) || place.is_mixed()) {
+    pin_slot(*place.block, place.slot);
+  }
 }
 
 void pin_from_objects() {

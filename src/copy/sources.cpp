@@ -4,6 +4,7 @@
 #include "copy/evacuate.hpp"
 #include "copy/groups.hpp"
 #include "copy/roles.hpp"
+#include "heap/mixed.hpp"
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
 
@@ -26,11 +27,18 @@ constexpr BlockNumber kIdleGainShare = 2;
 
 BlockNumber committed_before = 0;  // as of the last collection
 
-unsigned live_objects(const Block& block) {
+unsigned live_slots(const Block& block) {
   unsigned live = 0;
   for (unsigned w = 0; w < block.bit_words(); ++w) {
     live += base::count_ones(block.marks[w] & block.allocated[w]);
   }
+  return live;
+}
+
+unsigned live_granules(BlockNumber number, const Block& block) {
+  unsigned live = 0;
+  heap::for_each_marked(block,
+                        [&](unsigned first) { live += heap::tile_end(number, first) - first; });
   return live;
 }
 
@@ -39,11 +47,10 @@ bool list_blocks() {
   blocks.clear();
   bool complete = true;
   heap::for_each_block([&](BlockNumber number, const Block& block) {
-    if (block.state != BlockState::Small || heap::kinds[block.kind].source == heap::Source::None) {
-      return;
-    }
+    if (!heap::is_alone(block) || heap::kinds[block.kind].source == heap::Source::None) return;
     if (space.extras[number].owner != nullptr) return;
-    const unsigned live = live_objects(block);
+    const unsigned live =
+        block.state == BlockState::Mixed ? live_granules(number, block) : live_slots(block);
     if (live == 0) return;
     complete &=
         blocks.push({block.kind, block.size_class, static_cast<std::uint16_t>(live), number});

@@ -20,6 +20,9 @@ bool means_live_object(Word word) {
   unsigned slot = 0;
   if (block.state == BlockState::Small) {
     slot = static_cast<unsigned>((word - heap::block_address(number)) / block.slot_size);
+  } else if (block.state == BlockState::Mixed) {
+    slot = static_cast<unsigned>((word - heap::block_address(number)) / heap::kGranule);
+    while (slot > 0 && slot < block.slots && !block.is_allocated(slot)) --slot;
   } else if (block.state != BlockState::LargeHead) {
     return false;
   }
@@ -38,27 +41,28 @@ void verify_words(const heap::Typed& typed) {
   });
 }
 
-void verify_pins(BlockNumber number, const Block& block) {
-  if (roles[number] != Role::Source) return;
-  for (unsigned slot = 0; slot < block.slots; ++slot) {
-    if (pins[number].has(slot) && !(block.marked(slot) && block.is_allocated(slot))) {
-      os::fatal("heap verifier: a pinned object moved (block ", number, ", slot ", slot, ")");
-    }
-  }
-}
-
 }  // namespace
 
-void verify_moved() {
+void verify_typed_words() {
   heap::for_each_block([](BlockNumber number, const Block& block) {
     const heap::Kind& kind = heap::kinds[block.kind];
     if (block.state == BlockState::Free || kind.source == heap::Source::None) return;
-    if (block.state == BlockState::Small) verify_pins(number, block);
     heap::for_each_marked(block, [&](unsigned slot) {
       heap::Typed typed;
       const Word memory = heap::block_address(number) + std::size_t{slot} * block.slot_size;
       if (heap::typed_at(memory, kind, &typed)) verify_words(typed);
     });
+  });
+}
+
+void verify_pins() {
+  heap::for_each_block([](BlockNumber number, const Block& block) {
+    if (block.state == BlockState::Free || roles[number] != Role::Source) return;
+    for (unsigned slot = 0; slot < block.slots; ++slot) {
+      if (pins[number].has(slot) && !(block.marked(slot) && block.is_allocated(slot))) {
+        os::fatal("heap verifier: a pinned object moved (block ", number, ", slot ", slot, ")");
+      }
+    }
   });
 }
 

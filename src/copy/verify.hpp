@@ -4,9 +4,11 @@
 
 namespace jd::copy {
 
-// After moving, before the sweep: ends the program with a message if a pointer word of a live typed
-// object means anything but a live object, or memory outside of the heap, or if a pinned object is
-// not where it was. Pre: the world is stopped.
-void verify_moved();
+// After marking, and again after moving, before the sweep: ends the program with a message if a
+// pointer word of a live typed object means anything but a live object, or memory outside of the
+// heap. Pre: the world is stopped.
+void verify_typed_words();
+// After moving: if a pinned object is not where it was.
+void verify_pins();
 
 }  // namespace jd::copy

@@ -147,6 +147,7 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
   MarkVerifier verifier(when);
   visit_all_roots(&verifier, stack_top);
   verifier.finish();
+  copy::verify_typed_words();
 }
 
 // Where not all roots are known, everything is done that the program takes part in, and nothing is
@@ -179,7 +180,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const bool moving = move_objects(stack_top);
   if (moving && verify) {
     verify_marks(stack_top, MarkVerifier::When::Moved);
-    copy::verify_moved();
+    copy::verify_pins();
   }
   if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();

@@ -5,6 +5,8 @@
 #include "cycle/settings.hpp"
 #include "heap/blocks.hpp"
 #include "heap/kinds.hpp"
+#include "heap/layout.hpp"
+#include "heap/mixed.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
@@ -63,6 +65,30 @@ void verify_zeroed(BlockNumber number, const Block& block) {
   }
 }
 
+// Objects, gaps and a hole fill a mixed block; none overlaps another.
+void verify_mixed(BlockNumber number) {
+  const auto* hole = static_cast<const heap::MixedHole*>(space.extras[number].owner);
+  const Word start = heap::block_address(number);
+  const Word end = start + heap::kMixedGranules * heap::kGranule;
+  for (Word at = start; at < end;) {
+    if (hole != nullptr && hole->cursor < hole->end && at == base::as_word(hole->cursor)) {
+      at = base::as_word(hole->end);
+      continue;
+    }
+    heap::Granules gap{};
+    const auto granule = static_cast<unsigned>((at - start) / heap::kGranule);
+    if (heap::find_gap(number, granule, 1, &gap) && gap.from == granule) {
+      at = start + Word{gap.to} * heap::kGranule;
+      continue;
+    }
+    heap::Typed typed;
+    if (!heap::typed_at(at, heap::kinds[space.blocks[number].kind], &typed)) {
+      broken("in a mixed block, something begins that is neither object nor gap", number, granule);
+    }
+    at = base::align_up(typed.object + typed.words * sizeof(Word), heap::kGranule);
+  }
+}
+
 struct Found {
   BlockNumber free = 0;    // blocks in free runs
   BlockNumber runs = 0;    // free runs
@@ -79,6 +105,12 @@ Found walk() {
       case BlockState::Small:
         verify_small(b, block);
         verify_zeroed(b, block);
+        found.listed += space.extras[b].listed ? 1 : 0;
+        previous_free = false;
+        ++b;
+        break;
+      case BlockState::Mixed:
+        verify_mixed(b);
         found.listed += space.extras[b].listed ? 1 : 0;
         previous_free = false;
         ++b;
@@ -169,8 +201,7 @@ void verify_lists(const Found& found) {
       const auto ends = heap::list_ends(static_cast<heap::KindNumber>(kind), size_class);
       listed += follow(ends.head, ends.tail, found.listed - listed, [&](BlockNumber b) {
         const Block& block = space.blocks[b];
-        if (block.state != BlockState::Small || block.kind != kind ||
-            block.size_class != size_class) {
+        if (!heap::is_alone(block) || block.kind != kind || block.size_class != size_class) {
           broken("a list holds a block of another sort", b, block.kind);
         }
         if (!space.extras[b].listed) broken("a block is on a list and does not say so", b, kind);
@@ -203,6 +234,53 @@ void verify_hole(alloc::Hole* hole, heap::KindNumber kind) {
   }
 }
 
+// Back to where something begins, in a block that may hold what is left of objects that moved.
+bool lookup_known(BlockNumber b, Word offset, BlockNumber* number, unsigned* slot) {
+  const Block& block = space.blocks[b];
+  auto granule = static_cast<unsigned>(offset / heap::kGranule);
+  if (granule >= block.slots) return false;
+  for (;; --granule) {
+    heap::Granules gap{};
+    if (heap::find_gap(b, granule, 1, &gap) && gap.from == granule) return false;
+    if (((block.allocated[granule / 64] >> (granule % 64)) & 1) != 0) break;
+    if (granule == 0) return false;
+  }
+  *number = b;
+  *slot = granule;
+  return true;
+}
+
+// Object by object from the block's beginning, instead of by the bits.
+bool lookup_mixed(BlockNumber b, Word offset, BlockNumber* number, unsigned* slot) {
+  const auto* hole = static_cast<const heap::MixedHole*>(space.extras[b].owner);
+  const Word start = heap::block_address(b);
+  Word at = start;
+  while (at < start + heap::kMixedGranules * heap::kGranule) {
+    heap::Granules gap{};
+    heap::Typed typed;
+    const auto granule = static_cast<unsigned>((at - start) / heap::kGranule);
+    Word end = 0;
+    bool is_object = false;
+    if (hole != nullptr && hole->cursor < hole->end && at == base::as_word(hole->cursor)) {
+      end = base::as_word(hole->end);
+    } else if (heap::find_gap(b, granule, 1, &gap) && gap.from == granule) {
+      end = start + Word{gap.to} * heap::kGranule;
+    } else if (heap::typed_at(at, heap::kinds[space.blocks[b].kind], &typed)) {
+      end = base::align_up(typed.object + typed.words * sizeof(Word), heap::kGranule);
+      is_object = true;
+    } else {
+      return false;
+    }
+    if (start + offset < end) {
+      *number = b;
+      *slot = granule;
+      return is_object;
+    }
+    at = end;
+  }
+  return false;
+}
+
 // The object that a word leads to, found by the definition instead of the reciprocal.
 bool lookup(Word word, BlockNumber* number, unsigned* slot) {
   if (word < space.base || word >= space.base + space.span) return false;
@@ -220,6 +298,9 @@ bool lookup(Word word, BlockNumber* number, unsigned* slot) {
   if (block.state == BlockState::LargeHead) {
     if (offset >= space.extras[b].bytes) return false;
     *slot = 0;
+  } else if (block.state == BlockState::Mixed) {
+    return space.extras[b].starts_known ? lookup_known(b, offset, number, slot)
+                                        : lookup_mixed(b, offset, number, slot);
   } else if (block.state == BlockState::Small) {
     if (offset / block.slot_size >= block.slots) return false;
     *slot = static_cast<unsigned>(offset / block.slot_size);
@@ -254,6 +335,8 @@ void require_marked_before(Word word, Word from) {
   unsigned slot = 0;
   if (!lookup(word - 1, &b, &slot)) return;
   const Block& block = space.blocks[b];
+  if (block.state == BlockState::Mixed)
+    return;  // the next object's header lies between, or its bits
   const bool small = block.state == BlockState::Small;
   if (small && !heap::is_full_class(block.size_class)) return;
   const std::size_t size = small ? block.slot_size : space.extras[b].bytes;

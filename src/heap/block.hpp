@@ -29,7 +29,8 @@ inline constexpr std::size_t kMaxSmall = kBlockSize / 2;
 inline constexpr std::size_t kBitWords = 15;
 inline constexpr std::size_t kMaxSlots = kBitWords * 64;
 
-enum class BlockState : std::uint8_t { Free, Small, LargeHead, LargeBody };
+// Mixed: heap/mixed.hpp.
+enum class BlockState : std::uint8_t { Free, Small, LargeHead, LargeBody, Mixed };
 
 // How the marker treats the objects of a block; a summary of the kind's descriptor.
 enum class Scan : std::uint8_t { None, Words, Descriptor };
@@ -110,8 +111,13 @@ struct BlockExtra {
   bool returned;
   // On its kind's list of blocks with free slots. As owner.
   bool listed;
-  // Large head: only pointers into its first block hold the object.
-  bool held_by_first_block;
+  union {
+    // Large head: only pointers into its first block hold the object.
+    bool held_by_first_block;
+    // Mixed: the allocated words and the gaps say where everything in the block begins. Written by
+    // the block's owner, or in a stopped world (release, acquire: the bits are written before).
+    bool starts_known;
+  };
   // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them. Or the pages were
   // clean, and no slot was handed out yet.
   bool zeroed;

@@ -38,6 +38,8 @@ struct SweepPolicy {
   // A block is nearly full when fewer than slots / divisor are free; 0: none is
   // (JACKDAW_NEARLY_FULL).
   unsigned nearly_full_divisor = 8;
+  // Gaps of mixed blocks are not allocated from (copy/, JD_MCC).
+  bool keep_gaps = false;
 };
 extern SweepPolicy sweep_policy;
 

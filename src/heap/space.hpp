@@ -57,17 +57,24 @@ inline BlockExtra& extra_of(const Block* block) { return space.extras[number_of(
 // or the system refuses. Pre: the lock is held.
 [[nodiscard]] bool grow(BlockNumber count);
 
+// In a mixed block (heap/mixed.hpp): the bytes of an object; the object that contains an address.
+struct Place;
+std::size_t mixed_size(const Place& place);
+bool find_mixed(Word address, Place* place);
+
 // Where an address leads: the record of its block (the head's, for a large object), and the slot.
 struct Place {
   Block* block;
   unsigned slot;
 
   [[nodiscard]] bool is_large() const { return block->state == BlockState::LargeHead; }
+  [[nodiscard]] bool is_mixed() const { return block->state == BlockState::Mixed; }
   [[nodiscard]] Word address() const {
     return block_address(number_of(block)) + Word{slot} * block->slot_size;
   }
   // Usable bytes of the slot or the large object.
   [[nodiscard]] std::size_t size() const {
+    if (__builtin_expect(is_mixed(), 0)) return mixed_size(*this);
     return is_large() ? extra_of(block).bytes : block->slot_size;
   }
   // Does a pointer to this address, which lies in the object, hold it? Programs may promise to keep
@@ -99,6 +106,7 @@ inline bool find_place(Word address, Place* place) {
     block -= distance;
     if (block->state != BlockState::LargeHead || distance >= block->run) return false;
   }
+  if (block->state == BlockState::Mixed) return find_mixed(address, place);
   if (block->state != BlockState::LargeHead) return false;
   if (address - block_address(number_of(block)) >= extra_of(block).bytes) return false;
   *place = {block, 0};
@@ -107,7 +115,8 @@ inline bool find_place(Word address, Place* place) {
 
 // The same for addresses that must be an allocated object.
 inline bool find_object(Word address, Place* place) {
-  return find_place(address, place) && place->allocated();
+  // In a mixed block only objects are found, and new ones have no bit yet.
+  return find_place(address, place) && (place->allocated() || place->is_mixed());
 }
 
 }  // namespace jd::heap

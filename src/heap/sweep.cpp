@@ -1,6 +1,7 @@
 #include "heap/sweep.hpp"
 
 #include "heap/blocks.hpp"
+#include "heap/mixed.hpp"
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
@@ -97,6 +98,30 @@ bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   return false;
 }
 
+// As sweep_small, in a stopped world; free_slots are granules.
+bool sweep_mixed_block(BlockNumber number, Block& block, SweepCount* count) {
+  BlockExtra& extra = space.extras[number];
+  unsigned objects = 0;
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    objects += base::count_ones(block.marks[w] & block.allocated[w]);
+  }
+  __atomic_store_n(&extra.listed, false, __ATOMIC_RELAXED);
+  extra.zeroed = false;
+  if (objects == 0 && extra.owner == nullptr) {
+    count->freed_bytes += std::size_t{used_granules(number)} * kGranule;
+    become_free(number, 1);
+    return true;
+  }
+  const unsigned used = used_granules(number);
+  unsigned free = 0;
+  const unsigned live = sweep_mixed(number, &free);
+  if (poison_freed) poison_gaps(number);
+  extra.free_slots = static_cast<std::uint16_t>(free);
+  count_live(block, objects, std::size_t{live} * kGranule, count);
+  count->freed_bytes += std::size_t{used - live} * kGranule;
+  return false;
+}
+
 bool sweep_large(BlockNumber number, Block& block, SweepCount* count) {
   const BlockExtra& extra = space.extras[number];
   if (block.marked(0)) {
@@ -135,7 +160,11 @@ bool has_dead_objects(const Block& block) {
 
 void clear_marks() {
   for_each_block([](BlockNumber, Block& block) {
-    for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] = ~block.allocated[w];
+    // Where an object of a mixed block begins may not be known yet.
+    const bool mixed = block.state == BlockState::Mixed;
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      block.marks[w] = mixed ? 0 : ~block.allocated[w];
+    }
   });
 }
 
@@ -146,7 +175,7 @@ SweepCount sweep() {
   forget_lists();
   deferred = kNoBlock;
   for_each_block([&](BlockNumber number, Block& block) {
-    const BlockNumber length = block.state == BlockState::Small ? 1 : block.run;
+    const BlockNumber length = is_alone(block) ? 1 : block.run;
     bool is_free = false;
     if (block.state == BlockState::Free) {
       age_free_blocks(number, length, &count);
@@ -156,6 +185,13 @@ SweepCount sweep() {
       extra.listed = false;
       extra.next = deferred;
       deferred = number;
+    } else if (block.state == BlockState::Mixed) {
+      is_free = sweep_mixed_block(number, block, &count);
+      if (!is_free && space.extras[number].owner == nullptr && !sweep_policy.keep_gaps &&
+          !nearly_full(block, space.extras[number].free_slots)) {
+        run.close();
+        list_block_in_order(number);
+      }
     } else if (block.state == BlockState::Small) {
       is_free = sweep_small<World::Stopped>(number, block, &count);
       if (!is_free && space.extras[number].owner == nullptr &&
@@ -182,7 +218,8 @@ SweepCount sweep() {
 }
 
 void keep_everything() {
-  for_each_block([](BlockNumber, Block& block) {
+  for_each_block([](BlockNumber number, Block& block) {
+    if (block.state == BlockState::Mixed) return keep_mixed(number);
     for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] = block.allocated[w];
   });
 }

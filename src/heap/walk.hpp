@@ -6,13 +6,18 @@
 
 namespace jd::heap {
 
-// Calls visit(block number, block) for each small block, head of a large object and first block of
-// a free run, in address order. visit may change what it is given.
+// A block of its own, not a run's.
+inline bool is_alone(const Block& block) {
+  return block.state == BlockState::Small || block.state == BlockState::Mixed;
+}
+
+// Calls visit(block number, block) for each small or mixed block, head of a large object and first
+// block of a free run, in address order. visit may change what it is given.
 template <class Visit>
 void for_each_block(Visit visit) {
   for (BlockNumber b = 1; b < space.committed;) {
     Block& block = space.blocks[b];
-    const BlockNumber length = block.state == BlockState::Small ? 1 : block.run;
+    const BlockNumber length = is_alone(block) ? 1 : block.run;
     visit(b, block);
     b += length;
   }

@@ -175,7 +175,11 @@ struct Marker::Described {
 };
 
 inline Marker::Described Marker::describe(Word object) {
-  const Block& block = View().record_of(object);
+  Block& block = View().record_of(object);
+  if (__builtin_expect(block.state == BlockState::Mixed, 0)) {
+    scan_mixed(&block, object);
+    return {};
+  }
   const heap::Kind& kind = heap::kinds[block.kind];
   const std::size_t size = object_size(block);
   const Word descriptor =

@@ -1,5 +1,6 @@
 #include "mark/marker.hpp"
 
+#include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
 #include "mark/team.hpp"
@@ -40,6 +41,7 @@ void Marker::drain() {
 void Marker::rescan_marked_objects() {
   heap::for_each_block([this](heap::BlockNumber, Block& block) {
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
+    if (block.state == BlockState::Mixed) heap::learn_starts(heap::number_of(&block));
     heap::for_each_marked(block, [&](unsigned slot) {
       push_contents({&block, slot});
       if (top_ == limit_) run();

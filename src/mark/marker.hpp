@@ -124,6 +124,7 @@ class alignas(128) Marker {
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_typed_array(Word object, std::size_t size);
   void scan_layout(Word object, const heap::Kind& kind);
+  void scan_mixed(heap::Block* block, Word granule);
   void queue_word(const Word* word);
   void mark_object_ending_at(Word word);
   // For the contents of marked objects: what does not fit is found again (drain).

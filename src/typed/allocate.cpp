@@ -1,5 +1,6 @@
 // Allocation of typed objects: what the inline jd_new comes to.
 #include "alloc/allocate.hpp"
+#include "alloc/mixed.hpp"
 #include "heap/arena.hpp"
 #include "jackdaw/heap.h"
 #include "os/lock.hpp"
@@ -15,6 +16,8 @@ using heap::Layout;
 
 static_assert(offsetof(jd_hole, cursor) == offsetof(Hole, cursor) &&
               offsetof(jd_hole, limit) == offsetof(Hole, limit));
+static_assert(offsetof(jd_hole, cursor) == offsetof(heap::MixedHole, cursor) &&
+              offsetof(jd_hole, limit) == offsetof(heap::MixedHole, limit));
 
 struct Table {
   jd_hole* holes[kHoles];
@@ -64,16 +67,36 @@ Table* make_table(ThreadCache* owner) {
   return table;
 }
 
+jd_hole* hole_of(ThreadCache* owner, const Layout& layout) {
+  if (layout.hole == kNoHole) return nullptr;
+  if (layout.hole >= kFirstMixed && layout.hole < kFirstShared) {
+    return reinterpret_cast<jd_hole*>(&owner->mixed[layout.hole - kFirstMixed]);
+  }
+  alloc::HoleRow* row = owner->rows[layout.kind];
+  if (row == nullptr) return nullptr;
+  return reinterpret_cast<jd_hole*>(&row->holes[heap::class_for(heap::bytes_for(layout, 0))]);
+}
+
+alloc::FirstWords first_words(const Layout& layout, std::size_t bytes, std::size_t elements) {
+  switch (layout.source) {
+    case JD_HEADER:
+      return {heap::header_word(layout.number, bytes / sizeof(Word) - 1), 0, 0};
+    case JD_SELF:
+      return {layout.header, layout.count_offset, elements};
+    default:
+      return {0, 0, 0};
+  }
+}
+
 // From now on the thread's jd_new finds the hole by itself.
 void show_hole(const Layout& layout) {
   ThreadCache* owner = alloc::cache;
-  alloc::HoleRow* row = owner->rows[layout.kind];
-  if (layout.hole == kNoHole || row == nullptr) return;
+  jd_hole* hole = hole_of(owner, layout);
+  if (hole == nullptr) return;
   auto* table = static_cast<Table*>(owner->typed);
   // Without memory for a table, each allocation takes this way.
   if (table == nullptr && (table = make_table(owner)) == nullptr) return;
-  table->holes[layout.hole] =
-      reinterpret_cast<jd_hole*>(&row->holes[heap::class_for(heap::bytes_for(layout, 0))]);
+  table->holes[layout.hole] = hole;
   jd_holes = table->holes;
 }
 
@@ -87,14 +110,7 @@ using namespace jd;
 
 extern "C" {
 
-void* jd_new_slowly(const jd_layout* layout) {
-  const auto& own = *reinterpret_cast<const heap::Layout*>(layout);
-  auto* memory = static_cast<char*>(alloc::allocate(heap::bytes_for(own, 0), own.kind));
-  if (memory == nullptr) return nullptr;
-  if (own.header != 0) *reinterpret_cast<base::Word*>(memory) = own.header;
-  typed::show_hole(own);
-  return memory + own.offset;
-}
+void* jd_new_slowly(const jd_layout* layout) { return jd_new_array(layout, 0); }
 
 void* jd_new_array(const jd_layout* layout, size_t elements) {
   const auto& own = *reinterpret_cast<const heap::Layout*>(layout);
@@ -102,17 +118,22 @@ void* jd_new_array(const jd_layout* layout, size_t elements) {
     heap::broken_layout("jd_new_array for a layout without elements", &own, elements);
   }
   const std::size_t bytes = heap::bytes_for(own, elements);
-  auto* memory = static_cast<char*>(alloc::allocate(bytes, own.kind));
-  if (memory == nullptr) return nullptr;
-  // While the first word is zero, the object is in the making and has no other words.
-  auto* first = reinterpret_cast<base::Word*>(memory);
-  if (own.source == JD_HEADER) {
-    *first = heap::header_word(own.number, bytes / sizeof(base::Word) - 1);
-  } else if (own.source == JD_SELF) {
-    if (own.element_bytes != 0)
-      *reinterpret_cast<std::uint64_t*>(memory + own.count_offset) = elements;
-    __atomic_store_n(first, own.header, __ATOMIC_RELEASE);
+  const alloc::FirstWords words = typed::first_words(own, bytes, elements);
+  char* memory = nullptr;
+  if (own.source != JD_HOMOGENEOUS && typed::in_mixed_block(bytes)) {
+    const bool header = own.source == JD_HEADER;
+    memory = static_cast<char*>(alloc::allocate_mixed(
+        base::align_up(bytes, heap::kGranule), header ? 1 : 0, typed::mixed_kind(own), words));
+    if (memory == nullptr) return nullptr;
+  } else {
+    memory = static_cast<char*>(alloc::allocate(bytes, own.kind));
+    if (memory == nullptr) return nullptr;
+    // While the first word is zero, the object is in the making and has no other words.
+    if (words.count != 0) *reinterpret_cast<base::Word*>(memory + words.count_offset) = words.count;
+    if (words.first != 0)
+      __atomic_store_n(reinterpret_cast<base::Word*>(memory), words.first, __ATOMIC_RELEASE);
   }
+  if (elements == 0) typed::show_hole(own);
   return memory + own.offset;
 }
 

@@ -153,6 +153,24 @@ bool add_kind(Word descriptor, bool all_words, Source source, const Layout* layo
   return true;
 }
 
+// The kind of objects with pointers is there for all: those without lie among them in mixed blocks.
+bool find_shared_kind(Source source, bool has_pointers, unsigned* kind) {
+  SharedKinds& kinds =
+      shared_kinds[static_cast<unsigned>(source) - static_cast<unsigned>(Source::Self)];
+  const auto make = [&](bool scanned, unsigned* number) {
+    if (*number != 0) return true;
+    const Word descriptor =
+        scanned ? mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count) : 0;
+    unsigned made = 0;
+    if (!add_kind(descriptor, false, source, nullptr, &made)) return false;
+    *number = made;
+    return true;
+  };
+  if (!make(true, &kinds.scanned) || !make(false, &kinds.pointer_free)) return false;
+  *kind = has_pointers ? kinds.scanned : kinds.pointer_free;
+  return true;
+}
+
 bool find_kind(Layout* layout) {
   const auto source = static_cast<Source>(layout->source + 1);
   unsigned kind = 0;
@@ -163,19 +181,7 @@ bool find_kind(Layout* layout) {
     if (!add_kind(descriptor, all_words, source, layout, &kind)) return false;
     layout->hole = homogeneous_hole(homogeneous_layouts++);
   } else {
-    SharedKinds& kinds = shared_kinds[layout->source - JD_SELF];
-    unsigned* shared = layout->may_have_pointers ? &kinds.scanned : &kinds.pointer_free;
-    if (*shared == 0) {
-      const Word descriptor =
-          layout->may_have_pointers
-              ? mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count)
-              : 0;
-      if (!add_kind(descriptor, false, source, nullptr, shared)) {
-        *shared = 0;
-        return false;
-      }
-    }
-    kind = *shared;
+    if (!find_shared_kind(source, layout->may_have_pointers, &kind)) return false;
   }
   layout->kind = static_cast<KindNumber>(kind);
   return true;
@@ -197,7 +203,10 @@ void prepare_allocation(Layout* layout) {
   }
   const unsigned size_class = heap::class_for(bytes);
   layout->bytes = heap::slot_size_of(size_class);
-  if (layout->source != JD_HOMOGENEOUS) {
+  if (layout->source != JD_HOMOGENEOUS && in_mixed_block(bytes)) {
+    layout->bytes = static_cast<std::uint32_t>(base::align_up(bytes, heap::kGranule));
+    layout->hole = mixed_hole(layout->source == JD_HEADER);
+  } else if (layout->source != JD_HOMOGENEOUS) {
     layout->hole = shared_hole(layout->source == JD_HEADER, layout->may_have_pointers, size_class);
   }
 }
@@ -239,6 +248,14 @@ Layout* make_layout(const jd_layout_info& info) {
 }
 
 }  // namespace
+
+KindNumber mixed_kind(const Layout& layout) {
+  return static_cast<KindNumber>(shared_kinds[layout.source - JD_SELF].scanned);
+}
+
+bool in_mixed_block(std::size_t bytes) {
+  return bytes <= heap::kMostMixed && cycle::options.mixed != 0;
+}
 
 Place object_at(const void* object, const char* function) {
   const Word word = base::as_word(object);

@@ -14,4 +14,9 @@ using heap::Place;
 // the program with a message if there is none. Pre: the thread is registered, or holds the lock.
 Place object_at(const void* object, const char* function);
 
+// Whether an object of this size, of a source that mixed blocks are for, lies in one.
+bool in_mixed_block(std::size_t bytes);
+// The kind of such objects. Pre: not homogeneous.
+heap::KindNumber mixed_kind(const heap::Layout& layout);
+
 }  // namespace jd::typed

@@ -23,7 +23,7 @@ struct Extent {
 // All under the heap's lock, or read in a stopped world.
 heap::Growable<Extent> explicit_roots;
 heap::Growable<Extent> exclusions;
-std::size_t own_exclusions = 0;  // the first of them
+std::size_t own_exclusions = 0;       // the first of them
 heap::Growable<Extent> library_data;  // as the loader reports it, our own left out
 heap::Growable<os::ThreadLocalModule> tls_modules;
 heap::Growable<Extent> forgotten;     // static data that clear_roots dropped

@@ -78,7 +78,8 @@ class Family {
   jd_layout* define(const char* name, std::size_t edges) const {
     const std::size_t words = skip_ / 8 + 2 + edges;
     std::vector<std::uint64_t> bits((words + 63) / 64);
-    for (std::size_t i = skip_ / 8 + 2; i < words; ++i) bits[i / 64] |= std::uint64_t{1} << (i % 64);
+    for (std::size_t i = skip_ / 8 + 2; i < words; ++i)
+      bits[i / 64] |= std::uint64_t{1} << (i % 64);
     jd_layout_info info = {};
     info.name = name;
     info.size = 8 * words;
@@ -161,7 +162,8 @@ class Mutator {
     return family(node.family).body(static_cast<char*>(object), node.shape);
   }
 
-  // A walk from a random root by random edges. The object, and its number in *number; null for none.
+  // A walk from a random root by random edges. The object, and its number in *number; null for
+  // none.
   void* walk(std::uint64_t* number) {
     const std::size_t root = random_.below(kRoots);
     void* object = roots_[root];
@@ -178,8 +180,11 @@ class Mutator {
   }
 
   void make() {
-    Node node{random_.below(3), static_cast<Shape>(random_.below(static_cast<std::size_t>(Shape::Count))),
-              {}, 0, nullptr};
+    Node node{random_.below(3),
+              static_cast<Shape>(random_.below(static_cast<std::size_t>(Shape::Count))),
+              {},
+              0,
+              nullptr};
     std::size_t edges = node.shape == Shape::Pair   ? 2
                         : node.shape == Shape::Wide ? 9
                         : node.shape == Shape::Long ? kMostEdges
@@ -229,7 +234,9 @@ class Mutator {
     EXPECT_EQ(jd_address_hash(object), node.hash) << "node " << number;
   }
 
-  static void* hidden(void* p) { return reinterpret_cast<void*>(~reinterpret_cast<std::uintptr_t>(p)); }
+  static void* hidden(void* p) {
+    return reinterpret_cast<void*>(~reinterpret_cast<std::uintptr_t>(p));
+  }
 
   void collect_and_compare() {
     far_away([this] {

@@ -1,0 +1,70 @@
+/*
+ * backend_jackdaw.h - the objects of typed.h on the typed heap of <jackdaw/heap.h>, where they may
+ * move. The policy is the environment's: JACKDAW_POLICY.
+ *
+ * A type with a variable part cannot share blocks of one size, so under -DSOURCE_HOMOGENEOUS such
+ * types have a header.
+ */
+#pragma once
+
+#include <gc/gc.h>
+#include <jackdaw/heap.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if defined(SOURCE_HOMOGENEOUS)
+#define BACKEND_NAME "homogeneous"
+#define OBJECT
+#elif defined(SOURCE_SELF)
+#define BACKEND_NAME "self"
+#define OBJECT const void* layout
+#elif defined(SOURCE_HEADER)
+#define BACKEND_NAME "header"
+#define OBJECT
+#else
+#error "choose a source of layouts: -DSOURCE_HOMOGENEOUS, -DSOURCE_SELF or -DSOURCE_HEADER"
+#endif
+
+typedef const jd_layout* TypeHandle;
+
+EMITTED enum jd_source source_of(const Type* type) {
+#if defined(SOURCE_HOMOGENEOUS)
+  return type->element_size == 0 ? JD_HOMOGENEOUS : JD_HEADER;
+#elif defined(SOURCE_SELF)
+  (void)type;
+  return JD_SELF;
+#else
+  (void)type;
+  return JD_HEADER;
+#endif
+}
+
+static inline TypeHandle backend_define(const Type* type) {
+  const jd_layout_info info = {
+      .name = type->name,
+      .size = type->size,
+      .pointers = type->pointers == 0 ? NULL : &type->pointers,
+      .element_size = type->element_size,
+      .element_pointers = type->element_pointers == 0 ? NULL : &type->element_pointers,
+      .count_offset = type->count_offset,
+      .source = source_of(type),
+  };
+  const jd_layout* layout = jd_layout_define(&info);
+  if (layout == NULL) {
+    fprintf(stderr, "no layout for type %s\n", type->name);
+    exit(1);
+  }
+  return layout;
+}
+
+EMITTED void* backend_new(const Type* type, TypeHandle handle) {
+  (void)type;
+  return jd_new(handle);
+}
+
+EMITTED void* backend_new_array(const Type* type, TypeHandle handle, size_t count) {
+  (void)type;
+  return jd_new_array(handle, count);
+}
+
+EMITTED void* backend_new_untyped(size_t bytes) { return GC_malloc(bytes); }

@@ -1,0 +1,131 @@
+#include "alloc/mixed.hpp"
+
+#include "alloc/allocate.hpp"
+#include "alloc/collecting.hpp"
+#include "alloc/hole.hpp"
+#include "alloc/refill.hpp"
+#include "heap/blocks.hpp"
+#include "heap/size_class.hpp"
+#include "os/context.hpp"
+#include "world/thread.hpp"
+
+namespace jd::alloc {
+namespace {
+
+using heap::kNoBlock;
+using heap::space;
+
+// A thread that is stopped between any two of these has a hole, or none and the gap.
+void move_to(MixedHole* hole, heap::Granules gap) {
+  char* const start = base::as_pointer(heap::block_address(hole->block));
+  char* const first = start + std::size_t{gap.from} * heap::kGranule;
+  __atomic_store_n(&hole->limit, first, __ATOMIC_RELAXED);
+  __atomic_store_n(&hole->end, start + std::size_t{gap.to} * heap::kGranule, __ATOMIC_RELAXED);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  __atomic_store_n(&hole->cursor, first, __ATOMIC_RELEASE);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  heap::take_gap(hole->block, gap.from);
+}
+
+unsigned granule_of(const MixedHole& hole, const char* p) {
+  return static_cast<unsigned>((base::as_word(p) - heap::block_address(hole.block)) /
+                               heap::kGranule);
+}
+
+// What is left of the hole becomes a gap again.
+void leave_rest(MixedHole* hole) {
+  if (hole->cursor == nullptr) return;
+  if (hole->cursor < hole->end) heap::give_gap(hole->block, granule_of(*hole, hole->cursor));
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  __atomic_store_n(&hole->cursor, static_cast<char*>(nullptr), __ATOMIC_RELAXED);
+  __atomic_store_n(&hole->limit, static_cast<char*>(nullptr), __ATOMIC_RELAXED);
+}
+
+void* take(MixedHole* hole, std::size_t bytes, const FirstWords& words) {
+  char* const memory = hole->cursor;
+  if (memory == nullptr || bytes > static_cast<std::size_t>(hole->limit - memory)) return nullptr;
+  if (words.count != 0) *reinterpret_cast<Word*>(memory + words.count_offset) = words.count;
+  *reinterpret_cast<Word*>(memory) = words.first;
+  __atomic_store_n(&hole->cursor, memory + bytes, __ATOMIC_RELEASE);
+  return memory;
+}
+
+// Clears more of the hole, so that there is room for the request. False if there is none.
+bool extend(ThreadCache* owner, MixedHole* hole, std::size_t bytes) {
+  if (hole->cursor == nullptr) return false;
+  const auto room = static_cast<std::size_t>(hole->end - hole->cursor);
+  if (bytes > room) return false;
+  const auto clean = static_cast<std::size_t>(hole->limit - hole->cursor);
+  const std::size_t wanted = every_allocation_is_slow ? bytes : base::max_of(bytes, clear_ahead);
+  const std::size_t more = base::min_of(wanted, room) - clean;
+  if (!space.extras[hole->block].zeroed) base::clear_bytes(hole->limit, more);
+  owner->count_taken(more);
+  __atomic_store_n(&hole->limit, hole->limit + more, __ATOMIC_RELAXED);
+  return true;
+}
+
+// The next gap of the hole's block that has room for the request.
+bool next_gap(MixedHole* hole, std::size_t bytes) {
+  if (hole->block == kNoBlock) return false;
+  const unsigned least =
+      base::max_of(static_cast<unsigned>(bytes / heap::kGranule), heap::kLeastGap);
+  const unsigned from = hole->cursor == nullptr ? 0 : granule_of(*hole, hole->end);
+  leave_rest(hole);
+  heap::Granules gap{};
+  if (from >= heap::kMixedGranules || !heap::find_gap(hole->block, from, least, &gap)) return false;
+  move_to(hole, gap);
+  return true;
+}
+
+// Pre: the heap's lock is held.
+void leave_block(MixedHole* hole) {
+  if (hole->block == kNoBlock) return;
+  leave_rest(hole);
+  __atomic_store_n(&space.extras[hole->block].owner, nullptr, __ATOMIC_RELEASE);
+  hole->block = kNoBlock;
+}
+
+bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {
+  os::clear_stack_below();
+  os::LockGuard guard(heap::heap_lock);
+  add_taken(owner);
+  leave_block(hole);
+  for (;;) {
+    heap::BlockNumber number = heap::take_listed_block(kind, heap::class_for(heap::kGranule));
+    bool clean = false;
+    if (number == kNoBlock) number = heap::make_mixed_block(kind, &clean);
+    if (number != kNoBlock) {
+      heap::BlockExtra& extra = space.extras[number];
+      extra.zeroed = clean;
+      hole->block = number;
+      __atomic_store_n(&extra.owner, hole, __ATOMIC_RELEASE);
+      return true;
+    }
+    if (!pacer.make_room(1)) return false;
+  }
+}
+
+}  // namespace
+
+void retire_mixed(MixedHole* hole) { leave_block(hole); }
+
+void* allocate_mixed(std::size_t bytes, unsigned which, KindNumber kind, const FirstWords& words) {
+  if (!ready_to_allocate()) return pacer.out_of_memory(bytes);
+  pacer.on_slow_path();
+  world::Thread* thread = world::self();
+  auto* owner = static_cast<ThreadCache*>(thread->cache);
+  MixedHole* hole = &owner->mixed[which];
+  for (;;) {
+    {
+      const world::NoStop guard(thread);
+      do {
+        void* memory = take(hole, bytes, words);
+        if (memory == nullptr && extend(owner, hole, bytes)) memory = take(hole, bytes, words);
+        if (memory != nullptr) return memory;
+      } while (next_gap(hole, bytes));
+    }
+    if (!next_block(owner, hole, kind)) return pacer.out_of_memory(bytes);
+  }
+}
+
+}  // namespace jd::alloc
