@@ -35,11 +35,12 @@ unsigned live_slots(const Block& block) {
   return live;
 }
 
+// About: each object counts as the block's average.
 unsigned live_granules(BlockNumber number, const Block& block) {
-  unsigned live = 0;
-  heap::for_each_marked(block,
-                        [&](unsigned first) { live += heap::tile_end(number, first) - first; });
-  return live;
+  const unsigned live = live_slots(block);
+  if (live == 0) return 0;
+  const unsigned used = heap::used_granules(number);
+  return base::max_of(1u, live * used / heap::count_bits(block.allocated, block.slots));
 }
 
 // Blocks of typed objects that no thread allocates from and that the sweep will not free anyway.

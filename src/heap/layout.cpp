@@ -39,8 +39,7 @@ void broken_layout(const char* what, const Layout* layout, Word where) {
   os::fatal("typed heap: ", what, ": layout ", name, ", at ", base::Hex{where});
 }
 
-std::size_t words_of_self(const Layout& layout, Word object) {
-  if (layout.element_bytes == 0) return layout.fixed_words;
+std::size_t words_with_elements(const Layout& layout, Word object) {
   const std::uint64_t count = *reinterpret_cast<const std::uint64_t*>(object + layout.count_offset);
   std::size_t bytes = 0;
   if (!base::checked_multiply(count, layout.element_bytes, &bytes) ||
@@ -48,38 +47,6 @@ std::size_t words_of_self(const Layout& layout, Word object) {
     broken_layout("an array's number of elements was overwritten", &layout, object);
   }
   return layout.fixed_words + base::div_up(bytes, sizeof(Word));
-}
-
-bool typed_at(Word memory, const Kind& kind, Typed* typed) {
-  const Word first = *reinterpret_cast<const Word*>(memory);
-  switch (kind.source) {
-    case Source::Homogeneous:
-      *typed = {kind.layout, memory, kind.layout->fixed_words};
-      return true;
-    case Source::Self: {
-      if (first == 0) return false;
-      const Layout* layout = (first & (sizeof(Word) - 1)) == 0
-                                 ? *reinterpret_cast<const Layout* const*>(first)
-                                 : nullptr;
-      if (layout == nullptr || layout->self != layout) {
-        broken_layout("an object's first word leads to no layout", nullptr, memory);
-      }
-      *typed = {layout, memory, words_of_self(*layout, memory)};
-      return true;
-    }
-    case Source::Header: {
-      if (first == 0) return false;
-      const unsigned number = header_number(first);
-      if ((first & 7) != kHeaderTag || number == 0 || number >= layout_count) {
-        broken_layout("a header word was overwritten", nullptr, memory);
-      }
-      *typed = {layouts[number], memory + kHeaderBytes, header_words(first)};
-      return true;
-    }
-    case Source::None:
-      break;
-  }
-  return false;
 }
 
 std::size_t bytes_for(const Layout& layout, std::size_t elements) {

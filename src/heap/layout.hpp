@@ -39,14 +39,18 @@ struct Layout {
   std::uint32_t fixed_words;    // of the object: without a header
   std::uint32_t element_bytes;  // 0: no variable part
   std::uint32_t count_offset;   // Source::Self: of the number of elements
-  std::uint32_t first_pointer;  // words of the fixed part before the first pointer
-  bool element_is_pointers;     // every word of an element is one
+  // All pointers are in the first 64 words of the fixed part: bit 63 of `bits` is the first word.
+  bool is_short;
+  bool element_is_pointers;  // every word of an element is one
   bool may_have_pointers;
   KindNumber kind;
   const std::uint64_t* pointers;          // null: the fixed part has none
   const std::uint64_t* element_pointers;  // null: elements have none
   TraceProcedure trace;
+  Word bits;
 };
+
+[[noreturn]] void broken_layout(const char* what, const Layout* layout, Word where);
 
 // By number, from 1 on: a header word of zeros has none. Grown under the heap's lock, read by the
 // marker in a stopped world, and by anybody who was told a number.
@@ -79,23 +83,71 @@ struct Typed {
   std::size_t words;
 };
 
-// The typed object in the memory that begins there. False if it is in the making: then nothing of
-// it but zeros was written. Ends the program if its first word leads to no layout. Pre: the memory
-// of an allocated object of a kind with this source (not None).
-[[nodiscard]] bool typed_at(Word memory, const Kind& kind, Typed* typed);
 
 // The address that the program knows an object by whose memory begins there.
 inline Word object_in(Word memory, const Kind& kind) {
   return kind.source == Source::Header ? memory + kHeaderBytes : memory;
 }
 
-// Words of a self-describing object with that layout.
-std::size_t words_of_self(const Layout& layout, Word object);
+// Words of a self-describing object with that layout and elements.
+std::size_t words_with_elements(const Layout& layout, Word object);
+// The layout that a self-describing object's first word leads to. Ends the program if that is none.
+inline const Layout& layout_of_self(Word first, Word memory) {
+  if (__builtin_expect((first & (sizeof(Word) - 1)) == 0, 1)) {
+    const Layout* layout = *reinterpret_cast<const Layout* const*>(first);
+    if (__builtin_expect(layout != nullptr && layout->self == layout, 1)) return *layout;
+  }
+  broken_layout("an object's first word leads to no layout", nullptr, memory);
+}
+inline std::size_t words_of_self(const Layout& layout, Word object) {
+  if (layout.element_bytes == 0) return layout.fixed_words;
+  return words_with_elements(layout, object);
+}
+// The layout that a header word names. As above.
+inline const Layout& layout_of_header(Word header, Word memory) {
+  const unsigned number = header_number(header);
+  if (__builtin_expect((header & 7) == kHeaderTag && number - 1 < layout_count - 1, 1)) {
+    return *layouts[number];
+  }
+  broken_layout("a header word was overwritten", nullptr, memory);
+}
+
+// Bytes of memory, from its first on, that an object takes which says its layout itself; 0 if it is
+// in the making. Reads no more than is needed.
+inline std::size_t memory_bytes(Word memory, Source source) {
+  const Word first = *reinterpret_cast<const Word*>(memory);
+  if (first == 0) return 0;
+  if (source == Source::Header) {
+    if (__builtin_expect((first & 7) != kHeaderTag, 0)) {
+      broken_layout("a header word was overwritten", nullptr, memory);
+    }
+    return kHeaderBytes + header_words(first) * sizeof(Word);
+  }
+  return words_of_self(layout_of_self(first, memory), memory) * sizeof(Word);
+}
+
+// The typed object in the memory that begins there. False if it is in the making: then nothing of
+// it but zeros was written. Ends the program if its first word leads to no layout. Pre: the memory
+// of an allocated object of a kind with this source (not None).
+[[nodiscard]] inline bool typed_at(Word memory, const Kind& kind, Typed* typed) {
+  if (kind.source == Source::Homogeneous) {
+    *typed = {kind.layout, memory, kind.layout->fixed_words};
+    return true;
+  }
+  const Word first = *reinterpret_cast<const Word*>(memory);
+  if (first == 0) return false;
+  if (kind.source == Source::Header) {
+    *typed = {&layout_of_header(first, memory), memory + kHeaderBytes, header_words(first)};
+  } else {
+    const Layout& layout = layout_of_self(first, memory);
+    *typed = {&layout, memory, words_of_self(layout, memory)};
+  }
+  return true;
+}
 
 // Bytes that an object with so many elements takes, with its header; SIZE_MAX if none can.
 std::size_t bytes_for(const Layout& layout, std::size_t elements);
 
-[[noreturn]] void broken_layout(const char* what, const Layout* layout, Word where);
 
 namespace detail {
 

@@ -79,12 +79,9 @@ unsigned granule_of(BlockNumber number, const char* p) {
 
 // Granules of the object that begins there, from its first word; 0 if nothing does.
 unsigned granules_at(BlockNumber number, unsigned granule) {
-  const Kind& kind = kinds[space.blocks[number].kind];
-  const Word memory = granule_address(number, granule);
-  Typed typed;
-  if (!typed_at(memory, kind, &typed)) return 0;
-  const Word end = typed.object + typed.words * sizeof(Word);
-  return static_cast<unsigned>(base::div_up(end - memory, kGranule));
+  const std::size_t bytes =
+      memory_bytes(granule_address(number, granule), kinds[space.blocks[number].kind].source);
+  return static_cast<unsigned>(base::div_up(bytes, kGranule));
 }
 
 // The hole's granules, of a block that a thread owns; none otherwise.
@@ -206,46 +203,47 @@ unsigned sweep_mixed(BlockNumber number, unsigned* free) {
   Block& block = space.blocks[number];
   const Granules hole = hole_in(number);
   const bool has_hole = hole.from < kMixedGranules;
-  std::uint64_t objects[kBitWords] = {};
-  std::uint64_t space_begins[kBitWords] = {};
-  unsigned live = 0;
-  unsigned end = 0;  // of what was kept last
+  // What begins somewhere: until now, and of that, what stays. A hole stays as it is.
+  std::uint64_t before[kBitWords + 1];
+  std::uint64_t after[kBitWords + 1];
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    before[w] = boundaries(number, w);
+    after[w] = block.marks[w] & block.allocated[w];
+  }
+  // The block's end.
+  before[kBitWords] = after[kBitWords] = 1;
+  if (has_hole) {
+    set(before, hole.from);
+    set(after, hole.from);
+  }
+  const auto next = [](const std::uint64_t* words, unsigned from) {
+    unsigned w = from / 64;
+    std::uint64_t bits = words[w] & (~std::uint64_t{0} << (from % 64));
+    while (bits == 0) bits = words[++w];
+    return w * 64 + base::lowest_bit(bits);
+  };
+  for (std::uint64_t& word : gaps[number].words) word = 0;
+  unsigned kept = 0;
   *free = 0;
-  const auto keep = [&](unsigned first, unsigned behind) {
+  // From the end of what stays to the beginning of what stays next.
+  unsigned end = 0;
+  for (unsigned first = next(after, 0);; first = next(after, end)) {
     if (first > end) {
-      set(space_begins, end);
+      set(gaps[number].words, end);
       if (first - end >= kLeastGap) *free += first - end;
     }
-    set(objects, first);
-    end = behind;
-  };
-  bool hole_kept = !has_hole;
-  for (unsigned w = 0; w < kBitWords; ++w) {
-    for (std::uint64_t bits = block.marks[w] & block.allocated[w]; bits != 0; bits &= bits - 1) {
-      const unsigned first = w * 64 + base::lowest_bit(bits);
-      if (first == hole.from) continue;
-      if (!hole_kept && first > hole.from) {
-        keep(hole.from, hole.to);
-        hole_kept = true;
-      }
-      const unsigned behind = tile_end(number, first);
-      keep(first, behind);
-      live += behind - first;
-    }
-  }
-  if (!hole_kept) keep(hole.from, hole.to);
-  if (end < kMixedGranules) {
-    set(space_begins, end);
-    *free += kMixedGranules - end;
+    if (first >= kMixedGranules) break;
+    end = first == hole.from ? hole.to : next(before, first + 1);
+    kept += end - first;
+    if (end >= kMixedGranules) break;
   }
   for (unsigned w = 0; w < kBitWords; ++w) {
-    block.marks[w] = objects[w];
-    __atomic_store_n(&block.allocated[w], objects[w], __ATOMIC_RELAXED);
-    gaps[number].words[w] = space_begins[w];
+    block.marks[w] = after[w];
+    __atomic_store_n(&block.allocated[w], after[w], __ATOMIC_RELAXED);
   }
   // A hole's thread goes on to allocate.
   space.extras[number].starts_known = !has_hole;
-  return live;
+  return kept - hole.count();
 }
 
 void poison_gaps(BlockNumber number) {

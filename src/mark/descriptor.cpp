@@ -63,7 +63,11 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
   const Word environment = descriptor >> (2 + heap::kProcedureBits);
   if (index == kTypedArrayProcedure) return scan_typed_array(object, size);
   if (index == kLongBitmapProcedure) return scan_long_bitmap(object, size, environment);
-  if (index == kLayoutProcedure) return scan_layout(object, heap::kinds[environment]);
+  if (index == kLayoutProcedure) {
+    heap::Typed typed;
+    if (heap::typed_at(object, heap::kinds[environment], &typed)) scan_layout(typed);
+    return;
+  }
   const heap::MarkProcedure procedure = heap::mark_procedures[index];
   JD_CHECK(procedure != nullptr, "a descriptor names a mark procedure that does not exist");
   procedure(reinterpret_cast<Word*>(object), this, this + 1, environment);

@@ -1,4 +1,6 @@
 // The hot part of marking: from a word to its object's mark bit, through the rings, from the roots.
+#include "heap/layout.hpp"
+#include "heap/mixed.hpp"
 #include "heap/space.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
@@ -174,11 +176,37 @@ struct Marker::Described {
   Word bits = 0;
 };
 
+// An object that says its layout itself.
+inline Marker::Described Marker::describe_layout(Word memory, const heap::Kind& kind) {
+  heap::Typed typed;
+  if (!heap::typed_at(memory, kind, &typed)) return {};
+  if (__builtin_expect(typed.layout->is_short, 1)) {
+    return {kNothing, reinterpret_cast<const Word*>(typed.object), typed.layout->bits};
+  }
+  scan_layout(typed);
+  return {};
+}
+
+// The bit of a granule was set, in which an object may begin, or which may lie in one, or be free.
+inline Marker::Described Marker::describe_mixed(heap::Block* block, Word granule) {
+  const heap::BlockExtra& extra = heap::extra_of(block);
+  if (__builtin_expect(!__atomic_load_n(&extra.starts_known, __ATOMIC_ACQUIRE), 0)) {
+    heap::learn_starts(heap::number_of(block));
+  }
+  const auto slot = static_cast<unsigned>((granule & (kBlockSize - 1)) / heap::kGranule);
+  if (__builtin_expect(!block->is_allocated(slot) || extra.owner != nullptr, 0)) {
+    heap::Place place;
+    if (!heap::find_mixed(granule, &place)) return {};
+    if (place.slot != slot && !mark(place)) return {};
+    granule = place.address();
+  }
+  return describe_layout(granule, heap::kinds[block->kind]);
+}
+
 inline Marker::Described Marker::describe(Word object) {
   Block& block = View().record_of(object);
   if (__builtin_expect(block.state == BlockState::Mixed, 0)) {
-    scan_mixed(&block, object);
-    return {};
+    return describe_mixed(&block, object);
   }
   const heap::Kind& kind = heap::kinds[block.kind];
   const std::size_t size = object_size(block);

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "base/options.hpp"
+#include "heap/layout.hpp"
 #include "heap/space.hpp"
 #include "mark/range.hpp"
 #include "mark/ring.hpp"
@@ -123,8 +124,9 @@ class alignas(128) Marker {
   void scan_descriptor(Word object, std::size_t size, Word descriptor);
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_typed_array(Word object, std::size_t size);
-  void scan_layout(Word object, const heap::Kind& kind);
-  void scan_mixed(heap::Block* block, Word granule);
+  void scan_layout(const heap::Typed& typed);
+  Described describe_layout(Word memory, const heap::Kind& kind);
+  Described describe_mixed(heap::Block* block, Word granule);
   void queue_word(const Word* word);
   void mark_object_ending_at(Word word);
   // For the contents of marked objects: what does not fit is found again (drain).

@@ -2,7 +2,6 @@
 
 #include "heap/arena.hpp"
 #include "heap/layout.hpp"
-#include "heap/mixed.hpp"
 #include "mark/marker.hpp"
 #include "os/log.hpp"
 
@@ -61,22 +60,11 @@ void Marker::scan_long_bitmap(Word object, std::size_t size, Word number) {
   }
 }
 
-void Marker::scan_layout(Word object, const heap::Kind& kind) {
-  heap::Typed typed;
-  if (!heap::typed_at(object, kind, &typed)) return;
+void Marker::scan_layout(const heap::Typed& typed) {
   heap::for_each_run(typed, [this](Word* first, std::size_t count) {
     if (count == 1) return queue_word(first);
     push_range(first, first + count);
   });
-}
-
-// The bit of a granule was set, in which an object may begin, or which may lie in one, or be free.
-void Marker::scan_mixed(heap::Block* block, Word granule) {
-  heap::learn_starts(heap::number_of(block));
-  heap::Place place;
-  if (!heap::find_mixed(granule, &place)) return;
-  if (place.address() != granule && !mark(place)) return;
-  scan_layout(place.address(), heap::kinds[block->kind]);
 }
 
 void Marker::scan_typed_array(Word object, std::size_t size) {

@@ -240,6 +240,15 @@ Layout* make_layout(const jd_layout_info& info) {
   layout->trace = reinterpret_cast<heap::TraceProcedure>(info.trace);
   layout->may_have_pointers = layout->trace != nullptr || layout->pointers != nullptr ||
                               layout->element_pointers != nullptr;
+  layout->is_short = layout->trace == nullptr && layout->element_pointers == nullptr;
+  for (std::size_t i = 0; i < words; ++i) {
+    if (!bit_is_set(layout->pointers, i)) continue;
+    if (i < 64) {
+      layout->bits |= Word{1} << (63 - i);
+    } else {
+      layout->is_short = false;
+    }
+  }
   layout->element_is_pointers = layout->element_pointers != nullptr;
   for (std::size_t i = 0; layout->element_is_pointers && i < element_words; ++i) {
     layout->element_is_pointers = bit_is_set(layout->element_pointers, i);
