@@ -38,8 +38,9 @@ extern "C" {
  *   are JD_MAX_HOMOGENEOUS such layouts at most: for the shapes that a program has most of.
  * JD_SELF: by its first word, which leads to it: jd_new stores the layout's address there. The
  *   program may store the address of any record of its own instead (a class, say) that begins with
- *   the layout's address. Objects of all sizes lie one behind another, in the order in which they
- *   were allocated, aligned to 8 bytes.
+ *   the layout's address. The record lasts as long as the program: the first words of dead objects
+ *   are read, too. Objects of all sizes lie one behind another, in the order in which they were
+ *   allocated, aligned to 8 bytes.
  * JD_HEADER: by a word before it, which the program does not see: the paper's way. As JD_SELF
  *   otherwise.
  */
