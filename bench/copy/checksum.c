@@ -120,7 +120,7 @@ static void check_example(void) {
   Packet* packet = NEW_ARRAY(Packet, sizeof(example));
   memcpy(packet->bytes, example, sizeof(example));
   const uint64_t sum = sum_of_packet(packet);
-  check(sum == 0xddf2, "RFC 1071's example sums to %llx", (unsigned long long)sum);
+  CHECK(sum == 0xddf2, "RFC 1071's example sums to %llx", (unsigned long long)sum);
 }
 
 static Packet* make_packet(size_t size, uint64_t* random) {
@@ -143,12 +143,12 @@ static void run(long scale) {
     Packet* packet = make_packet(PacketSize, &random);
     packet->bytes[0] = packet->bytes[1] = 0; /* where the checksum will stand */
     const uint64_t sum = sum_of_packet(packet);
-    check(sum == direct_sum(packet), "the sum of packet %ld is %llx, not %llx", i,
+    CHECK(sum == direct_sum(packet), "the sum of packet %ld is %llx, not %llx", i,
           (unsigned long long)sum, (unsigned long long)direct_sum(packet));
     const uint64_t checksum = ~sum & 0xFFFF;
     packet->bytes[0] = (uint8_t)(checksum >> 8);
     packet->bytes[1] = (uint8_t)checksum;
-    check(sum_of_packet(packet) == 0xFFFF, "packet %ld and its checksum do not sum to ffff", i);
+    CHECK(sum_of_packet(packet) == 0xFFFF, "packet %ld and its checksum do not sum to ffff", i);
     all = all * 31 + checksum;
   }
   printf("checksum: %ld packets of %d bytes, %016llx\n", packets, PacketSize,

@@ -394,7 +394,7 @@ static List* complete(List* equations) {
     Term* right = normal_form(rules, equation->right);
     if (equal(left, right)) continue;
     const bool downwards = greater(left, right);
-    check(downwards || greater(right, left), "an equation cannot be made a rule");
+    CHECK(downwards || greater(right, left), "an equation cannot be made a rule");
     Rule* rule = downwards ? make_rule(left, right) : make_rule(right, left);
     rule = rename_rule(rule, 0);
     rules = reduce_rules(rules, rule, &equations);
@@ -422,7 +422,7 @@ static List* parse_rules(const char* const* texts, size_t count) {
 static List* complete_and_check(const char* const* axioms, size_t axiom_count,
                                 const char* const* known, size_t known_count) {
   List* rules = complete(parse_rules(axioms, axiom_count));
-  check(length(rules) == known_count, "completion ends with %zu rules, not %zu", length(rules),
+  CHECK(length(rules) == known_count, "completion ends with %zu rules, not %zu", length(rules),
         known_count);
   size_t index = known_count;
   for (List* cell = parse_rules(known, known_count); cell != NULL; cell = cell->tail) {
@@ -433,7 +433,7 @@ static List* complete_and_check(const char* const* axioms, size_t axiom_count,
       const Rule* rule = other->head;
       found = found || (equal(rule->left, expected->left) && equal(rule->right, expected->right));
     }
-    check(found, "completion does not find the rule %s -> %s", known[2 * index],
+    CHECK(found, "completion does not find the rule %s -> %s", known[2 * index],
           known[2 * index + 1]);
   }
   return rules;
@@ -500,13 +500,13 @@ static Term* random_term(size_t factors, Word* word, uint64_t* random) {
 }
 
 static void check_word(const Term* term, const Word* word) {
-  if (word->length == 0) check(term->symbol == Unit, "a word should have become the unit");
+  if (word->length == 0) CHECK(term->symbol == Unit, "a word should have become the unit");
   for (size_t i = 0; i < word->length; i++) {
     const bool last = i + 1 == word->length;
-    check(last || term->symbol == Product, "a normal form has %zu letters, not %zu", i + 1,
+    CHECK(last || term->symbol == Product, "a normal form has %zu letters, not %zu", i + 1,
           word->length);
     const Term* factor = last ? term : term->arguments[0];
-    check(equal(factor, letter_term(word->letters[i])), "letter %zu of a normal form", i);
+    CHECK(equal(factor, letter_term(word->letters[i])), "letter %zu of a normal form", i);
     if (!last) term = term->arguments[1];
   }
 }

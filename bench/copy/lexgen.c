@@ -406,7 +406,7 @@ static void check_emitted(const Table* table, const Text* text) {
     const Row* row = table->rows[state];
     for (size_t i = 0; i < row->count; i++) {
       char* end = NULL;
-      check(strtol(at, &end, 10) == row->at[i] && *end == ',', "the text of state %zu", state);
+      CHECK(strtol(at, &end, 10) == row->at[i] && *end == ',', "the text of state %zu", state);
       at = end + 1;
     }
   }
@@ -457,22 +457,28 @@ static size_t check_language(const char* text) {
       kind = -1;
       end = at + 1;
     }
-    check(token->kind == kind && token->lexeme->capacity == (size_t)(end - at),
+    CHECK(token->kind == kind && token->lexeme->capacity == (size_t)(end - at),
           "character %zu begins token %ld of %zu characters, not %d of %zu", (size_t)(at - text),
           token->kind, token->lexeme->capacity, kind, (size_t)(end - at));
     at = end;
   }
-  check(*at == '\0', "the text has more tokens");
+  CHECK(*at == '\0', "the text has more tokens");
   return table->count;
 }
 
 /* (a|b)*a(a|b)^k, whose automaton must remember which of the last k+1 characters were an a. */
 static void check_memory(size_t k) {
-  char rule[128] = "(a|b)*a";
-  for (size_t i = 0; i < k; i++) strcat(rule, "(a|b)");
+  static const char beginning[] = "(a|b)*a";
+  static const char either[] = "(a|b)";
+  char rule[128];
+  size_t length = sizeof(beginning) - 1;
+  memcpy(rule, beginning, sizeof(beginning));
+  for (size_t i = 0; i < k; i++, length += sizeof(either) - 1) {
+    memcpy(rule + length, either, sizeof(either));
+  }
   const char* const rules[] = {rule};
   const Table* table = minimize(generate(rules, 1));
-  check(table->count == (size_t)2 << k, "%s has %zu states", rule, table->count);
+  CHECK(table->count == (size_t)2 << k, "%s has %zu states", rule, table->count);
   check_emitted(table, emit(table));
 }
 

@@ -147,7 +147,7 @@ static Board board_of(const List* cells) {
   Board board = {{0}};
   for (; cells != NULL; cells = cells->tail) {
     const Pair* cell = cells->head;
-    check(cell->x >= 0 && cell->x < Side && cell->y >= 0 && cell->y < Side,
+    CHECK(cell->x >= 0 && cell->x < Side && cell->y >= 0 && cell->y < Side,
           "a cell at (%ld, %ld) is off the board", cell->x, cell->y);
     board.rows[cell->y] |= UINT64_C(1) << cell->x;
   }
@@ -161,7 +161,7 @@ static void check_gun(int periods) {
   const List* cells = PICTURE(gun, 0, 0);
   for (int period = 0; period <= periods; period++) {
     const size_t count = length(cells);
-    check(count == 36 + 5 * (size_t)period, "the gun has %zu cells after %d generations", count,
+    CHECK(count == 36 + 5 * (size_t)period, "the gun has %zu cells after %d generations", count,
           30 * period);
     for (int i = 0; i < 30; i++) cells = next_generation(cells);
   }
@@ -177,13 +177,13 @@ static size_t check_generations(long generations) {
     if (i >= Settled) {
       size_t* known = &settled[i % Period];
       const size_t count = length(cells);
-      check(*known == 0 || *known == count, "generation %ld has %zu cells, not %zu", i, count,
+      CHECK(*known == 0 || *known == count, "generation %ld has %zu cells, not %zu", i, count,
             *known);
       *known = count;
     }
     if (i % Between == 0) {
       const Board lists = board_of(cells);
-      check(memcmp(&lists, &board, sizeof(board)) == 0, "generation %ld", i);
+      CHECK(memcmp(&lists, &board, sizeof(board)) == 0, "generation %ld", i);
     }
     cells = next_generation(cells);
     step_board(&board);

@@ -120,7 +120,7 @@ static long intern(const char* text, size_t length) {
   for (long i = 0; i < name_count; i++) {
     if (strlen(names[i]) == length && strncmp(names[i], text, length) == 0) return i;
   }
-  check(name_count < NameLimit && length < NameLength, "too many names, or too long a one");
+  CHECK(name_count < NameLimit && length < NameLength, "too many names, or too long a one");
   memcpy(names[name_count], text, length);
   return name_count++;
 }
@@ -156,7 +156,7 @@ static Term* read_variable(Reader* reader, const char* name, size_t length) {
       return make_leaf(Local, i);
     }
   }
-  check(reader->variable_count < VariableLimit, "too many variables in a clause");
+  CHECK(reader->variable_count < VariableLimit, "too many variables in a clause");
   /* A nameless one is found by nobody. */
   reader->variables[reader->variable_count] = name;
   reader->lengths[reader->variable_count] = nameless ? 0 : length;
@@ -189,7 +189,7 @@ static Term* read_term(Reader* reader) {
   const char* name = reader->at;
   while (isalnum((unsigned char)*reader->at) || *reader->at == '_') reader->at++;
   const size_t length = (size_t)(reader->at - name);
-  check(length > 0, "cannot read \"%.20s\"", name);
+  CHECK(length > 0, "cannot read \"%.20s\"", name);
   if (isdigit((unsigned char)*name)) return make_leaf(Integer, strtol(name, NULL, 10));
   if (isupper((unsigned char)*name) || *name == '_') return read_variable(reader, name, length);
   const long id = intern(name, length);
@@ -217,7 +217,7 @@ static void read_clauses(const char* text) {
     Clause* clause = NEW(Clause);
     clause->head = read_term(&reader);
     if (take(&reader, ":-")) clause->body = read_goals(&reader);
-    check(take(&reader, "."), "cannot read \"%.20s\"", reader.at);
+    CHECK(take(&reader, "."), "cannot read \"%.20s\"", reader.at);
     clause->variables = reader.variable_count;
     List** all = &clauses[clause->head->tag - FirstFunctor];
     *all = reverse(cons(clause, reverse(*all)));
@@ -324,7 +324,7 @@ static Continuation* make_continuation(List* goals, Environment* environment, Co
 
 static long number_at(const Structure* goal, int index) {
   const Term* term = dereference(goal->arguments[index]);
-  check(term->tag == Integer, "a sum of what is no number");
+  CHECK(term->tag == Integer, "a sum of what is no number");
   return value_of(term);
 }
 
@@ -352,7 +352,7 @@ static void solve(Continuation* left, Proof* proof) {
       continue;
     }
     const List* cell = clauses[goal->tag - FirstFunctor];
-    check(cell != NULL, "there is no predicate %s", names[goal->tag - FirstFunctor]);
+    CHECK(cell != NULL, "there is no predicate %s", names[goal->tag - FirstFunctor]);
     const List* mark = trail;
     for (;; cell = cell->tail) {
       const Clause* clause = cell->head;
@@ -429,7 +429,7 @@ static void check_zebra(const Environment* environment) {
   static const char* const expected[] = {"japanese", "norwegian"};
   for (int i = 0; i < 2; i++) {
     const Term* who = dereference(environment->values[i]);
-    check(who->tag == Atom && strcmp(names[value_of(who)], expected[i]) == 0,
+    CHECK(who->tag == Atom && strcmp(names[value_of(who)], expected[i]) == 0,
           "the %s should be in the zebra's solution", expected[i]);
   }
 }
@@ -443,16 +443,16 @@ static void check_reversed(const Environment* environment) {
   for (; list->tag >= FirstFunctor; expected--) {
     const Structure* pair = (const Structure*)list;
     const Term* number = dereference(pair->arguments[0]);
-    check(number->tag == Integer && value_of(number) == expected, "the reversed list lacks %ld",
+    CHECK(number->tag == Integer && value_of(number) == expected, "the reversed list lacks %ld",
           expected);
     list = dereference(pair->arguments[1]);
   }
-  check(expected == 0, "the reversed list ends at %ld", expected);
+  CHECK(expected == 0, "the reversed list ends at %ld", expected);
 }
 
 static void expect(const char* question, long solutions, Observer* observer) {
   const long found = ask(question, observer);
-  check(found == solutions, "%s has %ld solutions, not %ld", question, found, solutions);
+  CHECK(found == solutions, "%s has %ld solutions, not %ld", question, found, solutions);
 }
 
 static void run(long scale) {

@@ -103,16 +103,16 @@ static void run(long scale) {
     const List* permutation = sort(shuffled(n, (uint64_t)round * 1237), n, true);
     uint64_t expected = 0;
     for (const List* cell = permutation; cell != NULL; cell = cell->tail, expected++) {
-      check(value_of(cell) == expected, "round %ld: %llu stands in the place of %llu", round,
+      CHECK(value_of(cell) == expected, "round %ld: %llu stands in the place of %llu", round,
             (unsigned long long)value_of(cell), (unsigned long long)expected);
     }
-    check(expected == n, "round %ld: %llu of %zu numbers", round, (unsigned long long)expected, n);
+    CHECK(expected == n, "round %ld: %llu of %zu numbers", round, (unsigned long long)expected, n);
 
     const List* numbers = random_numbers(n, &random);
     const Digest before = digest(numbers);
     const Digest after = digest(sort(numbers, n, true));
-    check(after.ascending, "round %ld: not sorted", round);
-    check(after.length == n && after.sum == before.sum && after.mixed == before.mixed,
+    CHECK(after.ascending, "round %ld: not sorted", round);
+    CHECK(after.length == n && after.sum == before.sum && after.mixed == before.mixed,
           "round %ld: the numbers are others than before", round);
     all = all * 31 + after.mixed;
   }

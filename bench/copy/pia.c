@@ -340,7 +340,7 @@ static void run(long scale) {
     for (const List* cell = taken; cell != NULL; cell = cell->tail) {
       const Picture* picture = cell->head;
       const double error = pose_distance(invert(picture->sights, picture->guess), picture->pose);
-      check(error < 1e-9, "a pose is off by %g", error);
+      CHECK(error < 1e-9, "a pose is off by %g", error);
     }
   }
   printf("pia: %ld poses found again\n", rounds * pictures);

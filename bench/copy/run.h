@@ -28,10 +28,7 @@ static const char* program_name;
 
 /* --- checks and numbers ----------------------------------------------------------------------- */
 
-/* Ends the program with status 1 and a message if a result is not what it has to be. */
-__attribute__((format(printf, 2, 3))) static inline void check(bool right, const char* format,
-                                                               ...) {
-  if (right) return;
+__attribute__((noreturn, format(printf, 1, 2))) static inline void wrong(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   fprintf(stderr, "%s: wrong result: ", program_name);
@@ -40,6 +37,12 @@ __attribute__((format(printf, 2, 3))) static inline void check(bool right, const
   va_end(arguments);
   exit(1);
 }
+
+/* Ends the program with status 1 and a message if a result is not what it has to be. */
+#define CHECK(right, ...)             \
+  do {                                \
+    if (!(right)) wrong(__VA_ARGS__); \
+  } while (0)
 
 /* The same numbers in every run: a step of splitmix64. */
 static inline uint64_t random_next(uint64_t* state) {
@@ -102,10 +105,9 @@ static void print_sizes(FILE* out) {
   fprintf(out, ", \"live_peak\": %zu, \"live_mean\": %.0f", seen.peak_live,
           seen.collections == 0 ? 0 : seen.sum_of_live / (double)seen.collections);
   fprintf(out, ", \"sizes\": {");
-  const char* separator = "";
   for (int leaf = 0; leaf < 2; leaf++) {
     fprintf(out, "%s\"%s\": [", leaf == 0 ? "" : ", ", kinds[leaf]);
-    separator = "";
+    const char* separator = "";
     for (int i = 0; i < SizeClasses; i++) {
       if (size_counts[i].objects[leaf] == 0) continue;
       char words[16];

@@ -54,6 +54,10 @@ __attribute__((visibility("default")));
 
 /* What the inline functions come to when a hole is used up. */
 JD_HEAP_API void* jd_new_slowly(const jd_layout* layout);
+JD_HEAP_API void* jd_new_array_slowly(const jd_layout* layout, size_t elements);
+
+/* Objects of more bytes are allocated out of line. */
+#define JD_MOST_INLINE 2048
 
 /* A new object without elements, of zeros. Null when memory has run out (GC_set_oom_fn's function
  * is asked first). */
@@ -73,7 +77,27 @@ static inline void* jd_new(const jd_layout* layout) {
 
 /* A new object with that many elements. Null when memory has run out, or if no object can be so
  * large. */
-JD_HEAP_API void* jd_new_array(const jd_layout* layout, size_t elements);
+static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
+  if (__builtin_expect(elements <= JD_MOST_INLINE, 1)) {
+    jd_hole* hole = jd_holes[layout->array_hole];
+    char* memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
+    size_t used = (layout->fixed + elements * layout->element + 7) & ~(size_t)7;
+    size_t bytes = (used + 15) & ~(size_t)15;
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);
+    if (__builtin_expect(bytes <= JD_MOST_INLINE && bytes <= (size_t)(hole->limit - memory), 1)) {
+      if (layout->source == JD_HEADER) {
+        *(uint64_t*)memory = layout->header + ((uint64_t)(used - layout->fixed) << 21);
+      } else {
+        *(uint64_t*)memory = layout->header;
+        *(uint64_t*)(memory + layout->count_offset) = elements;
+      }
+      __atomic_signal_fence(__ATOMIC_RELEASE);
+      __atomic_store_n(&hole->cursor, memory + bytes, __ATOMIC_RELAXED);
+      return memory + layout->offset;
+    }
+  }
+  return jd_new_array_slowly(layout, elements);
+}
 
 /* The bytes of an object as it was allocated (its elements included, a header word not), rounded up
  * to 8; 0 if the address is not an object's first byte. */

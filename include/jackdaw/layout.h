@@ -89,6 +89,10 @@ typedef struct jd_layout {
   uint32_t bytes; /* what an object without elements takes; more than any hole has if it is large */
   uint32_t offset; /* of the object in its memory: 8 behind a header, else 0 */
   uint32_t source;
+  uint32_t array_hole; /* index into jd_holes, for objects with elements */
+  uint32_t fixed;      /* bytes of an object without elements, its header included */
+  uint32_t element;    /* bytes of one */
+  uint32_t count_offset;
 } jd_layout;
 
 /* Defines a layout. Null, with a line on standard error that names it, if the information does not

@@ -34,11 +34,13 @@ struct Layout {
   std::uint32_t bytes;
   std::uint32_t offset;
   std::uint32_t source;
-
-  std::uint32_t number;         // index into `layouts`
-  std::uint32_t fixed_words;    // of the object: without a header
+  std::uint32_t array_hole;
+  std::uint32_t fixed;
   std::uint32_t element_bytes;  // 0: no variable part
   std::uint32_t count_offset;   // Source::Self: of the number of elements
+
+  std::uint32_t number;       // index into `layouts`
+  std::uint32_t fixed_words;  // of the object: without a header
   // All pointers are in the first 64 words of the fixed part: bit 63 of `bits` is the first word.
   bool is_short;
   bool element_is_pointers;  // every word of an element is one
@@ -82,7 +84,6 @@ struct Typed {
   Word object;
   std::size_t words;
 };
-
 
 // The address that the program knows an object by whose memory begins there.
 inline Word object_in(Word memory, const Kind& kind) {
@@ -147,7 +148,6 @@ inline std::size_t memory_bytes(Word memory, Source source) {
 
 // Bytes that an object with so many elements takes, with its header; SIZE_MAX if none can.
 std::size_t bytes_for(const Layout& layout, std::size_t elements);
-
 
 namespace detail {
 

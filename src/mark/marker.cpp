@@ -22,6 +22,14 @@ constexpr std::size_t kLeastEntries = 16;
 // is needed, because systems count committed memory (RLIMIT_DATA, strict overcommit).
 constexpr std::size_t kFirstEntries = 64 * base::kKiB / sizeof(Range);
 
+// Once for a block, not for each word that leads there.
+bool find_object_in_stopped_world(Word word, heap::Place* place) {
+  if (!heap::in_heap(word)) return false;
+  const heap::BlockNumber number = heap::block_number(word);
+  if (space.blocks[number].state == BlockState::Mixed) heap::learn_starts(number);
+  return heap::find_object(word, place);
+}
+
 }  // namespace
 
 Marker marker;
@@ -100,7 +108,8 @@ bool Marker::extend_stack() {
 bool Marker::mark_word(Word word) {
   if (!heap::in_heap(word)) return false;
   heap::Place place;
-  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return false;
+  if (!find_object_in_stopped_world(word, &place) || !place.is_held_by(word) || !mark(place))
+    return false;
   push_contents(place);
   return true;
 }
@@ -108,7 +117,7 @@ bool Marker::mark_word(Word word) {
 // Only an object that fills its slot ends where another may begin.
 void Marker::mark_object_ending_at(Word word) {
   heap::Place before;
-  if (!heap::find_object(word - 1, &before) || before.marked()) return;
+  if (!find_object_in_stopped_world(word - 1, &before) || before.marked()) return;
   if (!before.is_large() && !heap::is_full_class(before.block->size_class)) return;
   if (before.address() + before.size() != word) return;
   before.set_mark();

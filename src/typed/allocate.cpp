@@ -88,15 +88,19 @@ alloc::FirstWords first_words(const Layout& layout, std::size_t bytes, std::size
   }
 }
 
-// From now on the thread's jd_new finds the hole by itself.
-void show_hole(const Layout& layout) {
+// From now on the thread's jd_new and jd_new_array find the holes by themselves.
+void show_holes(const Layout& layout) {
   ThreadCache* owner = alloc::cache;
   jd_hole* hole = hole_of(owner, layout);
-  if (hole == nullptr) return;
+  if (hole == nullptr && layout.array_hole == kNoHole) return;
   auto* table = static_cast<Table*>(owner->typed);
   // Without memory for a table, each allocation takes this way.
   if (table == nullptr && (table = make_table(owner)) == nullptr) return;
-  table->holes[layout.hole] = hole;
+  if (hole != nullptr) table->holes[layout.hole] = hole;
+  if (layout.array_hole != kNoHole) {
+    table->holes[layout.array_hole] =
+        reinterpret_cast<jd_hole*>(&owner->mixed[layout.array_hole - kFirstMixed]);
+  }
   jd_holes = table->holes;
 }
 
@@ -110,9 +114,9 @@ using namespace jd;
 
 extern "C" {
 
-void* jd_new_slowly(const jd_layout* layout) { return jd_new_array(layout, 0); }
+void* jd_new_slowly(const jd_layout* layout) { return jd_new_array_slowly(layout, 0); }
 
-void* jd_new_array(const jd_layout* layout, size_t elements) {
+void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
   const auto& own = *reinterpret_cast<const heap::Layout*>(layout);
   if (own.element_bytes == 0 && elements != 0) {
     heap::broken_layout("jd_new_array for a layout without elements", &own, elements);
@@ -133,7 +137,7 @@ void* jd_new_array(const jd_layout* layout, size_t elements) {
     if (words.first != 0)
       __atomic_store_n(reinterpret_cast<base::Word*>(memory), words.first, __ATOMIC_RELEASE);
   }
-  if (elements == 0) typed::show_hole(own);
+  typed::show_holes(own);
   return memory + own.offset;
 }
 

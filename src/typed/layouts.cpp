@@ -24,7 +24,14 @@ using os::LockGuard;
 static_assert(offsetof(jd_layout, header) == offsetof(Layout, header) &&
               offsetof(jd_layout, hole) == offsetof(Layout, hole) &&
               offsetof(jd_layout, bytes) == offsetof(Layout, bytes) &&
-              offsetof(jd_layout, offset) == offsetof(Layout, offset));
+              offsetof(jd_layout, offset) == offsetof(Layout, offset) &&
+              offsetof(jd_layout, source) == offsetof(Layout, source) &&
+              offsetof(jd_layout, array_hole) == offsetof(Layout, array_hole) &&
+              offsetof(jd_layout, fixed) == offsetof(Layout, fixed) &&
+              offsetof(jd_layout, element) == offsetof(Layout, element_bytes) &&
+              offsetof(jd_layout, count_offset) == offsetof(Layout, count_offset));
+// The inline functions put the words of elements, counted in bytes, into a header.
+static_assert(heap::kHeaderSizeShift == 24 && JD_MOST_INLINE == heap::kMostMixed && kNoHole == 0);
 
 // Under the heap's lock.
 unsigned homogeneous_layouts = 0;
@@ -196,6 +203,10 @@ void prepare_allocation(Layout* layout) {
     layout->header = base::as_word(layout);
   }
   const std::size_t bytes = heap::bytes_for(*layout, 0);
+  layout->fixed = static_cast<std::uint32_t>(base::min_of(bytes, std::size_t{UINT32_MAX}));
+  if (layout->element_bytes != 0 && in_mixed_block(bytes)) {
+    layout->array_hole = mixed_hole(layout->source == JD_HEADER);
+  }
   if (bytes > heap::kMaxSmall) {
     layout->hole = kNoHole;
     layout->bytes = UINT32_MAX;
