@@ -237,6 +237,11 @@ void verify_hole(alloc::Hole* hole, heap::KindNumber kind) {
 // Back to where something begins, in a block that may hold what is left of objects that moved.
 bool lookup_known(BlockNumber b, Word offset, BlockNumber* number, unsigned* slot) {
   const Block& block = space.blocks[b];
+  const auto* hole = static_cast<const heap::MixedHole*>(space.extras[b].owner);
+  const Word word = heap::block_address(b) + offset;
+  if (hole != nullptr && word >= base::as_word(hole->cursor) && word < base::as_word(hole->end)) {
+    return false;
+  }
   auto granule = static_cast<unsigned>(offset / heap::kGranule);
   if (granule >= block.slots) return false;
   for (;; --granule) {
