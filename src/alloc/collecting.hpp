@@ -56,6 +56,10 @@ void show_holes();
 // register of its, and so the slot is marked.)
 void retire_idle_holes();
 
+// After marking: the bit where a mixed block's hole begins is no object's, though a word that is one
+// past the last object may have set its mark.
+void unmark_mixed_holes();
+
 // Ends the hole-making in blocks of kinds that disclaim: their sweep comes after the world runs.
 void detach_disclaiming_holes();
 

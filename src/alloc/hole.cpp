@@ -262,6 +262,12 @@ void show_holes() {
   });
 }
 
+void unmark_mixed_holes() {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
+    for (const MixedHole& hole : c->mixed) heap::unmark_hole(hole);
+  }
+}
+
 void detach_disclaiming_holes() {
   for_each_hole([](Hole& hole, KindNumber kind) {
     if (heap::kinds[kind].disclaim == nullptr) return;

@@ -140,6 +140,7 @@ void finish_marking() {
   mark_from_disclaimable();
   if (!copy::in_use) return;
   copy::settle_weak(&marker);
+  alloc::unmark_mixed_holes();
   copy::forget_dead_hashes();
 }
 
@@ -163,7 +164,9 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   heap::clear_marks();
   if (!mark_everything(stack_top, *cycle)) {
     cycle->outcome = Outcome::Abandoned;
-  } else if (verify) {
+  }
+  alloc::unmark_mixed_holes();
+  if (cycle->outcome == Outcome::Done && verify) {
     verify_marks(stack_top, MarkVerifier::When::Marked);
   }
   if (cycle->outcome != Outcome::Done) {

@@ -238,8 +238,9 @@ void verify_hole(alloc::Hole* hole, heap::KindNumber kind) {
 bool lookup_known(BlockNumber b, Word offset, BlockNumber* number, unsigned* slot) {
   const Block& block = space.blocks[b];
   const auto* hole = static_cast<const heap::MixedHole*>(space.extras[b].owner);
-  const Word word = heap::block_address(b) + offset;
-  if (hole != nullptr && word >= base::as_word(hole->cursor) && word < base::as_word(hole->end)) {
+  const Word address = heap::block_address(b) + offset;
+  if (hole != nullptr && address >= base::as_word(hole->cursor) &&
+      address < base::as_word(hole->end)) {
     return false;
   }
   auto granule = static_cast<unsigned>(offset / heap::kGranule);

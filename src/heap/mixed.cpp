@@ -156,6 +156,11 @@ void learn_starts(BlockNumber number) {
   __atomic_store_n(&extra.starts_known, true, __ATOMIC_RELEASE);
 }
 
+void unmark_hole(const MixedHole& hole) {
+  if (hole.cursor == nullptr || hole.cursor >= hole.end) return;
+  clear(space.blocks[hole.block].marks, granule_of(hole.block, hole.cursor));
+}
+
 unsigned used_granules(BlockNumber number) {
   const Granules hole = hole_in(number);
   unsigned used = kMixedGranules - hole.count();

@@ -54,6 +54,7 @@ void take_gap(BlockNumber number, unsigned first);
 void give_gap(BlockNumber number, unsigned first);
 
 // In a stopped world:
+void unmark_hole(const MixedHole& hole);
 void learn_starts(BlockNumber number);
 // Granules that objects take, dead or alive.
 unsigned used_granules(BlockNumber number);

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# errors.sh SCHEMEC PRELUDE: programs that are no programs, and what the compiler says of them.
+set -euo pipefail
+
+schemec=$1
+prelude=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# refused MESSAGE PROGRAM
+refused() {
+  local message
+  printf '%s\n' "$2" >"$folder/program.scm"
+  if message=$("$schemec" "$prelude" "$folder/program.scm" "$folder/program.c" 2>&1); then
+    echo "not refused: $2" && exit 1
+  fi
+  if [[ $message != *"$1"* ]]; then
+    echo "$2: expected '$1', got: $message" && exit 1
+  fi
+}
+
+refused "the text ends inside of a list" "(display (+ 1 2)"
+refused "line 2: nothing is called y" $'(define x 1)\n(display y)'
+refused "wrong number of arguments for f" "(define (f x) x) (f 1 2)"
+refused "wrong number of arguments for next" "(let next ((i 0)) (if (= i 3) i (next)))"
+refused "car takes 1 arguments" "(car)"
+refused "too large for a fixnum" "(display 2305843009213693952)"
+refused "more than 8 parameters" "(define (f a b c d e f g h i) a)"
+refused "more than 8 arguments" "(define (f g) (g 1 2 3 4 5 6 7 8 9)) (f f)"
+refused "define cannot stand here" "(display (define x 1))"
+refused "a body without an expression" "(define (f) (define x 1))"

@@ -1,0 +1,50 @@
+// Mixed blocks: objects of all sizes in the order of their allocation.
+#include <gtest/gtest.h>
+#include <jackdaw/heap.h>
+
+#include "gc_test.hpp"
+
+namespace jd::test {
+namespace {
+
+struct Node {
+  const void* code;
+  void* next;
+  void* other;
+};
+
+jd_layout* node_layout() {
+  static const std::uint64_t pointers = JD_POINTER(Node, next) | JD_POINTER(Node, other);
+  static jd_layout* layout = [] {
+    jd_layout_info info = {};
+    info.name = "node";
+    info.size = sizeof(Node);
+    info.pointers = &pointers;
+    info.source = JD_SELF;
+    return jd_layout_define(&info);
+  }();
+  return layout;
+}
+
+// A word one past the last object means the hole's cursor, which was taken for an object in the
+// making whose first word was anything (found by the Scheme compiler's programs).
+TEST(Mixed, TheBeginningOfAHoleIsNoObject) {
+  Node* volatile list = nullptr;
+  void* volatile end = nullptr;
+  for (int i = 0; i < 1000; ++i) {
+    auto* node = static_cast<Node*>(jd_new(node_layout()));
+    node->next = list;
+    list = i % 100 != 0 ? node : nullptr;
+    end = reinterpret_cast<char*>(node) + 32;
+    if (i % 50 == 0) {
+      for (int k = 0; k < 4; ++k) jd_collect(1);
+    }
+  }
+  std::size_t length = 0;
+  for (const Node* node = list; node != nullptr; node = static_cast<Node*>(node->next)) ++length;
+  EXPECT_EQ(length, 99U);
+  EXPECT_NE(end, nullptr);
+}
+
+}  // namespace
+}  // namespace jd::test
