@@ -48,6 +48,32 @@ TEST_P(Threads, AllocateAndLinkWhileOthersCompact) {
   });
 }
 
+// libgc's questions about objects that move, asked by threads that a collection may stop anywhere.
+TEST_P(Threads, LibgcFindsObjectsWhileOthersCompact) {
+  JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
+  const Nodes nodes(GetParam(), 3);
+  const std::size_t before = GetParam() == JD_HEADER ? 8 : 0;
+  std::atomic<int> running{3};
+  run_threads(4, [&](std::size_t i) {
+    if (i == 3) {
+      while (running != 0) jd_collect(1);
+      return;
+    }
+    for (std::size_t round = 0; round < rounds(400); ++round) {
+      const Cell list(nodes.sparse_list(40, 3));
+      for (int look = 0; look < 10; ++look) {
+        for (void* node = list.get(); node != nullptr; node = nodes.next(node)) {
+          char* const memory = static_cast<char*>(node) - before;
+          ASSERT_EQ(GC_base(static_cast<char*>(node) + 20), memory);
+          ASSERT_GE(GC_size(memory), sizeof(Node) + 24);
+          ASSERT_EQ(GC_same_obj(node, static_cast<char*>(node) + 9), node);
+        }
+      }
+    }
+    --running;
+  });
+}
+
 // Everybody links into what everybody sees: a table of lists under a lock.
 TEST_P(Threads, ShareObjects) {
   JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
