@@ -9,8 +9,8 @@
 //
 //   Node* tree(int depth) {
 //     if (depth == 0) return nullptr;
-//     Node* left = tree(depth - 1);  // a local variable holds its object: nothing is to be
-//     declared return jd::make<Node>(left, tree(depth - 1), 1L);
+//     Node* left = tree(depth - 1);  // held by its being a local variable
+//     return jd::make<Node>(left, tree(depth - 1), 1L);
 //   }
 //
 //   // In memory that the collector does not look at, such as a container's, a root holds its
