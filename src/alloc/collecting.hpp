@@ -56,9 +56,14 @@ void show_holes();
 // register of its, and so the slot is marked.)
 void retire_idle_holes();
 
-// After marking: the bit where a mixed block's hole begins is no object's, though a word that is one
-// past the last object may have set its mark.
+// After marking: the bit where a mixed block's hole begins is no object's, though a word that is
+// one past the last object may have set its mark.
 void unmark_mixed_holes();
+
+// In a stopped world: threads leave the holes in mixed blocks for which may_leave says so. Not
+// those that a word leads into: their threads may have been stopped between loading the cursor and
+// storing it.
+void leave_mixed_holes(bool (*may_leave)(BlockNumber number));
 
 // Ends the hole-making in blocks of kinds that disclaim: their sweep comes after the world runs.
 void detach_disclaiming_holes();

@@ -268,6 +268,14 @@ void unmark_mixed_holes() {
   }
 }
 
+void leave_mixed_holes(bool (*may_leave)(BlockNumber number)) {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
+    for (MixedHole& hole : c->mixed) {
+      if (hole.block != heap::kNoBlock && may_leave(hole.block)) retire_mixed(&hole);
+    }
+  }
+}
+
 void detach_disclaiming_holes() {
   for_each_hole([](Hole& hole, KindNumber kind) {
     if (heap::kinds[kind].disclaim == nullptr) return;

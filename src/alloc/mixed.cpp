@@ -5,6 +5,7 @@
 #include "alloc/hole.hpp"
 #include "alloc/refill.hpp"
 #include "heap/blocks.hpp"
+#include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 #include "os/context.hpp"
 #include "world/thread.hpp"
@@ -85,15 +86,22 @@ void leave_block(MixedHole* hole) {
   hole->block = kNoBlock;
 }
 
+// Where every collection copies, a third of the heap is kept for that.
+bool is_reserve_all() {
+  return heap::sweep_policy.keep_gaps && heap::free_blocks() < space.committed / 3;
+}
+
 bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {
   os::clear_stack_below();
   os::LockGuard guard(heap::heap_lock);
   add_taken(owner);
   leave_block(hole);
-  for (;;) {
+  for (bool may_use_reserve = false;; may_use_reserve = true) {
     heap::BlockNumber number = heap::take_listed_block(kind, heap::class_for(heap::kGranule));
     bool clean = false;
-    if (number == kNoBlock) number = heap::make_mixed_block(kind, &clean);
+    if (number == kNoBlock && (may_use_reserve || !is_reserve_all())) {
+      number = heap::make_mixed_block(kind, &clean);
+    }
     if (number != kNoBlock) {
       heap::BlockExtra& extra = space.extras[number];
       extra.zeroed = clean;
@@ -101,7 +109,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {
       __atomic_store_n(&extra.owner, hole, __ATOMIC_RELEASE);
       return true;
     }
-    if (!pacer.make_room(1)) return false;
+    if (!pacer.make_room(1) && may_use_reserve) return false;
   }
 }
 

@@ -28,7 +28,7 @@ template <class Make>
 BlockNumber new_block(Make make) {
   bool clean = false;
   BlockNumber number = make(&clean);
-  if (number == heap::kNoBlock && heap::grow(1) && prepare_roles()) number = make(&clean);
+  if (number == heap::kNoBlock && commit_more(1) && prepare_roles()) number = make(&clean);
   return number;
 }
 
@@ -185,6 +185,7 @@ void fix_object(const heap::Place& place, const heap::Kind& kind) {
 }  // namespace
 
 Policy policy;
+bool (*commit_more)(std::uint32_t blocks) = nullptr;
 bool in_use = false;
 Counts counts;
 

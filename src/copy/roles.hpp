@@ -11,7 +11,8 @@ namespace jd::copy {
 using base::Word;
 using heap::BlockNumber;
 
-enum class Role : std::uint8_t { None, Source };
+// Source: to be emptied. Target: copies lie there (mcc.hpp).
+enum class Role : std::uint8_t { None, Source, Target };
 
 struct Pins {
   std::uint64_t words[heap::kBitWords + 1];

@@ -95,7 +95,8 @@ bool is_worth_it(BlockNumber gain, Wish wish) {
 heap::Growable<TypedBlock> blocks;
 
 bool choose_sources(Wish wish) {
-  if (!policy.moves || !list_blocks() || blocks.count() == 0 || !prepare_roles()) return false;
+  if (!policy.moves || policy.mcc || !list_blocks() || blocks.count() == 0 || !prepare_roles())
+    return false;
   std::sort(blocks.begin(), blocks.end(), sparser);
   BlockNumber gain = 0;
   for_each_group(

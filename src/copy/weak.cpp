@@ -47,15 +47,10 @@ void for_each_live(unsigned kind, Visit visit) {
   });
 }
 
-bool mark_values(mark::Marker* marker) {
-  bool any = false;
-  for_each_live<Ephemeron>(ephemeron_number, [&](const Ephemeron* ephemeron) {
-    if (ephemeron->value == 0 || is_dead(ephemeron->key)) return;
-    any |= marker->mark_word(ephemeron->value);
-  });
-  if (any) marker->drain();
-  return any;
-}
+bool is_marked_or_outside(Word word) { return !is_dead(word); }
+
+// Used in a stopped world only.
+mark::Marker* value_marker = nullptr;
 
 }  // namespace
 
@@ -66,15 +61,34 @@ unsigned ephemeron_kind() {
   return make_kind(&ephemeron_number, &ephemeron_layout, "ephemeron", sizeof(Ephemeron));
 }
 
+bool is_ephemeron_kind(unsigned kind) { return ephemeron_number != 0 && kind == ephemeron_number; }
+
+bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* value)) {
+  bool any = false;
+  for_each_live<Ephemeron>(ephemeron_number, [&](Ephemeron* ephemeron) {
+    if (!is_live(ephemeron->key) || is_live(ephemeron->value)) return;
+    visit(&ephemeron->value);
+    any = true;
+  });
+  return any;
+}
+
+void forget_dead_weak(bool (*is_live)(Word word)) {
+  for_each_live<Ephemeron>(ephemeron_number, [is_live](Ephemeron* ephemeron) {
+    if (!is_live(ephemeron->key)) *ephemeron = {0, 0};
+  });
+  for_each_live<Weak>(weak_number, [is_live](Weak* weak) {
+    if (!is_live(weak->target)) weak->target = 0;
+  });
+}
+
 void settle_weak(mark::Marker* marker) {
-  while (mark_values(marker)) {
+  value_marker = marker;
+  while (visit_ephemeron_values(is_marked_or_outside,
+                                [](Word* value) { value_marker->mark_word(*value); })) {
+    marker->drain();
   }
-  for_each_live<Ephemeron>(ephemeron_number, [](Ephemeron* ephemeron) {
-    if (is_dead(ephemeron->key)) *ephemeron = {0, 0};
-  });
-  for_each_live<Weak>(weak_number, [](Weak* weak) {
-    if (is_dead(weak->target)) weak->target = 0;
-  });
+  forget_dead_weak(is_marked_or_outside);
 }
 
 void visit_weak_words(void (*visit)(Word* word)) {

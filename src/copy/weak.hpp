@@ -29,6 +29,12 @@ unsigned ephemeron_kind();
 // marked, and what these lead to; then nulls what is not. Pre: the world is stopped.
 void settle_weak(mark::Marker* marker);
 
+// The same, step by step, for a collector of another sort. Calls visit(value) for ephemerons whose
+// keys are live and whose values are not; false if there were none. Then nulls what is not live.
+bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* value));
+void forget_dead_weak(bool (*is_live)(Word word));
+bool is_ephemeron_kind(unsigned kind);
+
 // Calls visit(word) for each word of a live weak reference or ephemeron.
 void visit_weak_words(void (*visit)(Word* word));
 

@@ -12,6 +12,7 @@
 #include "alloc/collecting.hpp"
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
+#include "copy/mcc.hpp"
 #include "copy/verify.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
@@ -162,9 +163,9 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const std::uint64_t begin = os::now_ns();
   tell(GC_EVENT_MARK_START);
   heap::clear_marks();
-  if (!mark_everything(stack_top, *cycle)) {
-    cycle->outcome = Outcome::Abandoned;
-  }
+  const bool copied = copy::policy.mcc && !cycle->asked_to_stop() &&
+                      copy_everything(stack_top, &measured.root_bytes);
+  if (!copied && !mark_everything(stack_top, *cycle)) cycle->outcome = Outcome::Abandoned;
   alloc::unmark_mixed_holes();
   if (cycle->outcome == Outcome::Done && verify) {
     verify_marks(stack_top, MarkVerifier::When::Marked);
@@ -188,6 +189,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();
   if (moving) copy::end_moving();
+  if (copied) copy::mcc::end();
   if (verify) verify_swept();
   alloc::show_holes();
   const std::uint64_t swept = os::now_ns();

@@ -2,9 +2,11 @@
 
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
+#include "copy/mcc.hpp"
 #include "copy/roles.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/pacing.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
 
@@ -16,25 +18,30 @@ using base::Word;
 // Under the heap's lock.
 copy::Wish wish = copy::Wish::Automatic;
 
-class PinRoots final : public world::RootVisitor {
+// Calls visit(word, past_end) for each ambiguous word of the heap's. Not for what the program
+// declared as precise roots, which may lie in static data.
+template <class Visit>
+class AmbiguousRoots final : public world::RootVisitor {
  public:
-  void range(const void* low, const void* high) override { pin(low, high, false); }
+  explicit AmbiguousRoots(Visit visit) : visit_(visit) {}
+  void range(const void* low, const void* high) override { look(low, high, false); }
   // As in marking.
   void stack(const void* low, const void* high) override {
-    pin(low, high, GC_all_interior_pointers != 0);
+    look(low, high, GC_all_interior_pointers != 0);
   }
+  std::size_t bytes = 0;
 
  private:
-  [[gnu::no_sanitize_address]] static void pin(const void* low, const void* high, bool past_end) {
+  [[gnu::no_sanitize_address]] void look(const void* low, const void* high, bool past_end) {
+    const Word begin = base::align_up(base::as_word(low), sizeof(Word));
     const Word end = base::align_down(base::as_word(high), sizeof(Word));
-    for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
+    if (end > begin) bytes += end - begin;
+    for (Word at = begin; at < end; at += sizeof(Word)) {
       const Word word = *reinterpret_cast<const Word*>(at);
-      if (!heap::in_heap(word)) continue;
-      // What the program declared as a precise root may lie in static data.
-      if (copy::is_source(word) && copy::is_root(at)) continue;
-      copy::pin_meaning_of(word, past_end);
+      if (heap::in_heap(word) && !copy::is_root(at)) visit_(word, past_end);
     }
   }
+  Visit visit_;
 };
 
 std::uint64_t lap(std::uint64_t* since) {
@@ -49,13 +56,14 @@ std::uint64_t lap(std::uint64_t* since) {
 void wish_to_compact() { wish = copy::Wish::Compact; }
 
 bool move_objects(char* stack_top) {
-  if (!copy::in_use) return false;
+  if (!copy::in_use || copy::policy.mcc) return false;
+  copy::commit_more = commit_quietly;
   std::uint64_t at = os::now_ns();
   const bool moving = copy::choose_sources(wish);
   wish = copy::Wish::Automatic;
   if (!moving) return false;
   copy::counts.pinned_last = 0;
-  PinRoots pins;
+  AmbiguousRoots pins(copy::pin_meaning_of);
   visit_ambiguous_roots(&pins, stack_top);
   visit_immovable([](Word address) { copy::pin_meaning_of(address, false); });
   copy::pin_from_objects();
@@ -64,6 +72,32 @@ bool move_objects(char* stack_top) {
   copy::counts.move_ns += lap(&at);
   copy::fix_words();
   rekey_finalizers(copy::moved);
+  copy::counts.fix_ns += lap(&at);
+  return true;
+}
+
+bool copy_everything(char* stack_top, std::size_t* root_bytes) {
+  namespace mcc = copy::mcc;
+  std::uint64_t at = os::now_ns();
+  copy::commit_more = commit_quietly;
+  if (!mcc::begin()) return false;
+  AmbiguousRoots promoting(mcc::promote);
+  visit_ambiguous_roots(&promoting, stack_top);
+  visit_immovable([](Word address) { mcc::promote(address, false); });
+  mcc::promote_from_objects();
+  mcc::leave_holes();
+  *root_bytes = promoting.bytes;
+  copy::counts.pin_ns += lap(&at);
+  AmbiguousRoots reaching(mcc::reach);
+  visit_ambiguous_roots(&reaching, stack_top);
+  copy::visit_pinned([](Word memory) { mcc::reach(memory, false); });
+  copy::visit_root_variables(mcc::reach_slot);
+  mcc::traverse();
+  copy::counts.move_ns += lap(&at);
+  rekey_finalizers(mcc::moved);
+  visit_table(FinalizationTable::Finalizers,
+              [](void* object, void**) { mcc::repair_from(base::as_word(object)); });
+  mcc::repair_from_disclaimable();
   copy::counts.fix_ns += lap(&at);
   return true;
 }

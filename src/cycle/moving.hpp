@@ -2,6 +2,8 @@
 // know.
 #pragma once
 
+#include <cstddef>
+
 namespace jd::cycle {
 
 // Pre of both: the heap's lock is held. The next collection moves all that it may.
@@ -10,5 +12,9 @@ void wish_to_compact();
 // After marking, before the sweep, in a stopped world. False if nothing is moved; else the sweep
 // must be followed by copy::end_moving.
 bool move_objects(char* stack_top);
+
+// Instead of marking, where the policy is MCC's: copies and marks everything. False if there was no
+// memory to do so: then nothing was done. After the sweep: copy::mcc::end.
+bool copy_everything(char* stack_top, std::size_t* root_bytes);
 
 }  // namespace jd::cycle

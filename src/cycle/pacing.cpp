@@ -1,5 +1,7 @@
 #include "cycle/pacing.hpp"
 
+#include "copy/evacuate.hpp"
+
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "cycle/collect.hpp"
@@ -93,13 +95,21 @@ std::size_t least_between() {
 // Pre: charged_bytes() was just asked, which settles what the shares are taken from.
 std::size_t due_after() { return base::max_of(planned, least_between()); }
 
+// The paper's rule: copies need the last third. A heap that is nearly so full after a collection is
+// to grow instead.
+bool is_two_thirds_full(std::size_t charged) {
+  const BlockNumber used = space.committed - heap::free_blocks();
+  const BlockNumber full = space.committed - space.committed / 3;
+  return used >= full && charged >= base::max_of(bytes_of(space.committed / 8), kLeastBetween);
+}
+
 bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collection_disabled; }
 
 }  // namespace
 
 bool collection_is_due() {
   const std::size_t charged = charged_bytes();
-  return charged >= due_after();
+  return copy::policy.mcc ? is_two_thirds_full(charged) : charged >= due_after();
 }
 
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
@@ -111,11 +121,16 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   planned = base::max_of(work / divisor, settings.min_bytes_allocated);
 }
 
-bool commit_blocks(BlockNumber blocks) {
+bool commit_quietly(BlockNumber blocks) {
   if (!within_limits(blocks)) return false;
   const BlockNumber first = space.committed;
   if (!heap::grow(blocks)) return false;
   advise_new_pages(first, space.committed);
+  return true;
+}
+
+bool commit_blocks(BlockNumber blocks) {
+  if (!commit_quietly(blocks)) return false;
   if (options.print_stats != 0 || options.print_verbose_stats != 0) {
     os::log("heap grown by ", bytes_of(blocks) / base::kKiB, " KiB to ",
             bytes_of(space.committed - 1) / base::kKiB, " KiB");
@@ -157,6 +172,8 @@ bool make_room(BlockNumber blocks) {
     return true;
   }
   if (grow_heap(blocks)) return true;
+  // There are blocks, but copies would have too few.
+  if (copy::policy.mcc && heap::free_blocks() >= blocks) return false;
   // The last resort, which nobody may stop. It helps only if something was allocated since the last
   // one.
   return may_collect && collect_for_room(nullptr);

@@ -23,6 +23,9 @@ bool grow_heap(heap::BlockNumber least);
 // Commits exactly so many blocks, within GC_set_max_heap_size and the memory limit.
 bool commit_blocks(heap::BlockNumber blocks);
 
+// The same without a word to anybody: in a stopped world.
+bool commit_quietly(heap::BlockNumber blocks);
+
 // A collection is over: the next one is due after that many bytes more.
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes);

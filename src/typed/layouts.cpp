@@ -6,6 +6,7 @@
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"
+#include "heap/blocks.hpp"
 #include "jackdaw/heap.h"
 #include "mark/typed.hpp"
 #include "os/log.hpp"
@@ -232,6 +233,9 @@ void settle_policy() {
                           : program_policy;
   copy::policy.moves = chosen != JD_NON_MOVING;
   copy::policy.everything = cycle::options.move != 0;
+  copy::policy.mcc = chosen == JD_MCC;
+  // What is dead on a promoted block stays unused until all of it is.
+  heap::sweep_policy.keep_gaps = copy::policy.mcc;
   copy::in_use = true;
 }
 
@@ -311,11 +315,7 @@ using namespace jd;
 extern "C" {
 
 int jd_heap_set_policy(jd_policy policy) {
-  if (policy == JD_MCC) {
-    os::warn("jd_heap_set_policy: JD_MCC is not built yet");
-    return 0;
-  }
-  if (policy != JD_EVACUATE && policy != JD_NON_MOVING) return 0;
+  if (policy != JD_EVACUATE && policy != JD_MCC && policy != JD_NON_MOVING) return 0;
   cycle::start();
   typed::LockGuard guard(heap::heap_lock);
   if (typed::policy_is_settled) return 0;
@@ -330,6 +330,7 @@ jd_policy jd_heap_get_policy() {
     return cycle::options.policy <= JD_NON_MOVING ? static_cast<jd_policy>(cycle::options.policy)
                                                   : typed::program_policy;
   }
+  if (copy::policy.mcc) return JD_MCC;
   return copy::policy.moves ? JD_EVACUATE : JD_NON_MOVING;
 }
 
@@ -339,7 +340,16 @@ jd_layout* jd_layout_define(const jd_layout_info* info) {
   typed::LockGuard guard(heap::heap_lock);
   typed::settle_policy();
   typed::prepare_holes();
-  heap::Layout* layout = typed::make_layout(*info);
+  jd_layout_info used = *info;
+  if (copy::policy.mcc) {
+    // As the paper has it. A first word of the program's own stays its own.
+    if (used.source == JD_SELF) {
+      typed::refuse(used, "JD_MCC has no objects that say their layout themselves: use JD_HEADER");
+      return nullptr;
+    }
+    used.source = JD_HEADER;
+  }
+  heap::Layout* layout = typed::make_layout(used);
   if (layout == nullptr || !heap::keep_layout(layout) || !typed::find_kind(layout)) {
     typed::refuse(*info, "no memory, or too many layouts (of a kind of their own: at most 128)");
     return nullptr;

@@ -31,7 +31,11 @@ struct Body {
 // The layouts of one source.
 class Family {
  public:
-  explicit Family(jd_source source) : source_(source), skip_(source == JD_SELF ? 8 : 0) {
+  explicit Family(jd_source wanted)
+      // JD_MCC has no others.
+      : source_(jd_heap_get_policy() == JD_MCC ? JD_HEADER : wanted),
+        skip_(source_ == JD_SELF ? 8 : 0) {
+    const jd_source source = source_;
     pair_ = define("pair", 2);
     wide_ = define("wide", 9);
     long_ = define("long", kMostEdges);
@@ -114,13 +118,16 @@ struct Node {
 class Mutator {
  public:
   explicit Mutator(std::uint64_t seed)
-      : random_(seed), roots_(static_cast<void**>(std::calloc(kRoots, sizeof(void*)))) {
-    for (std::size_t i = 0; i < kRoots; ++i) EXPECT_NE(jd_root_add(&roots_[i]), 0);
+      : random_(seed),
+        root_count_(random_.one_in(4) ? 400 : 24),
+        roots_(static_cast<void**>(std::calloc(root_count_, sizeof(void*)))),
+        root_numbers_(root_count_) {
+    for (std::size_t i = 0; i < root_count_; ++i) EXPECT_NE(jd_root_add(&roots_[i]), 0);
   }
   Mutator(const Mutator&) = delete;
   Mutator& operator=(const Mutator&) = delete;
   ~Mutator() {
-    for (std::size_t i = 0; i < kRoots; ++i) jd_root_remove(&roots_[i]);
+    for (std::size_t i = 0; i < root_count_; ++i) jd_root_remove(&roots_[i]);
     std::free(roots_);
   }
 
@@ -130,9 +137,6 @@ class Mutator {
   }
 
  private:
-  static constexpr std::size_t kRoots = 24;
-  static constexpr std::size_t kWeak = 16;
-
   void step() {
     switch (random_.below(16)) {
       case 0:
@@ -153,7 +157,7 @@ class Mutator {
     }
   }
 
-  std::size_t pick_root() { return last_root_ = random_.below(kRoots); }
+  std::size_t pick_root() { return last_root_ = random_.below(root_count_); }
   void forget(std::size_t root) { roots_[root] = nullptr; }
 
   Body* body_of(std::uint64_t number, void* object) {
@@ -165,7 +169,7 @@ class Mutator {
   // A walk from a random root by random edges. The object, and its number in *number; null for
   // none.
   void* walk(std::uint64_t* number) {
-    const std::size_t root = random_.below(kRoots);
+    const std::size_t root = random_.below(root_count_);
     void* object = roots_[root];
     *number = root_numbers_[root];
     for (std::size_t steps = random_.below(6); object != nullptr && steps != 0; --steps) {
@@ -258,7 +262,7 @@ class Mutator {
       EXPECT_EQ(at->second, object) << "node " << number << " is in two places";
       if (fresh) queue.emplace_back(number, object);
     };
-    for (std::size_t i = 0; i < kRoots; ++i) visit(root_numbers_[i], roots_[i]);
+    for (std::size_t i = 0; i < root_count_; ++i) visit(root_numbers_[i], roots_[i]);
     while (!queue.empty() && !testing::Test::HasFailure()) {
       const auto [number, object] = queue.back();
       queue.pop_back();
@@ -279,8 +283,10 @@ class Mutator {
   }
 
   Random random_;
+  // Many, and the live data fills several blocks; few, and it fits into one.
+  std::size_t root_count_;
   void** roots_;
-  std::uint64_t root_numbers_[kRoots] = {};
+  std::vector<std::uint64_t> root_numbers_;
   std::size_t last_root_ = 0;
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, Node> nodes_;

@@ -1,0 +1,378 @@
+#include "copy/mcc.hpp"
+
+#include "alloc/collecting.hpp"
+#include "copy/evacuate.hpp"
+#include "copy/holders.hpp"
+#include "copy/roles.hpp"
+#include "copy/weak.hpp"
+#include "heap/blocks.hpp"
+#include "heap/growable.hpp"
+#include "heap/layout.hpp"
+#include "heap/mixed.hpp"
+#include "heap/size_class.hpp"
+#include "heap/walk.hpp"
+#include "mark/typed.hpp"
+
+namespace jd::copy::mcc {
+namespace {
+
+using heap::Block;
+using heap::BlockState;
+using heap::Kind;
+using heap::Place;
+using heap::Scan;
+using heap::space;
+
+// All used in a stopped world only.
+heap::Growable<Place> queue;  // marked, not scanned
+bool queue_overflowed = false;
+
+// Where copies of a kind go, and how far they were scanned.
+struct ToSpace {
+  heap::KindNumber kind;
+  heap::Granules gap;  // what is left of the newest block
+};
+heap::Growable<BlockNumber> to_blocks;  // in the order in which they are scanned
+std::size_t scanned_blocks = 0;
+unsigned scanned_granules = 0;  // of to_blocks[scanned_blocks]
+ToSpace to_space = {};
+
+bool is_from(BlockNumber number) {
+  return space.blocks[number].state == BlockState::Mixed && roles[number] == Role::Source;
+}
+
+// A header is no address: what stands in its place is where the object went.
+bool forwarded(Word memory, Word* to) {
+  const Word first = *reinterpret_cast<const Word*>(memory);
+  if (first == 0 || (first & 7) == heap::kHeaderTag) return false;
+  *to = first;
+  return true;
+}
+
+bool find(Word word, Place* place) {
+  if (!heap::in_heap(word)) return false;
+  const BlockNumber number = heap::block_number(word);
+  if (space.blocks[number].state == BlockState::Mixed) {
+    // What is copied there now was no object when the word was written.
+    if (roles[number] == Role::Target) return false;
+    heap::learn_starts(number);
+  }
+  return heap::find_object(word, place) && place->is_held_by(word);
+}
+
+bool find_ending_at(Word word, Place* place) {
+  if (word % heap::kGranule != 0 || !find(word - 1, place)) return false;
+  if (place->is_mixed()) return place->address() + place->size() == word;
+  if (!place->is_large() && !heap::is_full_class(place->block->size_class)) return false;
+  return place->address() + place->size() == word;
+}
+
+void mark_and_queue(const Place& place) {
+  if (place.marked()) return;
+  place.set_mark();
+  if (place.block->scan != Scan::None && !queue.push(place)) queue_overflowed = true;
+}
+
+bool next_to_block(heap::KindNumber kind) {
+  bool clean = false;
+  BlockNumber number = heap::make_mixed_block(kind, &clean);
+  constexpr std::uint32_t kStep = 64;
+  if (number == heap::kNoBlock && (commit_more(kStep) || commit_more(1))) {
+    number = heap::make_mixed_block(kind, &clean);
+  }
+  if (number == heap::kNoBlock) return false;
+  if (!prepare_roles() || !to_blocks.push(number)) {
+    heap::release_block(number);
+    return false;
+  }
+  roles[number] = Role::Target;
+  to_space = {kind, {0, heap::kMixedGranules}};
+  return true;
+}
+
+// A copy of the object, or none for lack of memory.
+bool copy(const Place& place, Word* to) {
+  const BlockNumber number = heap::number_of(place.block);
+  const unsigned granules = heap::tile_end(number, place.slot) - place.slot;
+  if (to_blocks.count() == 0 || to_space.kind != place.block->kind ||
+      to_space.gap.count() < granules) {
+    if (!next_to_block(place.block->kind)) return false;
+  }
+  const BlockNumber target = to_blocks[to_blocks.count() - 1];
+  const Place copied{&space.blocks[target], to_space.gap.from};
+  heap::fill_gap(target, to_space.gap, granules);
+  to_space.gap.from += granules;
+  base::copy_bytes(base::as_pointer(copied.address()), base::as_pointer(place.address()),
+                   std::size_t{granules} * heap::kGranule);
+  *reinterpret_cast<Word*>(place.address()) = copied.address();
+  *to = copied.address();
+  ++copy::counts.objects;
+  copy::counts.bytes += std::size_t{granules} * heap::kGranule;
+  return true;
+}
+
+// The rest of the block stays where it is, too.
+void stay(BlockNumber number) { roles[number] = Role::None; }
+
+void visit_slot(Word* slot) {
+  Place place;
+  if (!heap::in_heap(*slot)) return;
+  const BlockNumber number = heap::block_number(*slot);
+  if (!is_from(number)) {
+    if (find(*slot, &place)) mark_and_queue(place);
+    return;
+  }
+  if (!find(*slot, &place)) return;
+  const Word memory = place.address();
+  Word to = 0;
+  if (!forwarded(memory, &to) && !copy(place, &to)) {
+    stay(number);
+    mark_and_queue(place);
+    return;
+  }
+  *slot = to + (*slot - memory);
+}
+
+void visit_run(Word* first, std::size_t count) {
+  for (Word* slot = first; slot != first + count; ++slot) visit_slot(slot);
+}
+
+void reach_word(Word word) { reach(word, false); }
+
+void scan(const Place& place) {
+  const Kind& kind = heap::kinds[place.block->kind];
+  if (kind.source != heap::Source::None) {
+    heap::Typed typed;
+    if (heap::typed_at(place.address(), kind, &typed)) heap::for_each_run(typed, visit_run);
+    return;
+  }
+  const Word end = place.address() + place.size();
+  for (Word at = place.address(); at < end; at += sizeof(Word)) {
+    reach_word(*reinterpret_cast<const Word*>(at));
+  }
+  if (place.block->scan != Scan::Descriptor) return;
+  mark::push_instead = reach_word;
+  mark::call_procedure(place.address(), place.size(),
+                       kind.descriptor + (kind.add_size ? place.size() : 0));
+  mark::push_instead = nullptr;
+}
+
+// Scans the next copy. False if there is none.
+bool scan_copy() {
+  while (scanned_blocks < to_blocks.count()) {
+    const BlockNumber number = to_blocks[scanned_blocks];
+    Block& block = space.blocks[number];
+    const bool newest = scanned_blocks + 1 == to_blocks.count();
+    const unsigned end = newest ? to_space.gap.from : heap::kMixedGranules;
+    for (unsigned g = scanned_granules; g < end; ++g) {
+      if (!block.is_allocated(g)) continue;
+      scanned_granules = g + 1;
+      scan({&block, g});
+      return true;
+    }
+    scanned_granules = end;
+    if (newest) return false;
+    ++scanned_blocks;
+    scanned_granules = 0;
+  }
+  return false;
+}
+
+void run() {
+  do {
+    if (queue_overflowed) {
+      queue_overflowed = false;
+      heap::for_each_block([](BlockNumber, Block& block) {
+        if (block.state == BlockState::Free || block.scan == Scan::None) return;
+        heap::for_each_marked(block, [&](unsigned slot) { scan({&block, slot}); });
+      });
+    }
+    for (;;) {
+      if (queue.count() != 0) {
+        const Place place = queue[queue.count() - 1];
+        queue.shrink_to(queue.count() - 1);
+        scan(place);
+      } else if (!scan_copy()) {
+        break;
+      }
+    }
+  } while (queue_overflowed);
+}
+
+bool is_live(Word word) {
+  Place place;
+  Word to = 0;
+  if (!find(word, &place)) return true;
+  return place.marked() ||
+         (is_from(heap::number_of(place.block)) && forwarded(place.address(), &to));
+}
+
+void rewrite(Word* word) { *word = moved(*word); }
+
+// Everything on promoted blocks that was not reached.
+void count_promoted() {
+  counts = {};
+  heap::for_each_block([](BlockNumber number, const Block& block) {
+    if (block.state != BlockState::Mixed || roles[number] != Role::None) return;
+    ++counts.promoted_blocks;
+    unsigned live = 0;
+    heap::for_each_marked(block,
+                          [&](unsigned first) { live += heap::tile_end(number, first) - first; });
+    const unsigned used = heap::used_granules(number);
+    counts.dead_bytes += std::size_t{used - base::min_of(used, live)} * heap::kGranule;
+  });
+}
+
+// Calls visit(word) for each word of every object without a layout, dead or alive.
+template <class Visit>
+void for_each_untyped_word(bool disclaimable_only, Visit visit) {
+  heap::for_each_block([&](BlockNumber, Block& block) {
+    const Kind& kind = heap::kinds[block.kind];
+    if (block.state == BlockState::Free || block.scan == Scan::None) return;
+    if (kind.source != heap::Source::None) return;
+    if (disclaimable_only && !kind.mark_from_unreachable) return;
+    heap::for_each_bit(block.allocated, block.slots, [&](unsigned slot) {
+      visit(Place{&block, slot});
+    });
+  });
+}
+
+// Its thread may have been stopped while it allocated.
+bool is_in_hole(Word word, BlockNumber number) {
+  const auto* hole = static_cast<const heap::MixedHole*>(space.extras[number].owner);
+  return hole != nullptr && word >= base::as_word(hole->cursor) && word <= base::as_word(hole->end);
+}
+
+void promote_word(Word word) { promote(word, false); }
+
+}  // namespace
+
+Counts counts;
+
+bool begin() {
+  to_blocks.clear();
+  queue.clear();
+  queue_overflowed = false;
+  scanned_blocks = 0;
+  scanned_granules = 0;
+  if (!prepare_roles()) return false;
+  heap::for_each_block([](BlockNumber number, const Block& block) {
+    roles[number] = block.state == BlockState::Mixed ? Role::Source : Role::None;
+  });
+  return true;
+}
+
+void promote(Word word, bool past_end) {
+  Place place;
+  if (heap::in_heap(word) && is_from(heap::block_number(word))) {
+    const BlockNumber number = heap::block_number(word);
+    if (find(word, &place) || is_in_hole(word, number)) roles[number] = Role::None;
+  }
+  if (past_end && find_ending_at(word, &place)) roles[heap::number_of(place.block)] = Role::None;
+}
+
+void promote_from_objects() {
+  for_each_untyped_word(false, [](const Place& place) {
+    for (std::size_t i = 0; i < place.size(); i += sizeof(Word)) {
+      promote_word(*reinterpret_cast<const Word*>(place.address() + i));
+    }
+    if (place.block->scan != Scan::Descriptor) return;
+    const Kind& kind = heap::kinds[place.block->kind];
+    mark::push_instead = promote_word;
+    mark::call_procedure(place.address(), place.size(),
+                         kind.descriptor + (kind.add_size ? place.size() : 0));
+    mark::push_instead = nullptr;
+  });
+  visit_pinned(promote_word);
+}
+
+void leave_holes() { alloc::leave_mixed_holes(is_from); }
+
+void reach(Word word, bool past_end) {
+  Place place;
+  if (find(word, &place)) mark_and_queue(place);
+  if (past_end && find_ending_at(word, &place)) mark_and_queue(place);
+}
+
+void reach_slot(Word* slot) { visit_slot(slot); }
+
+void traverse() {
+  heap::for_each_block([](BlockNumber, Block& block) {
+    if (block.state == BlockState::Free || !heap::kinds[block.kind].uncollectable) return;
+    heap::for_each_bit(block.allocated, block.slots, [&](unsigned slot) {
+      mark_and_queue({&block, slot});
+    });
+  });
+  do {
+    run();
+  } while (visit_ephemeron_values(is_live, visit_slot));
+  forget_dead_weak(is_live);
+  visit_weak_words(rewrite);
+  rekey_hashes(moved);
+  count_promoted();
+  ++copy::counts.collections;
+}
+
+void repair_from(Word object) {
+  Place place;
+  if (!find(object, &place) || place.marked()) return;
+  heap::Growable<Place>& waiting = queue;
+  const auto visit = [&waiting](const Place& next) {
+    if (next.marked() || !pins[heap::number_of(next.block)].add(next.slot)) return;
+    // Without memory it can't be repaired, nor left as it is.
+    if (!waiting.push(next))
+      heap::broken_layout("no memory for a traversal", nullptr, next.address());
+  };
+  visit(place);
+  while (waiting.count() != 0) {
+    const Place next = waiting[waiting.count() - 1];
+    waiting.shrink_to(waiting.count() - 1);
+    const Kind& kind = heap::kinds[next.block->kind];
+    if (next.block->scan == Scan::None && !is_ephemeron_kind(next.block->kind)) continue;
+    heap::Typed typed;
+    if (is_ephemeron_kind(next.block->kind)) {
+      auto* words = reinterpret_cast<Word*>(next.address());
+      for (Word* slot = words; slot != words + 2; ++slot) {
+        Place child;
+        *slot = moved(*slot);
+        if (find(*slot, &child)) visit(child);
+      }
+    } else if (kind.source == heap::Source::None) {
+      for (std::size_t i = 0; i < next.size(); i += sizeof(Word)) {
+        Place child;
+        if (find(*reinterpret_cast<const Word*>(next.address() + i), &child)) visit(child);
+      }
+    } else if (heap::typed_at(next.address(), kind, &typed)) {
+      heap::for_each_run(typed, [&](Word* first, std::size_t count) {
+        for (Word* slot = first; slot != first + count; ++slot) {
+          Place child;
+          *slot = moved(*slot);
+          if (find(*slot, &child)) visit(child);
+        }
+      });
+    }
+  }
+}
+
+void repair_from_disclaimable() {
+  for_each_untyped_word(true, [](const Place& place) {
+    if (!place.marked()) repair_from(place.address());
+  });
+}
+
+Word moved(Word word) {
+  Place place;
+  Word to = 0;
+  if (!heap::in_heap(word) || !is_from(heap::block_number(word)) || !find(word, &place))
+    return word;
+  return forwarded(place.address(), &to) ? to + (word - place.address()) : word;
+}
+
+void end() {
+  for (BlockNumber b = 1; b < space.committed; ++b) {
+    roles[b] = Role::None;
+    pins[b] = {};
+  }
+}
+
+}  // namespace jd::copy::mcc
