@@ -38,8 +38,9 @@ extern "C" {
  *   are JD_MAX_HOMOGENEOUS such layouts at most: for the shapes that a program has most of.
  * JD_SELF: by its first word, which leads to it: jd_new stores the layout's address there. The
  *   program may store the address of any record of its own instead (a class, say) that begins with
- *   the layout's address. Objects of all sizes lie one behind another, in the order in which they
- *   were allocated, aligned to 8 bytes.
+ *   the layout's address. The record lasts as long as the program: the first words of dead objects
+ *   are read, too. Objects of all sizes lie one behind another, in the order in which they were
+ *   allocated, aligned to 8 bytes.
  * JD_HEADER: by a word before it, which the program does not see: the paper's way. As JD_SELF
  *   otherwise.
  */
@@ -50,8 +51,8 @@ enum jd_source { JD_HOMOGENEOUS = 0, JD_SELF = 1, JD_HEADER = 2 };
 /* What a trace procedure gets, to hand on to jd_trace_slot. */
 typedef struct jd_tracer jd_tracer;
 /* Calls jd_trace_slot for each pointer word of the object, whose memory is `size` bytes. It runs
- * while the program stands still, in any thread: it takes no lock and allocates nothing, and finds
- * the same words each time while the object does not change. What it reads of other objects may
+ * while the program stands still, in any thread: it takes no lock, allocates nothing, calls no other
+ * function of the library's, and finds the same words each time while the object does not change. What it reads of other objects may
  * have moved: only its own object is to be looked at. */
 typedef void jd_trace_procedure(void* object, size_t size, jd_tracer* tracer);
 /* Tells the collector of a pointer word. Words outside of the object end the program with a message

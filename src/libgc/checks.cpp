@@ -17,8 +17,10 @@ volatile GC_word noop_sink;
 bool may_be_visible(const void* p) {
   if (base::as_word(p) % sizeof(void*) != 0) return false;
   if (GC_is_heap_ptr(p)) {
-    heap::Place place;
-    return heap::find_object(base::as_word(p), &place) && place.block->scan != heap::Scan::None;
+    return while_still(p, [p] {
+      heap::Place place;
+      return heap::find_object(base::as_word(p), &place) && place.block->scan != heap::Scan::None;
+    });
   }
   // The program's own root function may name anything. Nor can anything be looked up while the lock
   // is taken, perhaps by our caller.
@@ -36,16 +38,20 @@ extern "C" {
 void* GC_base(void* p) { return base_of(p); }
 
 size_t GC_size(const void* object) {
-  heap::Place place;
-  return heap::find_place(base::as_word(object), &place) ? place.size() : 0;
+  return while_still(object, [object]() -> size_t {
+    heap::Place place;
+    return heap::find_place(base::as_word(object), &place) ? place.size() : 0;
+  });
 }
 GC_API int GC_get_kind_and_size(const void* object, size_t* size) {
-  heap::Place place{};
-  if (!heap::find_place(base::as_word(object), &place)) {
-    abort_with("GC_get_kind_and_size: not an object of the collector's heap");
-  }
-  if (size != nullptr) *size = place.size();
-  return place.block->kind;
+  return while_still(object, [object, size]() -> int {
+    heap::Place place{};
+    if (!heap::find_place(base::as_word(object), &place)) {
+      abort_with("GC_get_kind_and_size: not an object of the collector's heap");
+    }
+    if (size != nullptr) *size = place.size();
+    return place.block->kind;
+  });
 }
 int GC_is_heap_ptr(const void* p) {
   return base::as_word(p) >= heap::block_address(1) && heap::in_heap(base::as_word(p));

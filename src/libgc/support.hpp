@@ -9,6 +9,7 @@
 #include "gc/gc_mark.h"
 #include "heap/space.hpp"
 #include "os/lock.hpp"
+#include "world/thread.hpp"
 
 // For what no public header declares.
 #define JD_EXPORT [[gnu::visibility("default")]]
@@ -19,13 +20,36 @@ JD_EXPORT extern GC_abort_func GC_on_abort;
 
 namespace jd::libgc {
 
+using base::Word;
 using heap::heap_lock;
 using os::LockGuard;
 
+// Calls ask(), which looks for the object that contains p. In a mixed block, that goes from object
+// to object, and no collection may come in between. (Threads that are not registered are not
+// stopped. They must not wait for the lock here, which their caller may hold.)
+template <class Ask>
+auto while_still(const void* p, Ask ask) {
+  const Word word = base::as_word(p);
+  world::Thread* thread = nullptr;
+  if (heap::in_heap(word) &&
+      heap::space.blocks[heap::block_number(word)].state == heap::BlockState::Mixed) {
+    thread = world::self();
+  }
+  if (thread == nullptr) return ask();
+  const world::NoStop guard(thread);
+  return ask();
+}
+
 // The beginning of the object that contains p, or null.
 inline char* base_of(const void* p) {
-  heap::Place place;
-  return heap::find_object(base::as_word(p), &place) ? base::as_pointer(place.address()) : nullptr;
+  char* found = while_still(p, [p]() -> char* {
+    heap::Place place;
+    return heap::find_object(base::as_word(p), &place) ? base::as_pointer(place.address())
+                                                       : nullptr;
+  });
+  // Until its beginning is known, p is what holds the object and keeps it where it is.
+  asm volatile("" : : "g"(p));
+  return found;
 }
 
 // Reports through the program's abort function, then aborts.

@@ -11,6 +11,7 @@
 #include "mark/typed.hpp"
 #include "os/log.hpp"
 #include "typed/holes.hpp"
+#include "world/thread.hpp"
 
 namespace jd::typed {
 namespace {
@@ -62,7 +63,8 @@ bool exceeds(const std::uint64_t* bits, std::size_t words) {
 }
 
 bool holds_together(const jd_layout_info& info) {
-  constexpr std::size_t kMostWords = std::size_t{1} << 30;
+  // So that bytes fit into a layout's fields.
+  constexpr std::size_t kMostWords = std::size_t{1} << 28;
   const std::size_t element_words = info.element_size / sizeof(Word);
   if (info.source != JD_HOMOGENEOUS && info.source != JD_SELF && info.source != JD_HEADER) {
     return refuse(info, "no such source");
@@ -115,6 +117,7 @@ bool holds_together(const jd_layout_info& info) {
 // A copy, for a bitmap with any bit set; else null. False when memory has run out.
 bool copy_bits(const std::uint64_t* bits, std::size_t count, const std::uint64_t** copy) {
   *copy = nullptr;
+  if (bits == nullptr) return true;
   bool any = false;
   for (std::size_t i = 0; i < count; ++i) any |= bit_is_set(bits, i);
   if (!any) return true;
@@ -263,8 +266,8 @@ Layout* make_layout(const jd_layout_info& info) {
     }
   }
   layout->element_is_pointers = layout->element_pointers != nullptr;
-  for (std::size_t i = 0; i < element_words; ++i) {
-    layout->element_is_pointers &= bit_is_set(layout->element_pointers, i);
+  for (std::size_t i = 0; layout->element_is_pointers && i < element_words; ++i) {
+    layout->element_is_pointers = bit_is_set(layout->element_pointers, i);
   }
   return layout;
 }
@@ -278,6 +281,22 @@ KindNumber mixed_kind(const Layout& layout) {
 bool in_mixed_block(std::size_t bytes) {
   return bytes <= heap::kMostMixed && cycle::options.mixed != 0;
 }
+
+namespace {
+
+// Calls ask() where no collection comes in between: one would change the boundaries by which an
+// object in a mixed block is found, and what dead objects hold.
+template <class Ask>
+auto while_still(Ask ask) {
+  if (world::Thread* thread = world::self(); thread != nullptr) {
+    const world::NoStop guard(thread);
+    return ask();
+  }
+  const LockGuard guard(heap_lock);
+  return ask();
+}
+
+}  // namespace
 
 Place object_at(const void* object, const char* function) {
   const Word word = base::as_word(object);
@@ -340,25 +359,28 @@ jd_layout* jd_layout_define(const jd_layout_info* info) {
 }
 
 const jd_layout* jd_layout_of(const void* address) {
-  heap::Place place;
-  heap::Typed found{};
-  if (!heap::find_object(base::as_word(address), &place)) return nullptr;
-  const heap::Kind& kind = heap::kinds[place.block->kind];
-  if (kind.source == heap::Source::None || !heap::typed_at(place.address(), kind, &found)) {
-    return nullptr;
-  }
-  return reinterpret_cast<const jd_layout*>(found.layout);
+  return typed::while_still([address]() -> const jd_layout* {
+    heap::Place place;
+    heap::Typed found{};
+    if (!heap::find_object(base::as_word(address), &place)) return nullptr;
+    const heap::Kind& kind = heap::kinds[place.block->kind];
+    if (kind.source == heap::Source::None || !heap::typed_at(place.address(), kind, &found)) {
+      return nullptr;
+    }
+    return reinterpret_cast<const jd_layout*>(found.layout);
+  });
 }
 
 size_t jd_size_of(const void* object) {
-  heap::Place place;
-  heap::Typed found{};
-  const base::Word word = base::as_word(object);
-  if (!heap::find_object(word, &place)) return 0;
-  const heap::Kind& kind = heap::kinds[place.block->kind];
-  if (heap::object_in(place.address(), kind) != word) return 0;
-  if (kind.source == heap::Source::None) return place.size();
-  return heap::typed_at(place.address(), kind, &found) ? found.words * sizeof(base::Word) : 0;
+  return typed::while_still([word = base::as_word(object)]() -> std::size_t {
+    heap::Place place;
+    heap::Typed found{};
+    if (!heap::find_object(word, &place)) return 0;
+    const heap::Kind& kind = heap::kinds[place.block->kind];
+    if (heap::object_in(place.address(), kind) != word) return 0;
+    if (kind.source == heap::Source::None) return place.size();
+    return heap::typed_at(place.address(), kind, &found) ? found.words * sizeof(base::Word) : 0;
+  });
 }
 
 void jd_trace_slot(jd_tracer* tracer, void* slot) {

@@ -59,9 +59,12 @@ void jd_unpin(void* object) {
   const LockGuard guard(heap_lock);
   const heap::Place place = typed::object_at(object, "jd_unpin");
   if (copy::unpin(place.address())) return;
-  const jd_layout* layout = jd_layout_of(object);
+  const heap::Kind& kind = heap::kinds[place.block->kind];
+  heap::Typed found{};
+  const bool has_layout =
+      kind.source != heap::Source::None && heap::typed_at(place.address(), kind, &found);
   os::fatal("jd_unpin: ", object, " is not pinned (layout ",
-            layout != nullptr ? layout->name : "none", ")");
+            has_layout ? found.layout->name : "none", ")");
 }
 
 int jd_root_add(void* variable) {

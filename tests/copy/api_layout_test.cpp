@@ -1,0 +1,761 @@
+// Layouts: what jd_layout_define refuses, what objects of each shape are, what the collector finds
+// in them.
+#include <csignal>
+#include <cstring>
+#include <string>
+
+#include "api_support.hpp"
+#include "child.hpp"
+
+namespace jd::test {
+namespace {
+
+constexpr std::uint64_t kFirst[2] = {1, 0};
+constexpr std::uint64_t kAll[2] = {~std::uint64_t{0}, ~std::uint64_t{0}};
+
+// ---- Refusals ----
+
+// The one line on standard error.
+testing::AssertionResult is_refused(const jd_layout_info& info, const char* why) {
+  testing::internal::CaptureStderr();
+  const jd_layout* layout = jd_layout_define(&info);
+  const std::string said = testing::internal::GetCapturedStderr();
+  if (layout != nullptr) return testing::AssertionFailure() << "was defined";
+  if (said.find(info.name) == std::string::npos) {
+    return testing::AssertionFailure() << "the message does not name the layout: " << said;
+  }
+  if (said.find(why) == std::string::npos) {
+    return testing::AssertionFailure() << "the message does not say why: " << said;
+  }
+  if (count_lines(said) != 1) return testing::AssertionFailure() << "more than a line: " << said;
+  return testing::AssertionSuccess();
+}
+
+class Refusal : public EachSource {};
+JD_EACH_SOURCE(Refusal);
+
+TEST_P(Refusal, BitBeyondTheSize) {
+  const std::uint64_t third[] = {8};
+  EXPECT_TRUE(is_refused(info_of("three words", GetParam(), 24, third), "beyond the size"));
+  // In the second word of the bitmap.
+  const std::uint64_t bits[] = {0, 2};
+  EXPECT_TRUE(is_refused(info_of("65 words", GetParam(), 65 * 8, bits), "beyond the size"));
+}
+
+TEST_P(Refusal, SizesThatNothingHas) {
+  EXPECT_TRUE(is_refused(info_of("huge", GetParam(), SIZE_MAX), "size"));
+  EXPECT_TRUE(is_refused(info_of("round", GetParam(), SIZE_MAX - 6), "size"));
+  EXPECT_TRUE(is_refused(info_of("half", GetParam(), SIZE_MAX / 2), "size"));
+  EXPECT_TRUE(is_refused(info_of("nothing", GetParam(), 0), "no size"));
+}
+
+// A size that fits into 64 bits, but not into a layout's fields.
+TEST_P(Refusal, SizesOfMoreThanALayoutHolds) {
+  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
+  jd_layout_info info = info_of("elements", GetParam(), 32);
+  info.count_offset = GetParam() == JD_SELF ? 8 : 0;
+  info.element_size = std::size_t{1} << 32;
+  EXPECT_TRUE(is_refused(info, "size"));
+  info.element_size += 8;
+  EXPECT_TRUE(is_refused(info, "size"));
+  info.element_size = std::size_t{1} << 60;
+  EXPECT_TRUE(is_refused(info, "size"));
+}
+
+TEST_P(Refusal, ElementSizes) {
+  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
+  for (const std::size_t size : {3, 5, 6, 7, 9, 12, 20}) {
+    jd_layout_info info = info_of("elements", GetParam(), 24);
+    info.count_offset = GetParam() == JD_SELF ? 8 : 0;
+    info.element_size = size;
+    EXPECT_TRUE(is_refused(info, "an element has")) << size;
+  }
+}
+
+TEST_P(Refusal, PointersInElements) {
+  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
+  jd_layout_info info = info_of("elements", GetParam(), 24);
+  info.count_offset = GetParam() == JD_SELF ? 8 : 0;
+  info.element_pointers = kFirst;
+  EXPECT_TRUE(is_refused(info, "no size"));
+  for (const std::size_t size : {1, 2, 4}) {
+    info.element_size = size;
+    EXPECT_TRUE(is_refused(info, "less than 8")) << size;
+  }
+  const std::uint64_t third[] = {4};
+  info.element_size = 16;
+  info.element_pointers = third;
+  EXPECT_TRUE(is_refused(info, "beyond the element"));
+}
+
+TEST_P(Refusal, TraceProcedureAndBitmap) {
+  jd_layout_info info = info_of("both", GetParam(), 32, GetParam() == JD_SELF ? nullptr : kFirst);
+  static const std::uint64_t kSecond = 2;
+  if (GetParam() == JD_SELF) info.pointers = &kSecond;
+  info.trace = [](void*, std::size_t, jd_tracer*) {};
+  EXPECT_TRUE(is_refused(info, "instead of bitmaps"));
+}
+
+TEST(Refusal, VariablePartWithoutALength) {
+  jd_layout_info info = info_of("variable", JD_HOMOGENEOUS, 16);
+  info.element_size = 8;
+  EXPECT_TRUE(is_refused(info, "variable part"));
+}
+
+TEST(Refusal, NoSuchSource) {
+  EXPECT_TRUE(is_refused(info_of("odd", static_cast<jd_source>(3), 16), "no such source"));
+  EXPECT_TRUE(is_refused(info_of("odd", static_cast<jd_source>(-1), 16), "no such source"));
+}
+
+TEST(Refusal, SelfWithoutAFirstWord) {
+  EXPECT_TRUE(is_refused(info_of("self", JD_SELF, 16, kFirst), "first word"));
+  jd_layout_info info = info_of("self", JD_SELF, 0);
+  info.element_size = 8;
+  info.count_offset = 8;
+  EXPECT_TRUE(is_refused(info, "first word"));
+}
+
+TEST(Refusal, CountOutsideOfTheFixedPart) {
+  jd_layout_info info = info_of("self", JD_SELF, 24);
+  info.element_size = 8;
+  for (const std::size_t offset :
+       {std::size_t{0}, std::size_t{4}, std::size_t{12}, std::size_t{24}, std::size_t{1} << 32,
+        (std::size_t{1} << 32) + 8, SIZE_MAX - 7, SIZE_MAX}) {
+    info.count_offset = offset;
+    EXPECT_TRUE(is_refused(info, "number of elements")) << offset;
+  }
+  const std::uint64_t second[] = {2};
+  info.pointers = second;
+  info.count_offset = 8;
+  EXPECT_TRUE(is_refused(info, "pointer word"));
+}
+
+TEST(Refusal, NoName) {
+  jd_layout_info info = info_of("", JD_HEADER, 0);
+  info.name = nullptr;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(jd_layout_define(&info), nullptr);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("without a name"), std::string::npos);
+}
+
+// In a child, so that the other tests have some left.
+JD_CHILD(too_many_homogeneous) {
+  GC_INIT();
+  std::vector<jd_layout*> layouts;
+  for (int i = 0; i < JD_MAX_HOMOGENEOUS; ++i) {
+    layouts.push_back(define_node("node", JD_HOMOGENEOUS, static_cast<std::size_t>(i) % 5));
+    if (layouts.back() == nullptr) return 1;
+  }
+  if (define_node("one more", JD_HOMOGENEOUS) != nullptr) return 2;
+  // The others still work, and so do those of other sources and weak references.
+  for (jd_layout* layout : layouts) {
+    if (jd_layout_of(jd_new(layout)) != layout) return 3;
+  }
+  for (const jd_source source : {JD_HEADER, JD_SELF}) {
+    const jd_layout* layout = define_node("another source", source);
+    if (layout == nullptr || jd_layout_of(jd_new(layout)) != layout) return 4;
+  }
+  void* object = jd_new(layouts[0]);
+  if (jd_weak_get(jd_weak_new(object)) != object) return 5;
+  return jd_ephemeron_key(jd_ephemeron_new(object, nullptr)) == object ? 0 : 6;
+}
+TEST(Refusal, TooManyHomogeneousLayouts) {
+  const ChildResult r = run_child("too_many_homogeneous");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(lines_with(r.err, "one more"), 1U) << r;
+  EXPECT_EQ(lines_with(r.err, "too many"), 1U) << r;
+}
+
+// Thousands of layouts that share blocks.
+TEST(Layout, ThereMayBeMany) {
+  std::vector<jd_layout*> layouts;
+  Cell list;
+  for (std::size_t i = 0; i < 3000; ++i) {
+    const jd_source source = i % 2 == 0 ? JD_SELF : JD_HEADER;
+    layouts.push_back(define_node("one of many", source, i % 7));
+    ASSERT_NE(layouts.back(), nullptr) << i;
+  }
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    char* object = static_cast<char*>(jd_new(layouts[i]));
+    *reinterpret_cast<void**>(object + front_of(i % 2 == 0 ? JD_SELF : JD_HEADER)) = list.get();
+    list.set(object);
+  }
+  compact();
+  void* object = list.get();
+  for (std::size_t i = layouts.size(); i-- > 0;) {
+    const jd_source source = i % 2 == 0 ? JD_SELF : JD_HEADER;
+    ASSERT_EQ(jd_layout_of(object), layouts[i]) << i;
+    ASSERT_EQ(jd_size_of(object), front_of(source) + sizeof(Node) + 8 * (i % 7));
+    object = *reinterpret_cast<void**>(static_cast<char*>(object) + front_of(source));
+  }
+  EXPECT_EQ(object, nullptr);
+}
+
+// ---- What an address is ----
+
+class Layout : public EachSource {};
+JD_EACH_SOURCE(Layout);
+
+TEST_P(Layout, IsFoundFromEveryByteOfAnObject) {
+  const Nodes nodes(GetParam(), 3);
+  char* object = static_cast<char*>(nodes.make());
+  const std::size_t size = front_of(GetParam()) + sizeof(Node) + 24;
+  for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(jd_layout_of(object + i), nodes.layout()) << i;
+  EXPECT_EQ(nodes.layout()->self, nodes.layout());
+  EXPECT_STREQ(nodes.layout()->name, "node");
+}
+
+TEST_P(Layout, SizeIsThatOfTheFirstByteOnly) {
+  const Nodes nodes(GetParam(), 3);
+  char* object = static_cast<char*>(nodes.make());
+  const std::size_t size = front_of(GetParam()) + sizeof(Node) + 24;
+  EXPECT_EQ(jd_size_of(object), size);
+  for (std::size_t i = 1; i < size; ++i) EXPECT_EQ(jd_size_of(object + i), 0U) << i;
+  // A header word is not the program's.
+  if (GetParam() == JD_HEADER) {
+    EXPECT_EQ(jd_size_of(object - 8), 0U);
+  }
+}
+
+TEST_P(Layout, SizesAreRoundedUpToWords) {
+  for (std::size_t size = 8; size < 200; size += 13) {
+    const jd_layout_info info = info_of("sized", GetParam(), size);
+    const jd_layout* layout = jd_layout_define(&info);
+    ASSERT_NE(layout, nullptr);
+    void* object = jd_new(layout);
+    EXPECT_EQ(jd_size_of(object), (size + 7) / 8 * 8);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(object) % (GetParam() == JD_HOMOGENEOUS ? 16 : 8),
+              0U);
+  }
+}
+
+TEST(Layout, OfWhatIsNoTypedObject) {
+  static int variable = 0;
+  int local = 0;
+  void* malloced = std::malloc(100);
+  void* untyped = GC_malloc(100);
+  void* large = GC_malloc(1 << 20);
+  for (void* p :
+       {static_cast<void*>(nullptr), static_cast<void*>(&variable), static_cast<void*>(&local),
+        malloced, untyped, large, static_cast<void*>(static_cast<char*>(large) + 70000),
+        reinterpret_cast<void*>(8), reinterpret_cast<void*>(~std::uintptr_t{0}),
+        reinterpret_cast<void*>(~std::uintptr_t{7})}) {
+    EXPECT_EQ(jd_layout_of(p), nullptr) << p;
+  }
+  for (void* p : {static_cast<void*>(nullptr), static_cast<void*>(&variable),
+                  static_cast<void*>(&local), malloced}) {
+    EXPECT_EQ(jd_size_of(p), 0U) << p;
+  }
+  // An object of libgc's functions has a size, too.
+  EXPECT_GE(jd_size_of(untyped), 100U);
+  EXPECT_EQ(jd_size_of(static_cast<char*>(untyped) + 8), 0U);
+  EXPECT_GE(jd_size_of(large), std::size_t{1} << 20);
+  std::free(malloced);
+}
+
+TEST(Layout, OfAWeakReferenceIsItsOwn) {
+  jd_weak* weak = jd_weak_new(nullptr);
+  EXPECT_NE(jd_layout_of(weak), nullptr);
+  EXPECT_EQ(jd_size_of(weak), 8U);
+}
+
+// ---- Shapes ----
+
+// Objects of `words` words of which every third is a pointer.
+class Comb {
+ public:
+  Comb(jd_source source, std::size_t words) : first_(source == JD_SELF ? 1 : 0), words_(words) {
+    std::vector<std::uint64_t> bits((words + 63) / 64);
+    for (std::size_t i = first_; i < words; i += 3) bits[i / 64] |= std::uint64_t{1} << (i % 64);
+    const jd_layout_info info = info_of("comb", source, 8 * words, bits.data());
+    layout_ = jd_layout_define(&info);
+  }
+  [[nodiscard]] bool defined() const { return layout_ != nullptr; }
+  // Words that are no pointers hold patterns which are nobody's addresses.
+  [[nodiscard]] void* make(const Nodes& nodes) const {
+    auto* object = static_cast<std::uint64_t*>(jd_new(layout_));
+    for (std::size_t i = first_; i < words_; ++i) {
+      EXPECT_EQ(object[i], 0U);
+      object[i] = (i - first_) % 3 == 0 ? reinterpret_cast<std::uint64_t>(nodes.make(i)) : ~i;
+    }
+    return object;
+  }
+  void check(void* made, const Nodes& nodes) const {
+    const auto* object = static_cast<std::uint64_t*>(made);
+    for (std::size_t i = first_; i < words_; ++i) {
+      if ((i - first_) % 3 == 0) {
+        ASSERT_EQ(nodes.value(reinterpret_cast<void*>(object[i])), i);
+      } else {
+        ASSERT_EQ(object[i], ~i);
+      }
+    }
+    EXPECT_EQ(jd_size_of(made), 8 * words_);
+  }
+
+ private:
+  std::size_t first_;
+  std::size_t words_;
+  const jd_layout* layout_ = nullptr;
+};
+
+class Shapes : public EachSource {};
+JD_EACH_SOURCE(Shapes);
+
+// From a word to what does not fit into one bitmap word, a slot, a block, a megabyte.
+TEST_P(Shapes, BitmapsOfAnyLength) {
+  const Nodes nodes(JD_HOMOGENEOUS);
+  for (const std::size_t words :
+       {2,   3,   5,   31,   61,   62,   63,   64,   65,   100,  127,
+        128, 129, 500, 1000, 1023, 1024, 1025, 1500, 2048, 5000, 140000}) {
+    if (words > 1500 && allocations_are_dear()) break;
+    const Comb comb(GetParam(), words);
+    ASSERT_TRUE(comb.defined()) << words;
+    const Cell cell;
+    const Cell second;
+    far_away([&] {
+      const_cast<Cell&>(cell).set(comb.make(nodes));
+      const_cast<Cell&>(second).set(comb.make(nodes));
+    });
+    collect();
+    compact();
+    far_away([&] {
+      SCOPED_TRACE(words);
+      comb.check(cell.get(), nodes);
+      comb.check(second.get(), nodes);
+    });
+  }
+}
+
+TEST_P(Shapes, AllWordsArePointers) {
+  for (const std::size_t words : {2, 3, 4, 62, 64, 70, 1500}) {
+    const std::size_t front = front_of(GetParam()) / 8;
+    std::vector<std::uint64_t> bits((words + 63) / 64);
+    for (std::size_t i = front; i < words; ++i) bits[i / 64] |= std::uint64_t{1} << (i % 64);
+    const jd_layout_info info = info_of("all", GetParam(), 8 * words, bits.data());
+    const jd_layout* layout = jd_layout_define(&info);
+    const Nodes nodes(JD_HEADER);
+    Cell cell;
+    far_away([&] {
+      auto** object = static_cast<void**>(jd_new(layout));
+      cell.set(object);
+      for (std::size_t i = front; i < words; ++i) object[i] = nodes.make(i);
+    });
+    compact();
+    auto** object = static_cast<void**>(cell.get());
+    for (std::size_t i = front; i < words; ++i) ASSERT_EQ(nodes.value(object[i]), i) << words;
+  }
+}
+
+// ---- Arrays ----
+
+// Elements of `size` bytes; every other word of one, from the first on, is a pointer, if any is.
+class Arrays {
+ public:
+  Arrays(jd_source source, std::size_t element, bool pointers, std::size_t fixed = 16)
+      : front_(source == JD_SELF ? 16 : 0), fixed_(fixed), element_(element), pointers_(pointers) {
+    static constexpr std::uint64_t kEveryOther = 0x5;
+    const std::uint64_t bits = kEveryOther & ((std::uint64_t{1} << (element / 8)) - 1);
+    jd_layout_info info = info_of("array", source, front_ + fixed);
+    info.element_size = element;
+    info.element_pointers = pointers ? &bits : nullptr;
+    info.count_offset = source == JD_SELF ? 8 : 0;
+    layout_ = jd_layout_define(&info);
+  }
+  [[nodiscard]] const jd_layout* layout() const { return layout_; }
+  [[nodiscard]] std::size_t size(std::size_t count) const {
+    return (front_ + fixed_ + count * element_ + 7) / 8 * 8;
+  }
+
+  [[nodiscard]] void* make(std::size_t count, const Nodes& nodes) const {
+    auto* object = static_cast<char*>(jd_new_array(layout_, count));
+    if (object == nullptr) return nullptr;
+    char* body = object + front_;
+    for (std::size_t i = 0; i < fixed_ + count * element_; ++i) {
+      if (body[i] != 0) ADD_FAILURE() << "byte " << i << " is not zero";
+    }
+    fill_pattern(body, fixed_, 1);
+    if (!pointers_) {
+      fill_pattern(body + fixed_, count * element_, 2);
+      return object;
+    }
+    auto* words = reinterpret_cast<std::uint64_t*>(body + fixed_);
+    const std::size_t step = element_ / 8;
+    for (std::size_t i = 0; i < count * step; ++i) {
+      words[i] = i % step % 2 == 0 ? reinterpret_cast<std::uint64_t>(nodes.make(i)) : ~i;
+    }
+    return object;
+  }
+  void check(void* made, std::size_t count, const Nodes& nodes) const {
+    auto* body = static_cast<char*>(made) + front_;
+    ASSERT_EQ(jd_layout_of(made), layout_);
+    ASSERT_EQ(jd_size_of(made), size(count));
+    ASSERT_TRUE(holds_pattern(body, fixed_, 1));
+    if (!pointers_) {
+      ASSERT_TRUE(holds_pattern(body + fixed_, count * element_, 2));
+      return;
+    }
+    const auto* words = reinterpret_cast<std::uint64_t*>(body + fixed_);
+    const std::size_t step = element_ / 8;
+    for (std::size_t i = 0; i < count * step; ++i) {
+      if (i % step % 2 == 0) {
+        ASSERT_EQ(nodes.value(reinterpret_cast<void*>(words[i])), i);
+      } else {
+        ASSERT_EQ(words[i], ~i);
+      }
+    }
+  }
+
+ private:
+  std::size_t front_;
+  std::size_t fixed_;
+  std::size_t element_;
+  bool pointers_;
+  const jd_layout* layout_;
+};
+
+class ArraysOf : public testing::TestWithParam<jd_source> {};
+INSTANTIATE_TEST_SUITE_P(Of, ArraysOf, testing::Values(JD_SELF, JD_HEADER), source_name);
+
+TEST_P(ArraysOf, ElementsOfEachSize) {
+  const Nodes nodes(JD_HOMOGENEOUS);
+  for (const bool pointers : {false, true}) {
+    for (const std::size_t element : {1, 2, 4, 8, 16, 24}) {
+      if (pointers && element < 8) continue;
+      const Arrays arrays(GetParam(), element, pointers);
+      ASSERT_NE(arrays.layout(), nullptr);
+      std::vector<std::unique_ptr<Cell>> cells;
+      const std::size_t counts[] = {0, 1, 2, 3, 7, 8, 9, 64, 65, 300, 1000};
+      for (const std::size_t count : counts) {
+        cells.push_back(std::make_unique<Cell>());
+        far_away([&] { cells.back()->set(arrays.make(count, nodes)); });
+      }
+      compact();
+      far_away([&] {
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+          SCOPED_TRACE(testing::Message()
+                       << counts[i] << " elements of " << element << (pointers ? " p" : ""));
+          arrays.check(cells[i]->get(), counts[i], nodes);
+        }
+      });
+    }
+  }
+}
+
+TEST_P(ArraysOf, LargeOnes) {
+  const Nodes nodes(JD_HOMOGENEOUS);
+  const Arrays pointers(GetParam(), 8, true);
+  const Arrays triples(GetParam(), 24, true);
+  const Arrays bytes(GetParam(), 1, false);
+  Cell cells[6];
+  const std::size_t many = allocations_are_dear() ? 3000 : 140000;
+  far_away([&] {
+    cells[0].set(pointers.make(1200, nodes));
+    cells[1].set(pointers.make(many, nodes));
+    cells[2].set(triples.make(500, nodes));
+    cells[3].set(triples.make(many / 3, nodes));
+    cells[4].set(bytes.make(9000, nodes));
+    cells[5].set(bytes.make(3000000, nodes));
+  });
+  collect();
+  compact();
+  far_away([&] {
+    pointers.check(cells[0].get(), 1200, nodes);
+    pointers.check(cells[1].get(), many, nodes);
+    triples.check(cells[2].get(), 500, nodes);
+    triples.check(cells[3].get(), many / 3, nodes);
+    bytes.check(cells[4].get(), 9000, nodes);
+    bytes.check(cells[5].get(), 3000000, nodes);
+  });
+}
+
+TEST_P(ArraysOf, WithoutElements) {
+  const Nodes nodes(JD_HOMOGENEOUS);
+  const Arrays arrays(GetParam(), 8, true);
+  void* object = jd_new(arrays.layout());
+  EXPECT_EQ(jd_size_of(object), arrays.size(0));
+  EXPECT_EQ(jd_size_of(jd_new_array(arrays.layout(), 0)), arrays.size(0));
+}
+
+// A header alone: then the object has no byte, and only its address.
+TEST(Arrays, WithoutAFixedPart) {
+  const Nodes nodes(JD_HOMOGENEOUS);
+  const Arrays arrays(JD_HEADER, 8, true, 0);
+  ASSERT_NE(arrays.layout(), nullptr);
+  Cell cell;
+  far_away([&] { cell.set(arrays.make(5, nodes)); });
+  void* empty = jd_new(arrays.layout());
+  EXPECT_EQ(jd_layout_of(empty), arrays.layout());
+  std::vector<void*> others;
+  for (int i = 0; i < 100; ++i) others.push_back(jd_new_array(arrays.layout(), 0));
+  compact();
+  arrays.check(cell.get(), 5, nodes);
+  keep_here(empty);
+}
+
+TEST_P(ArraysOf, MoreElementsThanMemoryHasRoomFor) {
+  GC_set_oom_fn([](std::size_t) -> void* { return nullptr; });
+  GC_set_warn_proc([](char*, GC_word) {});
+  for (const std::size_t element : {1, 4, 8, 24}) {
+    const Arrays arrays(GetParam(), element, false);
+    for (const std::size_t count :
+         {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2, SIZE_MAX / 8, SIZE_MAX / 8 + 1, SIZE_MAX / 24,
+          SIZE_MAX / 24 + 1, (SIZE_MAX - 16) / element, (SIZE_MAX - 24) / element,
+          (SIZE_MAX - 40) / element, std::size_t{1} << 48, std::size_t{1} << 60}) {
+      EXPECT_EQ(jd_new_array(arrays.layout(), count), nullptr) << count << " of " << element;
+    }
+  }
+  EXPECT_NE(jd_new(define_node("still works", GetParam())), nullptr);
+}
+
+TEST_P(Shapes, OutOfMemoryFunctionIsAsked) {
+  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
+  static std::size_t asked = 0;
+  asked = 0;
+  GC_set_warn_proc([](char*, GC_word) {});
+  GC_set_oom_fn([](std::size_t bytes) -> void* {
+    asked = bytes;
+    return nullptr;
+  });
+  const Arrays arrays(GetParam(), 8, false);
+  EXPECT_EQ(jd_new_array(arrays.layout(), SIZE_MAX / 8), nullptr);
+  EXPECT_GT(asked, SIZE_MAX / 2);
+}
+
+JD_CHILD(elements_without) {
+  GC_INIT();
+  jd_new_array(define_node("no elements here", JD_HEADER), 3);
+  return 0;
+}
+TEST(Arrays, OfALayoutWithoutElementsEndTheProgram) {
+  const ChildResult r = run_child("elements_without");
+  EXPECT_EQ(r.signal, SIGABRT) << r;
+  EXPECT_NE(r.err.find("no elements here"), std::string::npos) << r;
+}
+
+JD_CHILD(count_overwritten) {
+  GC_INIT();
+  const Arrays arrays(JD_SELF, 8, true);
+  auto* object = static_cast<std::uint64_t*>(jd_new_array(arrays.layout(), 3));
+  object[1] = std::uint64_t{1} << 50;
+  jd_collect(0);
+  keep_here(object);
+  return 0;
+}
+JD_CHILD(first_word_overwritten) {
+  GC_INIT();
+  auto* object = static_cast<std::uint64_t*>(jd_new(define_node("self", JD_SELF)));
+  static std::uint64_t nothing[4] = {};
+  object[0] = reinterpret_cast<std::uint64_t>(nothing);
+  jd_collect(0);
+  keep_here(object);
+  return 0;
+}
+JD_CHILD(header_overwritten) {
+  GC_INIT();
+  auto* object = static_cast<std::uint64_t*>(jd_new(define_node("header", JD_HEADER)));
+  object[-1] = 42;
+  jd_collect(0);
+  keep_here(object);
+  return 0;
+}
+TEST(Layout, OverwrittenWordsEndTheProgramWithAMessage) {
+  for (const char* child : {"count_overwritten", "first_word_overwritten", "header_overwritten"}) {
+    const ChildResult r = run_child(child);
+    EXPECT_EQ(r.signal, SIGABRT) << child << r;
+    EXPECT_NE(r.err.find("typed heap"), std::string::npos) << child << r;
+  }
+}
+
+// ---- Trace procedures ----
+
+// A stack of references: the first word counts those that are in use.
+struct Stack {
+  std::uint64_t count;
+  void* entries[30];
+};
+void trace_stack(void* object, std::size_t size, jd_tracer* tracer) {
+  // Asserts nothing: it runs in a stopped world.
+  auto* stack = reinterpret_cast<Stack*>(static_cast<char*>(object) + (size - sizeof(Stack)));
+  for (std::uint64_t i = 0; i < stack->count; ++i) jd_trace_slot(tracer, &stack->entries[i]);
+}
+
+TEST_P(Shapes, TraceProcedure) {
+  jd_layout_info info = info_of("stack", GetParam(), front_of(GetParam()) + sizeof(Stack));
+  info.trace = trace_stack;
+  const jd_layout* layout = jd_layout_define(&info);
+  ASSERT_NE(layout, nullptr);
+  const Nodes nodes(JD_HOMOGENEOUS);
+  Cell cell;
+  WeakWatch dropped(2000);
+  far_away([&] {
+    for (int k = 0; k < 200; ++k) {
+      auto* object = static_cast<char*>(jd_new(layout));
+      auto* stack = reinterpret_cast<Stack*>(object + front_of(GetParam()));
+      stack->entries[0] = cell.get();
+      stack->count = 1;
+      cell.set(object);
+      for (std::uint64_t i = 1; i < 20; ++i) {
+        stack->entries[i] = nodes.make(i);
+        stack->count = i + 1;
+      }
+      for (int i = 10; i < 20; ++i) dropped.add(stack->entries[i]);
+      // Beyond the count nothing is held.
+      stack->count = 10;
+    }
+  });
+  EXPECT_TRUE(dropped.most_dead());
+  compact();
+  std::size_t stacks = 0;
+  for (void* object = cell.get(); object != nullptr; ++stacks) {
+    auto* stack = reinterpret_cast<Stack*>(static_cast<char*>(object) + front_of(GetParam()));
+    for (std::uint64_t i = 1; i < 10; ++i) ASSERT_EQ(nodes.value(stack->entries[i]), i);
+    object = stack->entries[0];
+  }
+  EXPECT_EQ(stacks, 200U);
+}
+
+// The size of an array's memory comes with it.
+TEST_P(ArraysOf, TraceProcedureOfAnArray) {
+  jd_layout_info info = info_of("traced array", GetParam(), GetParam() == JD_SELF ? 16 : 0);
+  info.element_size = 8;
+  info.count_offset = GetParam() == JD_SELF ? 8 : 0;
+  // Every other element, from the last on.
+  info.trace = [](void* object, std::size_t size, jd_tracer* tracer) {
+    auto** words = static_cast<void**>(object);
+    for (std::size_t i = size / 8; i >= 4; i -= 2) jd_trace_slot(tracer, &words[i - 1]);
+  };
+  const jd_layout* layout = jd_layout_define(&info);
+  ASSERT_NE(layout, nullptr);
+  const Nodes nodes(JD_HOMOGENEOUS);
+  Cell cell;
+  far_away([&] {
+    auto** object = static_cast<void**>(jd_new_array(layout, 3000));
+    cell.set(object);
+    for (std::size_t i = jd_size_of(object) / 8; i >= 4; i -= 2) object[i - 1] = nodes.make(i);
+  });
+  compact();
+  auto** object = static_cast<void**>(cell.get());
+  for (std::size_t i = jd_size_of(object) / 8; i >= 4; i -= 2) {
+    ASSERT_EQ(nodes.value(object[i - 1]), i);
+  }
+}
+
+int trace_garbage(std::ptrdiff_t offset) {
+  static std::ptrdiff_t where;
+  where = offset;
+  GC_INIT();
+  jd_layout_info info = info_of("told garbage", JD_HEADER, 64);
+  info.trace = [](void* object, std::size_t, jd_tracer* tracer) {
+    jd_trace_slot(tracer, static_cast<char*>(object) + where);
+  };
+  const jd_layout* layout = jd_layout_define(&info);
+  void* object = jd_new(layout);
+  jd_collect(1);
+  keep_here(object);
+  return 0;
+}
+JD_CHILD(trace_before) { return trace_garbage(-8); }
+JD_CHILD(trace_behind) { return trace_garbage(64); }
+JD_CHILD(trace_end) { return trace_garbage(60); }
+JD_CHILD(trace_odd) { return trace_garbage(3); }
+JD_CHILD(trace_far) { return trace_garbage(std::ptrdiff_t{1} << 46); }
+TEST(Trace, WordsOutsideOfTheObjectEndTheProgram) {
+  for (const char* child :
+       {"trace_before", "trace_behind", "trace_end", "trace_odd", "trace_far"}) {
+    const ChildResult r = run_child(child);
+    EXPECT_EQ(r.signal, SIGABRT) << child << r;
+    EXPECT_NE(r.err.find("told garbage"), std::string::npos) << child << r;
+  }
+}
+
+// ---- JD_SELF ----
+
+// A program's own class: a record that begins with the layout's address. An instance's first word
+// leads to it.
+struct Class {
+  const jd_layout* layout;
+  const char* name;
+  int generation;
+};
+struct Instance {
+  const Class* own_class;
+  Instance* next;
+  std::uint64_t value;
+};
+
+TEST(Self, FirstWordMayLeadToARecordOfTheProgram) {
+  const std::uint64_t next = JD_POINTER(Instance, next);
+  const jd_layout_info info = info_of("instance", JD_SELF, sizeof(Instance), &next);
+  const jd_layout* layout = jd_layout_define(&info);
+  // They last as long as the program: dead objects lead to them, too.
+  static Class classes[2];
+  classes[0] = {layout, "even", 1};
+  classes[1] = {layout, "odd", 2};
+  Cell list;
+  far_away([&] {
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      auto* instance = static_cast<Instance*>(jd_new(layout));
+      EXPECT_EQ(static_cast<const void*>(instance->own_class), layout);
+      instance->own_class = &classes[i % 2];
+      instance->value = i;
+      if (i % 3 == 0) {
+        instance->next = static_cast<Instance*>(list.get());
+        list.set(instance);
+      }
+    }
+  });
+  compact();
+  std::uint64_t count = 0;
+  for (auto* instance = static_cast<Instance*>(list.get()); instance != nullptr;
+       instance = instance->next, ++count) {
+    ASSERT_EQ(instance->value, 2997 - 3 * count);
+    ASSERT_STREQ(instance->own_class->name, instance->value % 2 == 0 ? "even" : "odd");
+    ASSERT_EQ(jd_layout_of(instance), layout);
+    ASSERT_EQ(jd_size_of(instance), sizeof(Instance));
+  }
+  EXPECT_EQ(count, 1000U);
+}
+
+// ---- Policy ----
+
+JD_CHILD(policy_by_program) {
+  GC_INIT();
+  if (jd_heap_get_policy() != JD_EVACUATE) return 1;
+  if (jd_heap_set_policy(JD_NON_MOVING) != 1) return 2;
+  if (jd_heap_get_policy() != JD_NON_MOVING) return 3;
+  const Nodes nodes(JD_HEADER);
+  if (jd_heap_get_policy() != JD_NON_MOVING) return 4;
+  if (jd_heap_set_policy(JD_EVACUATE) != 0) return 5;
+  const std::uint64_t epoch = jd_epoch();
+  Cell list(nodes.sparse_list(2000, 8));
+  compact();
+  return jd_epoch() == epoch && nodes.is_list(list.get(), 2000) ? 0 : 6;
+}
+// What comes before the first layout must not settle the policy.
+JD_CHILD(policy_after_other_calls) {
+  GC_INIT();
+  static void* variable;
+  if (jd_root_add(&variable) == 0 || jd_weak_new(nullptr) == nullptr) return 1;
+  const Nodes nodes(JD_HEADER);
+  return jd_heap_get_policy() == JD_NON_MOVING ? 0 : 2;
+}
+TEST(Policy, IsChosenBeforeTheFirstLayout) {
+  const ChildResult r = run_child("policy_by_program", {{"JACKDAW_POLICY", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+TEST(Policy, OfTheEnvironmentHoldsWhateverComesFirst) {
+  const ChildResult r = run_child("policy_after_other_calls", {{"JACKDAW_POLICY", "non-moving"}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+JD_CHILD(policy_overruled) {
+  GC_INIT();
+  jd_heap_set_policy(JD_EVACUATE);
+  return jd_heap_get_policy() == JD_NON_MOVING ? 0 : 1;
+}
+TEST(Policy, OfTheEnvironmentOverrules) {
+  const ChildResult r = run_child("policy_overruled", {{"JACKDAW_POLICY", "non-moving"}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+}  // namespace
+}  // namespace jd::test

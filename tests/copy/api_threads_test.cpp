@@ -1,0 +1,253 @@
+// Typed objects and threads: who allocates, who collects, who comes and goes, and forks.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "api_support.hpp"
+#include "child.hpp"
+#include "threads.hpp"
+
+namespace jd::test {
+namespace {
+
+class Threads : public EachSource {};
+JD_EACH_SOURCE(Threads);
+
+// Makes sparse lists and checks them, while others move them.
+void make_and_check(const Nodes& nodes, std::size_t rounds, std::size_t length) {
+  const auto cell = std::make_unique<Cell>();
+  void* on_stack = nullptr;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    cell->set(nodes.sparse_list(length, 3));
+    on_stack = nodes.make(round, cell->get());
+    for (int look = 0; look < 3; ++look) {
+      ASSERT_TRUE(nodes.is_list(cell->get(), length));
+      ASSERT_TRUE(nodes.is_list(nodes.next(on_stack), length));
+      ASSERT_EQ(nodes.next(on_stack), cell->get());
+    }
+    ASSERT_EQ(nodes.value(on_stack), round);
+  }
+}
+
+TEST_P(Threads, AllocateAndLinkWhileOthersCompact) {
+  JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
+  const Nodes nodes(GetParam());
+  std::atomic<int> running{3};
+  run_threads(4, [&](std::size_t i) {
+    if (i == 3) {
+      while (running != 0) jd_collect(1);
+      return;
+    }
+    make_and_check(nodes, rounds(200), 100);
+    --running;
+  });
+}
+
+// libgc's questions about objects that move, asked by threads that a collection may stop anywhere.
+TEST_P(Threads, LibgcFindsObjectsWhileOthersCompact) {
+  JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
+  const Nodes nodes(GetParam(), 3);
+  const std::size_t before = GetParam() == JD_HEADER ? 8 : 0;
+  std::atomic<int> running{3};
+  run_threads(4, [&](std::size_t i) {
+    if (i == 3) {
+      while (running != 0) jd_collect(1);
+      return;
+    }
+    for (std::size_t round = 0; round < rounds(400); ++round) {
+      const Cell list(nodes.sparse_list(40, 3));
+      for (int look = 0; look < 10; ++look) {
+        for (void* node = list.get(); node != nullptr; node = nodes.next(node)) {
+          char* const memory = static_cast<char*>(node) - before;
+          ASSERT_EQ(GC_base(static_cast<char*>(node) + 20), memory);
+          ASSERT_GE(GC_size(memory), sizeof(Node) + 24);
+          ASSERT_EQ(GC_same_obj(node, static_cast<char*>(node) + 9), node);
+        }
+      }
+    }
+    --running;
+  });
+}
+
+// Everybody links into what everybody sees: a table of lists under a lock.
+TEST_P(Threads, ShareObjects) {
+  JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
+  const Nodes nodes(GetParam());
+  constexpr std::size_t kLists = 16;
+  struct Shared {
+    std::mutex lock;
+    Cell lists[kLists];
+    std::size_t lengths[kLists] = {};
+  };
+  const auto shared = std::make_unique<Shared>();
+  run_threads(4, [&](std::size_t thread) {
+    Random random(thread + 1);
+    for (std::size_t i = 0; i < rounds(20000); ++i) {
+      const std::size_t which = random.below(kLists);
+      const std::lock_guard guard(shared->lock);
+      if (random.one_in(50)) {
+        shared->lists[which].set(nullptr);
+        shared->lengths[which] = 0;
+      }
+      shared->lists[which].set(nodes.make(shared->lengths[which]++, shared->lists[which].get()));
+      if (random.one_in(500)) jd_collect(random.one_in(2) ? 1 : 0);
+    }
+  });
+  compact();
+  far_away([&] {
+    for (std::size_t i = 0; i < kLists; ++i) {
+      ASSERT_TRUE(nodes.is_list(shared->lists[i].get(), shared->lengths[i]));
+    }
+  });
+}
+
+// What threads that are gone leave in their holes is allocated from by others.
+TEST_P(Threads, ComeAndGo) {
+  JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
+  const Nodes nodes(GetParam());
+  constexpr std::size_t kThreads = 40;
+  std::vector<std::unique_ptr<Cell>> cells;
+  for (std::size_t i = 0; i < kThreads; ++i) cells.push_back(std::make_unique<Cell>());
+  for (std::size_t i = 0; i < kThreads; i += 4) {
+    run_threads(4, [&](std::size_t k) { cells[i + k]->set(nodes.sparse_list(60 + i, 2)); });
+    if (i % 8 == 0) compact();
+  }
+  compact();
+  far_away([&] {
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      ASSERT_TRUE(nodes.is_list(cells[i]->get(), 60 + i / 4 * 4)) << i;
+    }
+  });
+}
+
+// As C programs start their threads.
+void run_plain_thread(void* (*body)(void*), void* argument) {
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, nullptr, body, argument), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+}
+
+// The collector hears of a thread at its first allocation, and so again when the thread has taken
+// itself off the list.
+TEST_P(Threads, RegisterThemselvesByAllocating) {
+  JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
+  Nodes nodes(GetParam());
+  for (int i = 0; i < 5; ++i) {
+    run_plain_thread(
+        [](void* argument) -> void* {
+          const auto& own = *static_cast<const Nodes*>(argument);
+          EXPECT_EQ(GC_thread_is_registered(), 0);
+          make_and_check(own, 3, 200);
+          EXPECT_NE(GC_thread_is_registered(), 0);
+          jd_collect(1);
+          GC_unregister_my_thread();
+          // Again, with holes that were its own before.
+          make_and_check(own, 3, 200);
+          EXPECT_NE(GC_thread_is_registered(), 0);
+          return nullptr;
+        },
+        &nodes);
+    compact();
+  }
+}
+
+TEST_P(Threads, UnregisteredThreadsMayAskAndHold) {
+  struct Shared {
+    Nodes nodes;
+    Cell cell;
+  } shared{Nodes(GetParam()), Cell()};
+  shared.cell.set(shared.nodes.make(5));
+  run_plain_thread(
+      [](void* argument) -> void* {
+        auto* own = static_cast<Shared*>(argument);
+        void* object = own->cell.get();
+        EXPECT_EQ(jd_layout_of(object), own->nodes.layout());
+        EXPECT_NE(jd_size_of(object), 0U);
+        EXPECT_NE(jd_pin(object), 0);
+        jd_unpin(object);
+        EXPECT_EQ(jd_address_hash(object), jd_address_hash(object));
+        const Cell another(object);
+        EXPECT_NE(jd_weak_new(object), nullptr);
+        return nullptr;
+      },
+      &shared);
+}
+
+// ---- Fork ----
+
+// In a child, which then forks: the parent's other threads allocate meanwhile.
+template <jd_source kSource>
+int fork_while_threads_allocate() {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  GC_allow_register_threads();
+  const Nodes nodes(kSource);
+  std::atomic<bool> stop{false};
+  std::vector<GcThread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!stop) make_and_check(nodes, 1, 50);
+    });
+  }
+  int failures = 0;
+  Cell list(nodes.sparse_list(500, 3));
+  for (int i = 0; i < 8; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      bool right = static_cast<bool>(nodes.is_list(list.get(), 500));
+      for (int round = 0; round < 3; ++round) {
+        Cell own(nodes.sparse_list(500, 3));
+        jd_collect(1);
+        right = right && nodes.is_list(own.get(), 500) && nodes.is_list(list.get(), 500);
+      }
+      _exit(right ? 0 : 1);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) ++failures;
+    jd_collect(1);
+  }
+  stop = true;
+  for (GcThread& thread : threads) thread.join();
+  return failures == 0 && nodes.is_list(list.get(), 500) && !testing::Test::HasFailure() ? 0 : 1;
+}
+JD_CHILD(fork_homogeneous) { return fork_while_threads_allocate<JD_HOMOGENEOUS>(); }
+JD_CHILD(fork_self) { return fork_while_threads_allocate<JD_SELF>(); }
+JD_CHILD(fork_header) { return fork_while_threads_allocate<JD_HEADER>(); }
+TEST(Fork, ChildOfSeveralThreadsAllocatesAndMoves) {
+  JD_SKIP_UNDER_TSAN("does not support new threads in the child of a program with several");
+  for (const char* child : {"fork_homogeneous", "fork_self", "fork_header"}) {
+    const ChildResult r = run_child(child, {}, 100);
+    EXPECT_TRUE(r.ok()) << child << r;
+  }
+}
+
+// ---- Libraries ----
+
+TEST(Plugin, DefinesALayout) {
+  void* library = dlopen(JD_COPY_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto define = reinterpret_cast<const jd_layout* (*)()>(dlsym(library, "plugin_define"));
+  const auto make =
+      reinterpret_cast<void* (*)(const jd_layout*, std::size_t)>(dlsym(library, "plugin_make"));
+  const auto check = reinterpret_cast<std::size_t (*)(void*)>(dlsym(library, "plugin_check"));
+  ASSERT_TRUE(define != nullptr && make != nullptr && check != nullptr);
+  const jd_layout* layout = define();
+  ASSERT_NE(layout, nullptr);
+  Cell list;
+  far_away([&] { list.set(make(layout, 2000)); });
+  compact();
+  EXPECT_EQ(check(list.get()), 2000U);
+  EXPECT_EQ(jd_layout_of(list.get()), layout);
+  // In another thread, whose holes are its own.
+  run_threads(2, [&](std::size_t) { EXPECT_EQ(check(make(layout, 500)), 500U); });
+  compact();
+  EXPECT_EQ(check(list.get()), 2000U);
+}
+
+}  // namespace
+}  // namespace jd::test

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Compiles the headers of the typed heap, each alone and twice, with code that uses their macros and
+# inline functions, without a warning.
+#
+#   headers_test.sh gcc|g++|clang|clang++ STANDARD
+#
+# Exit status: 0 fine, 1 not, 77 the compiler is not installed (a skipped test).
+set -euo pipefail
+
+kind=$1
+standard=$2
+include=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../include" && pwd)
+
+# Debian installs clang under a name with its version.
+compiler=
+for candidate in "$kind" "${kind}-16" "${kind}-12"; do
+  if command -v "$candidate" >/dev/null; then
+    compiler=$candidate
+    break
+  fi
+done
+[[ -n $compiler ]] || {
+  echo "headers_test: no $kind here (apt-get install ${kind%++} or clang-16)"
+  exit 77
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+extension=c
+[[ $kind != *++ ]] || extension=cpp
+headers=(jackdaw/layout.h jackdaw/heap.h)
+# The C++ face is C++20.
+[[ $standard != c++20 ]] || headers+=(jackdaw/heap.hpp)
+
+failures=0
+for header in "${headers[@]}"; do
+  {
+    printf '#include <%s>\n#include <%s>\n' "$header" "$header"
+    printf 'struct pair { void *first; long number; };\n'
+    printf 'uint64_t bits(void);\n'
+    printf 'uint64_t bits(void) { return JD_POINTER(struct pair, first); }\n'
+    if [[ $header != jackdaw/layout.h ]]; then
+      printf 'void* make(const jd_layout* layout);\n'
+      printf 'void* make(const jd_layout* layout) { return jd_new(layout); }\n'
+    fi
+    if [[ $header == *.hpp ]]; then
+      printf 'struct chain { jd::ref<chain> next; using jd_members = jd::pointers<&chain::next>; };\n'
+      printf 'chain* make_chain(chain* next) { return jd::make<chain>(next); }\n'
+    fi
+  } >"$work/alone.$extension"
+  for options in "" "-O2 -fno-strict-aliasing" "-DGC_THREADS" "-fPIC"; do
+    # The C++ face is for programs without exceptions and type information, too.
+    extra=()
+    [[ $extension == c || $options != -fPIC ]] || extra=(-fno-exceptions -fno-rtti)
+    # Unquoted: a list of words.
+    # shellcheck disable=SC2086
+    if ! "$compiler" -std="$standard" -Wall -Wextra -pedantic -Wshadow -Werror -I "$include" \
+      $options "${extra[@]}" -c -o "$work/alone.o" "$work/alone.$extension" 2>"$work/errors"; then
+      failures=$((failures + 1))
+      echo "FAILED: $compiler -std=$standard $options $header"
+      cat "$work/errors"
+    fi
+  done
+done
+
+# What must not compile, with the words that say why.
+refuse() { # message, source
+  printf '#include <jackdaw/heap.hpp>\n#include <string>\n%s\n' "$2" >"$work/wrong.cpp"
+  if "$compiler" -std="$standard" -I "$include" -fsyntax-only "$work/wrong.cpp" 2>"$work/errors"; then
+    failures=$((failures + 1))
+    echo "FAILED: this compiles: $2"
+  elif ! grep -q "$1" "$work/errors"; then
+    failures=$((failures + 1))
+    echo "FAILED: no word of '$1' about: $2"
+    cat "$work/errors"
+  fi
+}
+if [[ $standard == c++20 ]]; then
+  refuse "trivially destructible" 'struct S { std::string s; using jd_members = jd::pointers<>; };
+    auto* f() { return jd::make<S>(); }'
+  refuse "trivially destructible" 'struct S { jd::root<S> r; using jd_members = jd::pointers<>; };
+    auto* f() { return jd::make<S>(); }'
+  refuse "which members point to objects" 'struct S { S* s; }; auto* f() { return jd::make<S>(); }'
+  refuse "neither a pointer nor" 'struct S { int i; using jd_members = jd::pointers<&S::i>; };
+    auto* f() { return jd::make<S>(); }'
+  refuse "aligns objects" 'struct alignas(64) S { using jd_members = jd::pointers<>; };
+    auto* f() { return jd::make<S>(); }'
+  refuse "what an element is" 'struct S { using jd_members = jd::pointers<>; };
+    auto* f() { return jd::make_array<S>(3); }'
+  refuse "jd::described" 'struct S { void* first; }; template <> struct jd::members<S>
+    : jd::pointers<> { static constexpr jd_source source = JD_SELF; };
+    auto* f() { return jd::make<S>(); }'
+fi
+
+echo "$compiler -std=$standard: $failures failures"
+((failures == 0))
