@@ -335,15 +335,17 @@ std::string ratio_table(const CopyResults& results, double factor) {
     if (key != kPeerHeap) headings.push_back(key);
   }
   Table table(headings);
-  const std::pair<const char*, Figure> kinds[] = {
-      {"client and collector", whole}, {"collector", collecting}, {"peak memory", peak_resident}};
+  const std::pair<const char*, Figure> kinds[] = {{"client and collector", whole},
+                                                  {"collector", collecting},
+                                                  {"peak heap", heap},
+                                                  {"peak memory", peak_resident}};
   for (const auto& [what, figure] : kinds) {
     std::vector<std::vector<std::optional<Summary>>> columns(all_collectors().size());
     for (const std::string& program : copy_programs()) {
       const CopyRow* row = results.find(kHeaps, program, factor);
       if (row == nullptr) continue;
       const auto peer = median_in(row, kPeerHeap, figure);
-      const bool is_memory = std::string_view(what) == "peak memory";
+      const bool is_memory = std::string_view(what).starts_with("peak");
       std::vector<std::string> cells = {fmt::format("{}: {}", program, what),
                                         show_bytes(row->heap_bytes),
                                         !peer       ? "-"
@@ -399,7 +401,7 @@ std::string order_table(const CopyResults& results) {
 std::string programs_section(const CopyResults& results) {
   if (!has(results, kPrograms)) return "";
   return "\n## Heaps and collections (table 2)\n\nAt the heap that each collector chooses. *live*: "
-         "what its collections found, in a run of its own.\n\n" +
+         "what its collections found, in a run of its own that collects four times as often.\n\n" +
          heap_table(results) +
          "\nTime and memory of the same runs; *collector's* is the time in collections, *client* "
          "all other.\n\n" +
@@ -409,7 +411,7 @@ std::string programs_section(const CopyResults& results) {
          "for ambiguous words. *pinned objects*, in blocks that were to be emptied, *promoted "
          "blocks* and what was *dead on them*: by the last such collection. *fragmentation*: the "
          "share of blocks in use, after a collection, that holds no live data; the mean of all "
-         "collections.\n\n" +
+         "collections of the run that showed what is live.\n\n" +
          roots_table(results) +
          "\n## Phases of a collection (table 4)\n\nShares of the collector's time. *roots* are "
          "those of the mark; where objects move, they are looked at once more, in *pin*. *rest*: "
@@ -432,10 +434,13 @@ std::string header_section(const CopyResults& results) {
 std::string heaps_section(const CopyResults& results) {
   if (!has(results, kHeaps)) return "";
   std::string text =
-      "\n## Time by heap size (table 7, figure 1)\n\nClient + collector. The heap has that size "
-      "from the start and never grows; sizes are multiples of the peak of what libgc's "
+      "\n## Time by heap size (table 7, figure 1)\n\nClient + collector. The heap never grows "
+      "beyond "
+      "its limit; how fast it grows to it, and whether, is the collector's policy, so that times "
+      "do not change where the limit is ample. Limits are multiples of the peak of what libgc's "
       "collections find live, or of 64 KiB if that is more, in steps of 16 KiB. *least heap*: the "
-      "smallest of some multiples in which the program runs (beside it, by its live data).\n\n" +
+      "smallest of some multiples in which the program runs (beside it, by its live data). A run "
+      "of more than half a minute does not fit.\n\n" +
       heaps_table(results);
   for (const double factor : {2.0, 4.0}) {
     const bool any = std::any_of(results.rows.begin(), results.rows.end(), [&](const CopyRow& row) {
@@ -477,7 +482,8 @@ std::string resolve_section(const CopyResults& results) {
                ns("middle_ns"), ratio("middle_ns"), ns("pin_beginning_ns"), ns("pin_middle_ns")});
   }
   return "\n## An ambiguous word\n\nWhat a word of static data costs a collection: a null; and how "
-         "much more an object's first byte or its middle, when the object was marked already. *to "
+         "much more an object's first byte or its middle, when the object was marked already; the "
+         "least of many collections. *to "
          "pin*: once more, in a collection that moves objects.\n\n" +
          table.markdown();
 }
