@@ -111,7 +111,7 @@ bool copy(const Place& place, Word* to) {
   return true;
 }
 
-// The rest of the block stays where it is, too.
+// For lack of memory (copy.req.abort): the rest of the block stays where it is, too.
 void stay(BlockNumber number) { roles[number] = Role::None; }
 
 void visit_slot(Word* slot) {
