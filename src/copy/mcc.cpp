@@ -316,17 +316,16 @@ void traverse() {
 void repair_from(Word object) {
   Place place;
   if (!find(object, &place) || place.marked()) return;
-  heap::Growable<Place>& waiting = queue;
-  const auto visit = [&waiting](const Place& next) {
+  const auto visit = [](const Place& next) {
     if (next.marked() || !pins[heap::number_of(next.block)].add(next.slot)) return;
     // Without memory it can't be repaired, nor left as it is.
-    if (!waiting.push(next))
+    if (!queue.push(next))
       heap::broken_layout("no memory for a traversal", nullptr, next.address());
   };
   visit(place);
-  while (waiting.count() != 0) {
-    const Place next = waiting[waiting.count() - 1];
-    waiting.shrink_to(waiting.count() - 1);
+  while (queue.count() != 0) {
+    const Place next = queue[queue.count() - 1];
+    queue.shrink_to(queue.count() - 1);
     const Kind& kind = heap::kinds[next.block->kind];
     if (next.block->scan == Scan::None && !is_ephemeron_kind(next.block->kind)) continue;
     heap::Typed typed;
