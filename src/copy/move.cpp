@@ -137,7 +137,7 @@ class GapTargets {
   unsigned searched_ = 0;
 };
 
-// False when there is no room for more: then everything else stays where it is.
+// False when there is no room for more: then everything else stays where it is (copy.req.abort).
 template <class Targets>
 bool empty_block(BlockNumber number, Targets* targets) {
   Block& block = space.blocks[number];

@@ -145,7 +145,8 @@ TEST(Face, LayoutsAreDefinedOnceAndNamed) {
   EXPECT_STREQ(layout_of<::Node>()->name, "Node");
   EXPECT_STREQ(layout_of<Rich>()->name, "a rich type");
   EXPECT_NE(std::strstr(layout_of<Foreign>()->name, "Foreign"), nullptr);
-  EXPECT_EQ(layout_of<::Node>()->source, static_cast<unsigned>(JD_HOMOGENEOUS));
+  EXPECT_EQ(layout_of<::Node>()->source,
+            static_cast<unsigned>(is_mcc() ? JD_HEADER : JD_HOMOGENEOUS));
   EXPECT_EQ(layout_of<Foreign>()->source, static_cast<unsigned>(JD_HEADER));
   EXPECT_EQ(jd_layout_of(make<::Node>()), layout_of<::Node>());
   EXPECT_EQ(jd_size_of(make<Foreign>()), sizeof(Foreign));
@@ -211,6 +212,7 @@ TEST(Face, OtherMembersHoldNothing) {
 }
 
 TEST(Face, MembersThatNobodySetsAreZero) {
+  JD_SKIP_IF_MCC("there are no JD_SELF layouts");
   for (int round = 0; round < 50; ++round) {
     for (int i = 0; i < 100; ++i) {
       auto* foreign = make<Foreign>();
@@ -232,6 +234,7 @@ TEST(Face, MembersThatNobodySetsAreZero) {
 }
 
 TEST(Face, DescribedObjectsLeadToTheirLayout) {
+  JD_SKIP_IF_MCC("there are no JD_SELF layouts");
   root<Described> list;
   far_away([&] {
     for (int i = 0; i < 500; ++i) {

@@ -265,9 +265,6 @@ TEST_P(Moving, WhatAmbiguousWordsMeanStays) {
   }
   at = nullptr;
   keep_here(&on_stack);
-  const std::size_t interior = static_cast<std::size_t>(
-      std::count_if(fixed.begin(), fixed.end(), [](std::uintptr_t) { return true; }));
-  EXPECT_EQ(interior, 4 * kEach);
   for (int round = 0; round < 3; ++round) {
     compact();
     std::set<std::uintptr_t> places;
@@ -343,12 +340,13 @@ TEST_P(Moving, OnePastTheEndOnTheStackHolds) {
 TEST_P(Moving, RootInStaticDataDoesNotPin) {
   JD_SKIP_IF_STILL();
   const Nodes nodes(GetParam());
-  constexpr std::size_t kCount = 200;
+  // More than a block of them: a thread's own block is left alone.
+  constexpr std::size_t kCount = 1000;
   static void* roots[kCount];
   for (void*& root : roots) ASSERT_NE(jd_root_add(&root), 0);
   far_away([&] {
     for (std::size_t i = 0; i < kCount; ++i) {
-      for (int k = 0; k < 40; ++k) static_cast<void>(nodes.make());
+      for (int k = 0; k < 8; ++k) static_cast<void>(nodes.make());
       roots[i] = nodes.make(i);
     }
   });

@@ -25,6 +25,11 @@ inline bool allocations_are_dear() {
   return every != nullptr && std::strcmp(every, "0") != 0;
 }
 
+// Under JD_MCC, all objects have headers.
+inline bool is_mcc() { return jd_heap_get_policy() == JD_MCC; }
+#define JD_SKIP_IF_MCC(why) \
+  if (jd::test::is_mcc()) GTEST_SKIP() << why
+
 // For tests that have nothing to say when objects stay where they are.
 #define JD_SKIP_IF_STILL() \
   if (!jd::test::moves()) GTEST_SKIP() << "objects do not move under this setting"
@@ -197,7 +202,12 @@ inline std::string source_name(const testing::TestParamInfo<jd_source>& source) 
          : source.param == JD_SELF      ? "Self"
                                         : "Header";
 }
-class EachSource : public testing::TestWithParam<jd_source> {};
+class EachSource : public testing::TestWithParam<jd_source> {
+ protected:
+  void SetUp() override {
+    if (is_mcc() && GetParam() == JD_SELF) GTEST_SKIP() << "JD_MCC has no JD_SELF layouts";
+  }
+};
 #define JD_EACH_SOURCE(suite)                                                              \
   INSTANTIATE_TEST_SUITE_P(Of, suite, testing::Values(JD_HOMOGENEOUS, JD_SELF, JD_HEADER), \
                            jd::test::source_name)

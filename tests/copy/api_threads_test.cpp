@@ -52,7 +52,7 @@ TEST_P(Threads, AllocateAndLinkWhileOthersCompact) {
 TEST_P(Threads, LibgcFindsObjectsWhileOthersCompact) {
   JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
   const Nodes nodes(GetParam(), 3);
-  const std::size_t before = GetParam() == JD_HEADER ? 8 : 0;
+  const std::size_t before = nodes.layout()->offset;
   std::atomic<int> running{3};
   run_threads(4, [&](std::size_t i) {
     if (i == 3) {
@@ -221,6 +221,7 @@ JD_CHILD(fork_header) { return fork_while_threads_allocate<JD_HEADER>(); }
 TEST(Fork, ChildOfSeveralThreadsAllocatesAndMoves) {
   JD_SKIP_UNDER_TSAN("does not support new threads in the child of a program with several");
   for (const char* child : {"fork_homogeneous", "fork_self", "fork_header"}) {
+    if (is_mcc() && std::string(child) == "fork_self") continue;
     const ChildResult r = run_child(child, {}, 100);
     EXPECT_TRUE(r.ok()) << child << r;
   }

@@ -470,37 +470,45 @@ TEST_P(Link, InsideMovableObjects) {
   const Nodes nodes(GetParam());
   Cell list;
   Cell targets;
+  Cell dying;
   far_away([&] {
     list.set(nodes.sparse_list(kCount, 8));
     for (void* node = list.get(); node != nullptr; node = nodes.next(node)) {
+      // Sparse, too: but for their links, both would move.
+      for (int i = 0; i < 8; ++i) static_cast<void>(nodes.make());
       void* target = nodes.make(nodes.value(node) + 1000);
-      // Half of them are held.
-      if (nodes.value(node) % 2 == 0) {
-        nodes.node(target)->next = static_cast<Node*>(targets.get());
-        targets.set(target);
-      }
+      Cell& holder = nodes.value(node) % 2 == 0 ? targets : dying;
+      nodes.node(target)->next = static_cast<Node*>(holder.get());
+      holder.set(target);
       auto** link = reinterpret_cast<void**>(&nodes.node(node)->more);
       *link = reinterpret_cast<void*>(GC_HIDE_POINTER(target));
       ASSERT_EQ(GC_general_register_disappearing_link(link, target), GC_SUCCESS);
     }
   });
+  compact();
+  compact();
   std::size_t cleared = 0;
+  const auto look = [&] {
+    cleared = 0;
+    for (void* node = list.get(); node != nullptr; node = nodes.next(node)) {
+      void* link = reinterpret_cast<void*>(nodes.node(node)->more);
+      if (link == nullptr) {
+        ASSERT_EQ(nodes.value(node) % 2, 1U);
+        ++cleared;
+        continue;
+      }
+      ASSERT_EQ(nodes.value(GC_REVEAL_POINTER(link)), nodes.value(node) + 1000);
+    }
+  };
+  far_away(look);
+  EXPECT_EQ(cleared, 0U);
+  dying.set(nullptr);
   for (int attempt = 0; attempt < 4 && cleared < kCount / 2; ++attempt) {
     compact();
-    far_away([&] {
-      cleared = 0;
-      for (void* node = list.get(); node != nullptr; node = nodes.next(node)) {
-        void* link = reinterpret_cast<void*>(nodes.node(node)->more);
-        if (link == nullptr) {
-          ASSERT_EQ(nodes.value(node) % 2, 1U);
-          ++cleared;
-          continue;
-        }
-        ASSERT_EQ(nodes.value(GC_REVEAL_POINTER(link)), nodes.value(node) + 1000);
-      }
-    });
+    far_away(look);
   }
-  EXPECT_GE(cleared, kCount / 2 * 9 / 10);
+  // A stale word may hold one, and with it all behind it.
+  EXPECT_GE(cleared, kCount / 4);
   // When the objects die that links lie in, the links are forgotten.
   list.set(nullptr);
   compact();
