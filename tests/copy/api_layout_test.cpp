@@ -11,7 +11,6 @@ namespace jd::test {
 namespace {
 
 constexpr std::uint64_t kFirst[2] = {1, 0};
-constexpr std::uint64_t kAll[2] = {~std::uint64_t{0}, ~std::uint64_t{0}};
 
 // ---- Refusals ----
 
