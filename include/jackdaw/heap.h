@@ -29,8 +29,8 @@ extern "C" {
 
 /* How objects move. JD_EVACUATE: the heap is marked, and where blocks are sparse, their objects
  * move together. JD_MCC: as Smith & Morrisett's collector does it; every collection copies all that
- * is not pinned; all layouts are JD_HEADER ones then. JD_NON_MOVING: typed objects stay where they
- * are. */
+ * is not pinned; homogeneous layouts become JD_HEADER ones. JD_NON_MOVING: typed objects stay where
+ * they are. */
 enum jd_policy { JD_EVACUATE = 0, JD_MCC = 1, JD_NON_MOVING = 2 };
 
 /* Chooses the policy, which JACKDAW_POLICY overrules. Once, before the first layout is defined; 0

@@ -29,23 +29,35 @@ bool queue_overflowed = false;
 
 // Where copies of a kind go, and how far they were scanned.
 struct ToSpace {
-  heap::KindNumber kind;
-  heap::Granules gap;  // what is left of the newest block
+  unsigned kind = 0;                   // 0: none yet; kinds with layouts have other numbers
+  heap::Granules gap = {0, 0};         // what is left of the newest block
+  heap::Growable<BlockNumber> blocks;  // in the order in which they are scanned
+  std::size_t scanned_blocks = 0;
+  unsigned scanned_granules = 0;  // of blocks[scanned_blocks]
 };
-heap::Growable<BlockNumber> to_blocks;  // in the order in which they are scanned
-std::size_t scanned_blocks = 0;
-unsigned scanned_granules = 0;  // of to_blocks[scanned_blocks]
-ToSpace to_space = {};
+// One for each source of layouts that there is.
+constexpr unsigned kToSpaces = 2;
+ToSpace to_spaces[kToSpaces];
+
+ToSpace& to_space_of(unsigned kind) {
+  for (ToSpace& to : to_spaces) {
+    if (to.kind == 0) to.kind = kind;
+    if (to.kind == kind) return to;
+  }
+  heap::broken_layout("more kinds of objects than sources of layouts", nullptr, kind);
+}
 
 bool is_from(BlockNumber number) {
   return space.blocks[number].state == BlockState::Mixed && roles[number] == Role::Source;
 }
 
-// A header is no address: what stands in its place is where the object went.
+// In the place of a first word: neither a header nor the address of a layout ends so.
+constexpr Word kForwardTag = 2;
+
 bool forwarded(Word memory, Word* to) {
   const Word first = *reinterpret_cast<const Word*>(memory);
-  if (first == 0 || (first & 7) == heap::kHeaderTag) return false;
-  *to = first;
+  if ((first & 7) != kForwardTag) return false;
+  *to = first - kForwardTag;
   return true;
 }
 
@@ -73,20 +85,21 @@ void mark_and_queue(const Place& place) {
   if (place.block->scan != Scan::None && !queue.push(place)) queue_overflowed = true;
 }
 
-bool next_to_block(heap::KindNumber kind) {
+bool next_to_block(ToSpace* to) {
   bool clean = false;
-  BlockNumber number = heap::make_mixed_block(kind, &clean);
+  const auto kind = static_cast<heap::KindNumber>(to->kind);
   constexpr std::uint32_t kStep = 64;
+  BlockNumber number = heap::make_mixed_block(kind, &clean);
   if (number == heap::kNoBlock && (commit_more(kStep) || commit_more(1))) {
     number = heap::make_mixed_block(kind, &clean);
   }
   if (number == heap::kNoBlock) return false;
-  if (!prepare_roles() || !to_blocks.push(number)) {
+  if (!prepare_roles() || !to->blocks.push(number)) {
     heap::release_block(number);
     return false;
   }
   roles[number] = Role::Target;
-  to_space = {kind, {0, heap::kMixedGranules}};
+  to->gap = {0, heap::kMixedGranules};
   return true;
 }
 
@@ -94,17 +107,15 @@ bool next_to_block(heap::KindNumber kind) {
 bool copy(const Place& place, Word* to) {
   const BlockNumber number = heap::number_of(place.block);
   const unsigned granules = heap::tile_end(number, place.slot) - place.slot;
-  if (to_blocks.count() == 0 || to_space.kind != place.block->kind ||
-      to_space.gap.count() < granules) {
-    if (!next_to_block(place.block->kind)) return false;
-  }
-  const BlockNumber target = to_blocks[to_blocks.count() - 1];
-  const Place copied{&space.blocks[target], to_space.gap.from};
-  heap::fill_gap(target, to_space.gap, granules);
-  to_space.gap.from += granules;
+  ToSpace& space_for = to_space_of(place.block->kind);
+  if (space_for.gap.count() < granules && !next_to_block(&space_for)) return false;
+  const BlockNumber target = space_for.blocks[space_for.blocks.count() - 1];
+  const Place copied{&space.blocks[target], space_for.gap.from};
+  heap::fill_gap(target, space_for.gap, granules);
+  space_for.gap.from += granules;
   base::copy_bytes(base::as_pointer(copied.address()), base::as_pointer(place.address()),
                    std::size_t{granules} * heap::kGranule);
-  *reinterpret_cast<Word*>(place.address()) = copied.address();
+  *reinterpret_cast<Word*>(place.address()) = copied.address() | kForwardTag;
   *to = copied.address();
   ++copy::counts.objects;
   copy::counts.bytes += std::size_t{granules} * heap::kGranule;
@@ -158,24 +169,30 @@ void scan(const Place& place) {
 }
 
 // Scans the next copy. False if there is none.
-bool scan_copy() {
-  while (scanned_blocks < to_blocks.count()) {
-    const BlockNumber number = to_blocks[scanned_blocks];
+bool scan_copy(ToSpace* to) {
+  while (to->scanned_blocks < to->blocks.count()) {
+    const BlockNumber number = to->blocks[to->scanned_blocks];
     Block& block = space.blocks[number];
-    const bool newest = scanned_blocks + 1 == to_blocks.count();
-    const unsigned end = newest ? to_space.gap.from : heap::kMixedGranules;
-    for (unsigned g = scanned_granules; g < end; ++g) {
+    const bool newest = to->scanned_blocks + 1 == to->blocks.count();
+    const unsigned end = newest ? to->gap.from : heap::kMixedGranules;
+    for (unsigned g = to->scanned_granules; g < end; ++g) {
       if (!block.is_allocated(g)) continue;
-      scanned_granules = g + 1;
+      to->scanned_granules = g + 1;
       scan({&block, g});
       return true;
     }
-    scanned_granules = end;
+    to->scanned_granules = end;
     if (newest) return false;
-    ++scanned_blocks;
-    scanned_granules = 0;
+    ++to->scanned_blocks;
+    to->scanned_granules = 0;
   }
   return false;
+}
+
+bool scan_copies() {
+  bool any = false;
+  for (ToSpace& to : to_spaces) any |= scan_copy(&to);
+  return any;
 }
 
 void run() {
@@ -192,7 +209,7 @@ void run() {
         const Place place = queue[queue.count() - 1];
         queue.shrink_to(queue.count() - 1);
         scan(place);
-      } else if (!scan_copy()) {
+      } else if (!scan_copies()) {
         break;
       }
     }
@@ -250,11 +267,14 @@ void promote_word(Word word) { promote(word, false); }
 Counts counts;
 
 bool begin() {
-  to_blocks.clear();
+  for (ToSpace& to : to_spaces) {
+    to.gap = {0, 0};
+    to.blocks.clear();
+    to.scanned_blocks = 0;
+    to.scanned_granules = 0;
+  }
   queue.clear();
   queue_overflowed = false;
-  scanned_blocks = 0;
-  scanned_granules = 0;
   if (!prepare_roles()) return false;
   heap::for_each_block([](BlockNumber number, const Block& block) {
     roles[number] = block.state == BlockState::Mixed ? Role::Source : Role::None;

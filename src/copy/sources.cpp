@@ -22,8 +22,8 @@ constexpr unsigned kFullestQuarters = 3;
 constexpr BlockNumber kLeastGain = 64;
 // ... and such a part of the heap,
 constexpr BlockNumber kGainShare = 4;
-// ... where the heap has grown since the last collection. Where it has not, what is free in blocks in
-// use is as good as free blocks, until the program wants objects of other sizes: then so many
+// ... where the heap has grown since the last collection. Where it has not, what is free in blocks
+// in use is as good as free blocks, until the program wants objects of other sizes: then so many
 // collections must have found that half of the heap would be free.
 constexpr BlockNumber kIdleGainShare = 2;
 constexpr unsigned kPatience = 16;

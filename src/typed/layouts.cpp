@@ -341,14 +341,8 @@ jd_layout* jd_layout_define(const jd_layout_info* info) {
   typed::settle_policy();
   typed::prepare_holes();
   jd_layout_info used = *info;
-  if (copy::policy.mcc) {
-    // As the paper has it. A first word of the program's own stays its own.
-    if (used.source == JD_SELF) {
-      typed::refuse(used, "JD_MCC has no objects that say their layout themselves: use JD_HEADER");
-      return nullptr;
-    }
-    used.source = JD_HEADER;
-  }
+  // As the paper has it: blocks of all sorts of objects.
+  if (copy::policy.mcc && used.source == JD_HOMOGENEOUS) used.source = JD_HEADER;
   heap::Layout* layout = typed::make_layout(used);
   if (layout == nullptr || !heap::keep_layout(layout) || !typed::find_kind(layout)) {
     typed::refuse(*info, "no memory, or too many layouts (of a kind of their own: at most 128)");
