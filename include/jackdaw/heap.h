@@ -1,8 +1,8 @@
 /* The typed heap: objects that the collector may move.
  *
- *   jd_layout *pair = ...;                       // see layout.h
- *   struct pair *p = (struct pair *)jd_new(pair);
- *   p->first = q;                                // an ordinary store: there are no barriers
+ *   jd_layout* pair = ...;  // see layout.h
+ *   struct pair* p = (struct pair*)jd_new(pair);
+ *   p->first = q;  // an ordinary store: there are no barriers
  *
  * Objects read as zero when they are new. They live beside what libgc's functions allocate, which
  * never moves: both may point to each other, and cycles through both die. An object moves only in a

@@ -1,10 +1,12 @@
 /* Layouts: what the collector must know of an object to move it and what it points to.
  *
- *   struct pair { void *first, *rest; };
+ *   struct pair {
+ *     void *first, *rest;
+ *   };
  *   static const uint64_t pair_pointers[] = {JD_POINTER(struct pair, first) |
  *                                            JD_POINTER(struct pair, rest)};
- *   jd_layout *pair = jd_layout_define(&(jd_layout_info){
- *       .name = "pair", .size = sizeof(struct pair), .pointers = pair_pointers});
+ *   jd_layout* pair = jd_layout_define(
+ *       &(jd_layout_info){.name = "pair", .size = sizeof(struct pair), .pointers = pair_pointers});
  *
  * A layout is defined once, at a program's start, and lasts for ever. It says which words of an
  * object are pointers; heap.h allocates by it. Smith & Morrisett, "Comparing Mostly-Copying and

@@ -159,7 +159,7 @@ JD_CHILD(too_many_homogeneous) {
   return jd_ephemeron_key(jd_ephemeron_new(object, nullptr)) == object ? 0 : 6;
 }
 TEST(Refusal, TooManyHomogeneousLayouts) {
-  JD_SKIP_IF_MCC("all layouts are of one kind");
+  JD_SKIP_IF_MCC("there are no homogeneous layouts");
   const ChildResult r = run_child("too_many_homogeneous");
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_EQ(lines_with(r.err, "one more"), 1U) << r;
