@@ -68,3 +68,36 @@ EMITTED void* backend_new_array(const Type* type, TypeHandle handle, size_t coun
 }
 
 EMITTED void* backend_new_untyped(size_t bytes) { return GC_malloc(bytes); }
+
+EMITTED void backend_collect(void) { GC_gcollect(); }
+
+EMITTED void backend_compact(void) { jd_collect(1); }
+
+/* Nanoseconds that finding what must not move has taken. */
+EMITTED double backend_pinning(void) {
+  jd_heap_counts counts;
+  jd_heap_get_counts(&counts);
+  return (double)counts.pin_ns;
+}
+
+/* The policy that really ran, and what it did. */
+static inline void backend_report(FILE* out) {
+  static const char* const policies[] = {"evacuate", "mcc", "non-moving"};
+  jd_heap_counts counts;
+  jd_heap_get_counts(&counts);
+  fprintf(out, ", \"policy\": \"%s\"", policies[jd_heap_get_policy()]);
+#define COUNT(name) fprintf(out, ", \"" #name "\": %llu", (unsigned long long)counts.name)
+  COUNT(moving_collections);
+  COUNT(moved_objects);
+  COUNT(moved_bytes);
+  COUNT(pinned_objects);
+  COUNT(promoted_blocks);
+  COUNT(dead_bytes);
+  COUNT(typed_bytes);
+  COUNT(mark_ns);
+  COUNT(pin_ns);
+  COUNT(move_ns);
+  COUNT(fix_ns);
+  COUNT(sweep_ns);
+#undef COUNT
+}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <gc/gc.h>
+#include <stdio.h>
 
 #ifdef HEADER_WORD
 #define BACKEND_NAME "libgc-header"
@@ -35,3 +36,12 @@ EMITTED void* backend_new_array(const Type* type, TypeHandle handle, size_t coun
 }
 
 EMITTED void* backend_new_untyped(size_t bytes) { return GC_malloc(bytes); }
+
+EMITTED void backend_collect(void) { GC_gcollect(); }
+
+/* As little memory as can be: libgc moves nothing. */
+EMITTED void backend_compact(void) { GC_gcollect_and_unmap(); }
+
+EMITTED double backend_pinning(void) { return 0; }
+
+EMITTED void backend_report(FILE* out) { (void)out; }

@@ -3,8 +3,11 @@
  * of results, random numbers, and the report.
  *
  * COPY_REPORT=FILE in the environment appends one line of JSON to FILE when the program ends: what
- * the run took and what the collector did. A program that was compiled with -DCOUNT_SIZES adds what
- * it allocated, by size, and the live data that collections found; its times mean nothing.
+ * the run took and what the collector did. With COPY_LIVE=1 it also has the live data that
+ * collections found and the memory that held it, and its times mean nothing. A program that was
+ * compiled with -DCOUNT_SIZES always has those, and what it allocated, by size.
+ *
+ * A program that finds no memory says so and ends with status 3.
  */
 #pragma once
 
@@ -59,7 +62,7 @@ static inline uint64_t random_below(uint64_t* state, uint64_t bound) {
 
 static void* GC_CALLBACK out_of_memory(size_t bytes) {
   fprintf(stderr, "%s: out of memory (%zu bytes)\n", program_name, bytes);
-  exit(1);
+  exit(3);
 }
 
 /* --- the report ------------------------------------------------------------------------------- */
@@ -73,10 +76,16 @@ static inline double seconds(clockid_t clock) {
 /* What the collections saw. Written by the collector's callback, under its lock. */
 typedef struct Seen {
   size_t peak_heap;
+  unsigned long collections;
+  double mark_began;
+  double marking;         /* seconds */
+  double sum_of_stack;    /* bytes of the stack, for the mean */
+  const char* stack_base; /* where the stack began */
+  bool wants_live;
   size_t live; /* bytes of the objects that the last collection found */
   size_t peak_live;
   double sum_of_live; /* for the mean */
-  unsigned long collections;
+  double sum_of_used; /* of the blocks that were not free then */
 } Seen;
 static Seen seen;
 
@@ -85,8 +94,14 @@ static inline void see_heap(void) {
   if (heap > seen.peak_heap) seen.peak_heap = heap;
 }
 
-#ifdef COUNT_SIZES
-static void GC_CALLBACK see_object(void* object, size_t bytes, void* unused) {
+static inline void see_stack(void) {
+  const char here = 0;
+  const uintptr_t at = (uintptr_t)&here;
+  const uintptr_t base = (uintptr_t)seen.stack_base;
+  seen.sum_of_stack += at < base ? (double)(base - at) : 0;
+}
+
+static inline void GC_CALLBACK see_object(void* object, size_t bytes, void* unused) {
   (void)object;
   (void)unused;
   seen.live += bytes;
@@ -97,13 +112,16 @@ static inline void see_live(void) {
   GC_enumerate_reachable_objects_inner(see_object, NULL);
   if (seen.live > seen.peak_live) seen.peak_live = seen.live;
   seen.sum_of_live += (double)seen.live;
-  seen.collections++;
+  seen.sum_of_used += (double)(GC_get_heap_size() - GC_get_free_bytes());
 }
 
-static void print_sizes(FILE* out) {
+static inline double mean_of(double sum) {
+  return seen.collections == 0 ? 0 : sum / (double)seen.collections;
+}
+
+#ifdef COUNT_SIZES
+static inline void print_sizes(FILE* out) {
   static const char* const kinds[2] = {"with_pointers", "pointer_free"};
-  fprintf(out, ", \"live_peak\": %zu, \"live_mean\": %.0f", seen.peak_live,
-          seen.collections == 0 ? 0 : seen.sum_of_live / (double)seen.collections);
   fprintf(out, ", \"sizes\": {");
   for (int leaf = 0; leaf < 2; leaf++) {
     fprintf(out, "%s\"%s\": [", leaf == 0 ? "" : ", ", kinds[leaf]);
@@ -125,14 +143,47 @@ static void print_sizes(FILE* out) {
   }
   fprintf(out, "}");
 }
+enum { CountsSizes = 1 };
 #else
-static inline void see_live(void) {}
 static inline void print_sizes(FILE* out) { (void)out; }
+enum { CountsSizes = 0 };
 #endif
 
-static void GC_CALLBACK on_collection(GC_EventType event) {
-  if (event == GC_EVENT_START) see_heap();
-  if (event == GC_EVENT_END) see_live();
+static inline void GC_CALLBACK on_collection(GC_EventType event) {
+  switch (event) {
+    case GC_EVENT_START:
+      see_heap();
+      see_stack();
+      seen.collections++;
+      break;
+    case GC_EVENT_MARK_START:
+      seen.mark_began = seconds(CLOCK_MONOTONIC);
+      break;
+    case GC_EVENT_MARK_END:
+      seen.marking += seconds(CLOCK_MONOTONIC) - seen.mark_began;
+      break;
+    case GC_EVENT_END:
+      if (seen.wants_live) see_live();
+      break;
+    default:
+      break;
+  }
+}
+
+/* A program's own figures, for its line. */
+typedef struct Figure {
+  char name[40];
+  double value;
+} Figure;
+enum { MostFigures = 64 };
+static Figure figures[MostFigures];
+static int figure_count;
+
+static inline void add_figure(const char* name, double value) {
+  CHECK(figure_count < MostFigures, "more than %d figures", MostFigures);
+  Figure* figure = &figures[figure_count++];
+  snprintf(figure->name, sizeof(figure->name), "%s", name);
+  figure->value = value;
 }
 
 /* The line `NAME: N kB` of /proc/self/status, in bytes. */
@@ -161,11 +212,20 @@ static inline void write_report(const char* file_name, long scale, double wall, 
   fprintf(out,
           "{\"program\": \"%s\", \"backend\": \"%s\", \"scale\": %ld, \"wall\": %.6f, "
           "\"cpu\": %.6f, \"collections\": %lu, \"collecting\": %.3f, \"allocated\": %zu, "
-          "\"heap\": %zu, \"peak_heap\": %zu, \"peak_rss\": %zu",
+          "\"heap\": %zu, \"peak_heap\": %zu, \"peak_rss\": %zu, \"marking\": %.6f, "
+          "\"stack_mean\": %.0f",
           program_name, BACKEND_NAME, scale, wall, cpu, (unsigned long)GC_get_gc_no(),
           (double)GC_get_full_gc_total_time() / 1e3, GC_get_total_bytes(), GC_get_heap_size(),
-          seen.peak_heap, process_bytes("VmHWM"));
+          seen.peak_heap, process_bytes("VmHWM"), seen.marking, mean_of(seen.sum_of_stack));
+  if (seen.wants_live) {
+    fprintf(out, ", \"live_peak\": %zu, \"live_mean\": %.0f, \"used_mean\": %.0f", seen.peak_live,
+            mean_of(seen.sum_of_live), mean_of(seen.sum_of_used));
+  }
   print_sizes(out);
+  backend_report(out);
+  for (int i = 0; i < figure_count; i++) {
+    fprintf(out, ", \"%s\": %.9g", figures[i].name, figures[i].value);
+  }
   fprintf(out, "}\n");
   if (fclose(out) != 0) {
     fprintf(stderr, "%s: cannot write %s\n", program_name, file_name);
@@ -193,6 +253,10 @@ static inline int run_program(const Program* program, int argc, char** argv) {
   GC_INIT();
   GC_set_oom_fn(out_of_memory);
   if (report != NULL) {
+    struct GC_stack_base base;
+    CHECK(GC_get_stack_base(&base) == GC_SUCCESS, "where does the stack begin?");
+    seen.stack_base = base.mem_base;
+    seen.wants_live = CountsSizes || getenv("COPY_LIVE") != NULL;
     GC_start_performance_measurement();
     GC_set_on_collection_event(on_collection);
   }

@@ -41,6 +41,10 @@
  *     backend_new(type, handle)       an object of the fixed part only
  *     backend_new_array(type, handle, count)
  *     backend_new_untyped(bytes)      zeroed memory, every word of which may be a pointer
+ *     backend_collect()               a collection
+ *     backend_compact()               one that leaves as little memory as it can
+ *     backend_pinning()               what finding immovable objects took until now, nanoseconds
+ *     backend_report(out)             ", " and more fields, for the program's line of JSON
  */
 #pragma once
 

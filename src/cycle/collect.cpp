@@ -114,7 +114,9 @@ bool mark_everything(char* stack_top, const Cycle& cycle) {
   if (cycle.asked_to_stop()) return false;
   MarkRoots roots;
   marker.mark_uncollectable();
+  const std::uint64_t began = os::now_ns();
   visit_all_roots(&roots, stack_top);
+  measured.root_total += os::now_ns() - began;
   if (cycle.asked_to_stop()) {
     marker.forget_queued();
     return false;

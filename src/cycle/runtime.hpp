@@ -60,6 +60,7 @@ struct Measurements {
   std::size_t reclaimed_bytes = 0;   // by the last collection
   std::size_t reclaimed_before = 0;  // by all before it
   std::size_t root_bytes = 0;        // scanned by the last collection
+  std::uint64_t root_total = 0;      // ns in which all collections scanned roots, of mark_total
   std::size_t peak_heap_bytes = 0;   // when memory was last returned: the heap grows until then
   std::size_t mark_stack_overflows = 0;
   std::uint64_t full_time_since =

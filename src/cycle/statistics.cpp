@@ -59,6 +59,8 @@ void add_numbers(base::Text* line) {
   add("stop_ns", measured.stop_total);
   add("longest_stop_ns", measured.stop_longest);
   add("mark_ns", measured.mark_total);
+  add("root_ns", measured.root_total);
+  add("root_bytes", measured.root_bytes);
   add("sweep_ns", measured.sweep_total);
   if (alloc::time_refills) {
     add("finding_ns", in_nanoseconds(alloc::refill_ticks.finding, now, now_ticks));

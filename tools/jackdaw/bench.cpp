@@ -170,7 +170,7 @@ std::string conditions(const BenchSettings& settings, const Machine& machine, co
 }
 
 [[noreturn]] void complain_of_add() {
-  throw Failure(kExitUsage, "--add is for the reports scale and work-stealing");
+  throw Failure(kExitUsage, "--add is for the reports mostly-copying, scale and work-stealing");
 }
 
 }  // namespace

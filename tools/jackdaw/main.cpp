@@ -104,8 +104,8 @@ struct CommandLine {
                         "Small sizes, one pair: shows that everything runs, not how fast");
     bench_app->add_flag(
         "--add", bench.add,
-        "For the reports scale and work-stealing: add the rounds to those in the file "
-        "of --json");
+        "For the reports mostly-copying, scale and work-stealing: add the rounds to those in the "
+        "file of --json");
     bench_app
         ->add_option("--limit", bench.limit_seconds, "Seconds after which a run is killed (300)")
         ->check(CLI::Range(1, 86400))

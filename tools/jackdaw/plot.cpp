@@ -44,13 +44,38 @@ std::string script(const Bars& bars, const std::string& svg) {
   return text + "\n";
 }
 
-}  // namespace
+constexpr std::size_t kColumns = 4;
 
-bool can_draw() { return find_program("gnuplot").has_value(); }
+std::string script(const Curves& curves, const std::string& svg) {
+  const std::size_t rows = (curves.panels.size() + kColumns - 1) / kColumns;
+  std::string text = fmt::format(
+      "set terminal svg size 1400,{} noenhanced font 'sans-serif,12' background 'white'\n"
+      "set output {}\nset multiplot layout {},{} title {}\nset logscale x 2\nset grid\n"
+      "set format x '%.3g'\nset xlabel {}\nset ylabel {}\nset yrange [0:*]\n"
+      "set key top right font ',9'\n",
+      60 + 320 * rows, quoted(svg), rows, kColumns, quoted(curves.title), quoted(curves.x_unit),
+      quoted(curves.y_unit));
+  for (const Curves::Panel& panel : curves.panels) {
+    std::string blocks;
+    std::string plots;
+    for (std::size_t s = 0; s < panel.points.size(); ++s) {
+      if (panel.points[s].empty()) continue;
+      blocks += fmt::format("$series{} << END\n", s);
+      for (const auto& [x, y] : panel.points[s]) blocks += fmt::format("{:.6g} {:.6g}\n", x, y);
+      blocks += "END\n";
+      plots += fmt::format("{}$series{} using 1:2 with linespoints lt {} pt 7 ps 0.4 title {}",
+                           plots.empty() ? "plot " : ", ", s, s + 1, quoted(curves.series[s]));
+    }
+    if (plots.empty()) continue;
+    text += blocks + fmt::format("set title {}\n", quoted(panel.title)) + plots + "\n";
+    // One legend is enough.
+    text += "unset key\n";
+  }
+  return text + "unset multiplot\n";
+}
 
-void draw_bars(const Bars& bars, const std::filesystem::path& svg) {
+void draw(const std::string& text, const std::filesystem::path& svg) {
   const File input = make_memory_file("jackdaw-plot");
-  const std::string text = script(bars, svg.string());
   if (write(input.fd(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       lseek(input.fd(), 0, SEEK_SET) != 0) {
     throw Failure(kExitRefused, "cannot hand gnuplot its commands");
@@ -69,6 +94,18 @@ void draw_bars(const Bars& bars, const std::filesystem::path& svg) {
     throw Failure(kExitFailed, fmt::format("gnuplot, drawing {}: {}\n{}", svg.string(),
                                            outcome.describe(), contents(output).substr(0, 500)));
   }
+}
+
+}  // namespace
+
+bool can_draw() { return find_program("gnuplot").has_value(); }
+
+void draw_bars(const Bars& bars, const std::filesystem::path& svg) {
+  draw(script(bars, svg.string()), svg);
+}
+
+void draw_curves(const Curves& curves, const std::filesystem::path& svg) {
+  draw(script(curves, svg.string()), svg);
 }
 
 }  // namespace jackdaw

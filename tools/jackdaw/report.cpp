@@ -48,9 +48,13 @@ std::vector<std::string> draw_plots(const std::vector<Plot>& plots, const fs::pa
     return names;
   }
   for (const Plot& plot : plots) {
-    if (plot.bars.groups.empty()) continue;
+    if (plot.bars.groups.empty() && plot.curves.panels.empty()) continue;
     const std::string name = page.stem().string() + plot.suffix + ".svg";
-    draw_bars(plot.bars, page.parent_path() / name);
+    if (plot.curves.panels.empty()) {
+      draw_bars(plot.bars, page.parent_path() / name);
+    } else {
+      draw_curves(plot.curves, page.parent_path() / name);
+    }
     names.push_back(name);
   }
   return names;

@@ -27,9 +27,10 @@ std::string report_target(const BenchSettings& settings, const std::string& name
 struct Plot {
   std::string suffix;  // "-saved"
   Bars bars;
+  Curves curves = {};  // instead of bars, if it has panels
 };
-// Draws those that have groups beside the report's page, if there is a gnuplot; else says so. The
-// names of their files.
+// Draws those that have groups or panels beside the report's page, if there is a gnuplot; else says
+// so. The names of their files.
 std::vector<std::string> draw_plots(const std::vector<Plot>& plots,
                                     const std::filesystem::path& page);
 

@@ -7,6 +7,7 @@
 
 #include "cache_misses.hpp"
 #include "failure.hpp"
+#include "mostly_copying.hpp"
 #include "scale.hpp"
 #include "work_stealing.hpp"
 
@@ -16,6 +17,9 @@ namespace {
 constexpr std::array kReports = {
     Report{"cache-misses", "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"",
            nullptr, cache_misses_command},
+    Report{"mostly-copying",
+           "objects that move and objects that stay, after Smith and Morrisett's paper",
+           mostly_copying_parts, mostly_copying_command},
     Report{"scale", "threads by markers, after bdwgc's notes on scalability", scale_parts,
            scale_command},
     Report{"work-stealing", "tasks, after Kumar and Blackburn's papers", work_stealing_parts,

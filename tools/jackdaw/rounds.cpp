@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "failure.hpp"
 #include "process.hpp"
 #include "sample.hpp"
+#include "temporary.hpp"
 
 namespace jackdaw {
 namespace {
@@ -18,34 +18,22 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// A file for JACKDAW_STATISTICS, gone when this object is.
+// What the library wrote for JACKDAW_STATISTICS.
 class StatisticsFile {
  public:
-  StatisticsFile() {
-    std::string name = (fs::temp_directory_path() / "jackdaw-statistics-XXXXXX").string();
-    const int file = mkstemp(name.data());
-    if (file < 0) throw Failure(kExitRefused, "cannot make a temporary file");
-    close(file);
-    path_ = name;
+  [[nodiscard]] std::string variable() const {
+    return "JACKDAW_STATISTICS=" + file_.path().string();
   }
-  ~StatisticsFile() {
-    std::error_code ignored;
-    fs::remove(path_, ignored);
-  }
-  StatisticsFile(const StatisticsFile&) = delete;
-  StatisticsFile& operator=(const StatisticsFile&) = delete;
-
-  [[nodiscard]] std::string variable() const { return "JACKDAW_STATISTICS=" + path_.string(); }
 
   // Null if the library wrote none.
   [[nodiscard]] Json read() const {
-    std::ifstream file(path_);
+    std::ifstream file(file_.path());
     Json json = Json::parse(file, nullptr, false);
     return json.is_discarded() ? Json() : json;
   }
 
  private:
-  fs::path path_;
+  TemporaryFile file_;
 };
 
 std::optional<double> seconds_of(const Json& statistics, const char* name) {

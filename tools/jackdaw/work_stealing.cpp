@@ -2,14 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 
 #include "failure.hpp"
+#include "others.hpp"
 #include "places.hpp"
 #include "process.hpp"
 #include "report_catalogue.hpp"
@@ -146,60 +144,6 @@ TaskRow latency_row() {
   return row;
 }
 
-// --- who else ran
-// -----------------------------------------------------------------------------------
-
-// What other programs, and other machines on the same processors, took of the CPUs since the
-// object was made.
-class Others {
- public:
-  Others() : busy_(busy()), own_(own()), began_(std::chrono::steady_clock::now()) {}
-
-  // A share; nothing where the kernel does not say.
-  [[nodiscard]] std::optional<double> share() const {
-    const std::optional<double> now = busy();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_;
-    const auto cpus = static_cast<double>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
-    if (!now || !busy_ || took.count() <= 0) return std::nullopt;
-    return std::max(0.0, (*now - *busy_ - (own() - own_)) / (took.count() * cpus));
-  }
-
- private:
-  // All of the machine's, in seconds: user, nice, system, interrupts, and stolen by other machines.
-  static std::optional<double> busy() {
-    std::ifstream in("/proc/stat");
-    std::string word;
-    double user = 0;
-    double nice = 0;
-    double system = 0;
-    double idle = 0;
-    double waiting = 0;
-    double hard = 0;
-    double soft = 0;
-    double stolen = 0;
-    if (!(in >> word >> user >> nice >> system >> idle >> waiting >> hard >> soft >> stolen)) {
-      return std::nullopt;
-    }
-    return (user + nice + system + hard + soft + stolen) /
-           static_cast<double>(sysconf(_SC_CLK_TCK));
-  }
-  static double own() {
-    double sum = 0;
-    for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-      rusage usage{};
-      getrusage(who, &usage);
-      for (const timeval& t : {usage.ru_utime, usage.ru_stime}) {
-        sum += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-      }
-    }
-    return sum;
-  }
-
-  std::optional<double> busy_;
-  double own_;
-  std::chrono::steady_clock::time_point began_;
-};
-
 // --- running -------------------------------------------------------------------------------------
 
 const char* mode_of(Runner runner) {
@@ -281,7 +225,6 @@ void save(const std::string& path, const std::optional<Json>& before, TaskResult
 
 void run_parts(const Plan& plan, const std::vector<std::string>& parts,
                const std::optional<Json>& before, TaskResults* results) {
-  constexpr double kNoticed = 0.02;
   Progress progress;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string prefix = fmt::format("[{}/{}] ", i + 1, parts.size());
@@ -295,10 +238,7 @@ void run_parts(const Plan& plan, const std::vector<std::string>& parts,
       results->rows.push_back(problem_row(plan, problem, &results->notes));
       run_cells(plan, prefix, &results->rows.back(), &progress);
     }
-    if (const auto share = others.share(); share && *share > kNoticed) {
-      results->notes.push_back(fmt::format(
-          "{}: other programs took {:.0f}% of the CPUs while it ran", parts[i], *share * 100));
-    }
+    if (const auto note = others.note(parts[i])) results->notes.push_back(*note);
     save(plan.settings.json, before, *results);
   }
 }

@@ -1,0 +1,170 @@
+// The figures to reach of `jackdaw bench mostly-copying`.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "mostly_copying_results.hpp"
+
+namespace jackdaw {
+namespace {
+
+// A run's worst phase.
+Figure worst_compacted() {
+  return [](const RunFigures& f) -> std::optional<double> {
+    std::optional<double> worst;
+    for (int phase = 1;; ++phase) {
+      const auto live = named(fmt::format("phase{}_live", phase))(f);
+      const auto left = named(fmt::format("phase{}_compacted", phase))(f);
+      if (!live || !left || *live <= 0) return worst;
+      worst = std::max(worst.value_or(0), *left / *live);
+    }
+  };
+}
+
+CopyGoal at_most(const std::string& what, const std::optional<Summary>& measured, double bound) {
+  CopyGoal goal;
+  goal.what = what;
+  goal.goal = fmt::format("at most {:g}", bound);
+  goal.measured = show_ratio(measured);
+  goal.known = measured.has_value();
+  goal.reached = measured && measured->median <= bound;
+  return goal;
+}
+
+// A quotient in all programs, at one heap size.
+std::vector<std::optional<Summary>> by_peer(const CopyResults& results, double factor,
+                                            const Figure& figure) {
+  std::vector<std::optional<Summary>> ratios;
+  for (const std::string& program : copy_programs()) {
+    ratios.push_back(
+        quotient(results.find(kHeaps, program, factor), kEvacuateHomogeneous, kPeerHeap, figure));
+  }
+  return ratios;
+}
+
+CopyGoal mean_goal(const std::string& what, const std::vector<std::optional<Summary>>& ratios,
+                   double bound) {
+  CopyGoal goal;
+  goal.what = what;
+  goal.goal = fmt::format("geometric mean at most {:g}", bound);
+  const auto mean = geometric_mean(ratios);
+  const auto count = std::count_if(ratios.begin(), ratios.end(),
+                                   [](const auto& ratio) { return ratio.has_value(); });
+  if (mean) {
+    goal.measured = fmt::format("{:.2f}, of {} programs", *mean, count);
+    goal.known = true;
+    goal.reached = *mean <= bound;
+  }
+  return goal;
+}
+
+CopyGoal count_goal(const std::string& what, std::size_t count, std::size_t of, bool known) {
+  CopyGoal goal;
+  goal.what = what;
+  goal.goal = fmt::format("all {}", copy_programs().size());
+  goal.measured = fmt::format("{} of {}", count, of);
+  goal.known = known;
+  goal.reached = count == copy_programs().size();
+  return goal;
+}
+
+void add_heap_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
+  for (const double factor : {2.0, 4.0}) {
+    const auto total = by_peer(results, factor, whole);
+    std::size_t faster = 0;
+    std::size_t compared = 0;
+    for (const auto& ratio : total) {
+      if (!ratio) continue;
+      ++compared;
+      if (ratio->median < 1) ++faster;
+    }
+    if (compared == 0) continue;
+    goals->push_back(count_goal(
+        fmt::format("heap of {:g} times the live data: programs faster than libgc", factor), faster,
+        compared, true));
+    goals->push_back(mean_goal(
+        fmt::format("heap of {:g} times the live data: client and collector, by libgc's", factor),
+        total, 0.7));
+    goals->push_back(
+        mean_goal(fmt::format("heap of {:g} times the live data: collector, by libgc's", factor),
+                  by_peer(results, factor, collecting), 0.4));
+  }
+  constexpr double kTight = 1.5;
+  std::size_t fit = 0;
+  std::size_t tried = 0;
+  for (const std::string& program : copy_programs()) {
+    const CopyRow* row = results.find(kHeaps, program, kTight);
+    if (row == nullptr) continue;
+    ++tried;
+    if (row->find(kEvacuateHomogeneous)) ++fit;
+  }
+  if (tried != 0) {
+    goals->push_back(
+        count_goal(fmt::format("programs that run in a heap of {:g} times the live data", kTight),
+                   fit, tried, true));
+  }
+}
+
+void add_client_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
+  constexpr double kAmple = 4;
+  for (const char* program : {"mergesort", "checksum", "groebner"}) {
+    const CopyRow* row = results.find(kHeaps, program, kAmple);
+    if (row == nullptr) continue;
+    goals->push_back(
+        at_most(fmt::format("{}: client time, by that on our non-moving heap (heap of {:g} times)",
+                            program, kAmple),
+                quotient(row, kEvacuateHomogeneous, kOurHeap, client), 1));
+  }
+  for (const char* program : {"lexgen", "logic"}) {
+    const CopyRow* row = results.find(kOrder, program);
+    if (row == nullptr) continue;
+    goals->push_back(
+        at_most(fmt::format("{}: client time in the order of allocation, by that in blocks by size",
+                            program),
+                quotient(row, kEvacuateHeader, kEvacuateSegregated, client), 1));
+  }
+  const CopyRow* row = results.find(kPrograms, "knuth_bendix");
+  if (row != nullptr) {
+    CopyGoal goal = at_most("knuth_bendix: roots, of the collector's time",
+                            median_in(row, kEvacuateHomogeneous, root_share), 0.15);
+    goal.goal = "below 15%";
+    goal.measured = show_percent(median_in(row, kEvacuateHomogeneous, root_share));
+    goals->push_back(goal);
+  }
+}
+
+void add_other_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
+  if (const CopyRow* row = results.find(kResolve, kResolve)) {
+    for (const auto& [key, where] : {std::pair{kEvacuateHomogeneous, "homogeneous blocks"},
+                                     {kEvacuateSegregated, "blocks by size"},
+                                     {kEvacuateHeader, "mixed blocks"}}) {
+      for (const auto& [figure, what] :
+           {std::pair{"beginning_ns", "a first byte"}, {"middle_ns", "a middle"}}) {
+        goals->push_back(at_most(
+            fmt::format("an ambiguous word, {} in {}, by our non-moving heap's", what, where),
+            quotient(row, key, kOurHeap, named(figure)), 1.5));
+      }
+    }
+  }
+  if (const CopyRow* row = results.find(kFragmentation, kFragmentation)) {
+    for (const char* key : {kEvacuateHomogeneous, kEvacuateSelf, kEvacuateHeader}) {
+      goals->push_back(
+          at_most(fmt::format("fragmentation, {}: resident after compaction, by the live data, "
+                              "worst phase (libgc: {})",
+                              key, show_ratio(median_in(row, kPeerHeap, worst_compacted()))),
+                  median_in(row, key, worst_compacted()), 1.3));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<CopyGoal> copy_goals(const CopyResults& results) {
+  std::vector<CopyGoal> goals;
+  add_heap_goals(results, &goals);
+  add_client_goals(results, &goals);
+  add_other_goals(results, &goals);
+  return goals;
+}
+
+}  // namespace jackdaw
