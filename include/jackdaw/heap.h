@@ -33,8 +33,9 @@ extern "C" {
  * they are. */
 enum jd_policy { JD_EVACUATE = 0, JD_MCC = 1, JD_NON_MOVING = 2 };
 
-/* Chooses the policy, which JACKDAW_POLICY overrules. Once, before the first layout is defined; 0
- * if it is too late. Never needed: the default is JD_EVACUATE. */
+/* Chooses the policy, which JACKDAW_POLICY overrules. Once, before the first layout is defined,
+ * root added or weak reference made; 0 if it is too late. Never needed: the default is JD_EVACUATE.
+ */
 JD_HEAP_API int jd_heap_set_policy(enum jd_policy policy);
 JD_HEAP_API enum jd_policy jd_heap_get_policy(void);
 
