@@ -1,8 +1,8 @@
 /* The typed heap: objects that the collector may move.
  *
- *   jd_layout *pair = ...;                       // see layout.h
- *   struct pair *p = (struct pair *)jd_new(pair);
- *   p->first = q;                                // an ordinary store: there are no barriers
+ *   jd_layout* pair = ...;  // see layout.h
+ *   struct pair* p = (struct pair*)jd_new(pair);
+ *   p->first = q;  // an ordinary store: there are no barriers
  *
  * Objects read as zero when they are new. They live beside what libgc's functions allocate, which
  * never moves: both may point to each other, and cycles through both die. An object moves only in a
@@ -33,8 +33,9 @@ extern "C" {
  * they are. */
 enum jd_policy { JD_EVACUATE = 0, JD_MCC = 1, JD_NON_MOVING = 2 };
 
-/* Chooses the policy, which JACKDAW_POLICY overrules. Once, before the first layout is defined; 0
- * if it is too late. Never needed: the default is JD_EVACUATE. */
+/* Chooses the policy, which JACKDAW_POLICY overrules. Once, before the first layout is defined,
+ * root added or weak reference made; 0 if it is too late. Never needed: the default is JD_EVACUATE.
+ */
 JD_HEAP_API int jd_heap_set_policy(enum jd_policy policy);
 JD_HEAP_API enum jd_policy jd_heap_get_policy(void);
 

@@ -1,10 +1,12 @@
 /* Layouts: what the collector must know of an object to move it and what it points to.
  *
- *   struct pair { void *first, *rest; };
+ *   struct pair {
+ *     void *first, *rest;
+ *   };
  *   static const uint64_t pair_pointers[] = {JD_POINTER(struct pair, first) |
  *                                            JD_POINTER(struct pair, rest)};
- *   jd_layout *pair = jd_layout_define(&(jd_layout_info){
- *       .name = "pair", .size = sizeof(struct pair), .pointers = pair_pointers});
+ *   jd_layout* pair = jd_layout_define(
+ *       &(jd_layout_info){.name = "pair", .size = sizeof(struct pair), .pointers = pair_pointers});
  *
  * A layout is defined once, at a program's start, and lasts for ever. It says which words of an
  * object are pointers; heap.h allocates by it. Smith & Morrisett, "Comparing Mostly-Copying and
@@ -34,8 +36,9 @@ extern "C" {
 /* How the collector finds the layout of an object.
  *
  * JD_HOMOGENEOUS: by its address. Objects of the layout share blocks that hold nothing else, and
- *   carry no word for the collector. They are aligned to 16 bytes and have no variable part. There
- *   are JD_MAX_HOMOGENEOUS such layouts at most: for the shapes that a program has most of.
+ *   carry no word for the collector. They are aligned to 16 bytes (to 8 under JD_MCC, which gives
+ *   them headers) and have no variable part. There are JD_MAX_HOMOGENEOUS such layouts at most: for
+ *   the shapes that a program has most of.
  * JD_SELF: by its first word, which leads to it: jd_new stores the layout's address there. The
  *   program may store the address of any record of its own instead (a class, say) that begins with
  *   the layout's address. The record lasts as long as the program: the first words of dead objects

@@ -19,6 +19,12 @@ using os::LockGuard;
 // True if the address is the beginning of an object that may be freed or resized; says why not.
 bool is_object(const void* object, const char* name, Place* place) {
   const Word address = base::as_word(object);
+  // Before its place is looked for: a collection may come in between, and move what lies there.
+  if (heap::in_heap(address) &&
+      heap::space.blocks[heap::block_number(address)].state == heap::BlockState::Mixed) {
+    os::warn(name, "(", object, "): an object with a layout is only collected; ignored");
+    return false;
+  }
   if (!heap::find_place(address, place)) {
     os::warn(name, "(", object, "): not an object of the collector's heap; ignored");
     return false;
@@ -26,10 +32,6 @@ bool is_object(const void* object, const char* name, Place* place) {
   if (place->address() != address) {
     os::warn(name, "(", object, "): not the beginning of an object, which is ",
              static_cast<const void*>(base::as_pointer(place->address())), "; ignored");
-    return false;
-  }
-  if (place->is_mixed()) {
-    os::warn(name, "(", object, "): an object with a layout is only collected; ignored");
     return false;
   }
   bool free_slot = !place->allocated();

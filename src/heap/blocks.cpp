@@ -187,7 +187,7 @@ void list_block(BlockNumber number) {
   set_listed(&extra, true);
 }
 
-void forget_lists() { base::clear_bytes(lists, sizeof lists); }
+void forget_lists() { base::clear_bytes(lists, kind_count * sizeof lists[0]); }
 
 ListEnds list_ends(KindNumber kind, unsigned size_class) {
   const List& list = lists[kind][size_class];

@@ -224,21 +224,6 @@ void prepare_allocation(Layout* layout) {
   }
 }
 
-// Which policy it is to be, once the first layout is defined. Pre: the lock is held.
-void settle_policy() {
-  if (policy_is_settled) return;
-  policy_is_settled = true;
-  const auto chosen = cycle::options.policy <= JD_NON_MOVING
-                          ? static_cast<jd_policy>(cycle::options.policy)
-                          : program_policy;
-  copy::policy.moves = chosen != JD_NON_MOVING;
-  copy::policy.everything = cycle::options.move != 0;
-  copy::policy.mcc = chosen == JD_MCC;
-  // What is dead on a promoted block stays unused until all of it is.
-  heap::sweep_policy.keep_gaps = copy::policy.mcc;
-  copy::in_use = true;
-}
-
 Layout* make_layout(const jd_layout_info& info) {
   const std::size_t words = base::div_up(info.size, sizeof(Word));
   const std::size_t element_words = info.element_size / sizeof(Word);
@@ -273,6 +258,20 @@ Layout* make_layout(const jd_layout_info& info) {
 }
 
 }  // namespace
+
+void settle_policy() {
+  if (policy_is_settled) return;
+  policy_is_settled = true;
+  const auto chosen = cycle::options.policy <= JD_NON_MOVING
+                          ? static_cast<jd_policy>(cycle::options.policy)
+                          : program_policy;
+  copy::policy.moves = chosen != JD_NON_MOVING;
+  copy::policy.everything = cycle::options.move != 0;
+  copy::policy.mcc = chosen == JD_MCC;
+  // What is dead on a promoted block stays unused until all of it is.
+  heap::sweep_policy.keep_gaps = copy::policy.mcc;
+  copy::in_use = true;
+}
 
 KindNumber mixed_kind(const Layout& layout) {
   return static_cast<KindNumber>(shared_kinds[layout.source - JD_SELF].scanned);

@@ -14,6 +14,9 @@ using heap::Place;
 // the program with a message if there is none. Pre: the thread is registered, or holds the lock.
 Place object_at(const void* object, const char* function);
 
+// Which policy it is to be, from the first use of the typed heap on. Pre: the lock is held.
+void settle_policy();
+
 // Whether an object of this size, of a source that mixed blocks are for, lies in one.
 bool in_mixed_block(std::size_t bytes);
 // The kind of such objects. Pre: not homogeneous.

@@ -26,7 +26,7 @@ Object* make_weak(unsigned (*kind)()) {
   {
     const LockGuard guard(heap_lock);
     number = kind();
-    if (number != heap::kMaxKinds) copy::in_use = true;
+    if (number != heap::kMaxKinds) typed::settle_policy();
   }
   if (number == heap::kMaxKinds) {
     os::warn("jd_weak_new, jd_ephemeron_new: there are too many kinds of objects");
@@ -70,7 +70,7 @@ void jd_unpin(void* object) {
 int jd_root_add(void* variable) {
   cycle::start();
   const LockGuard guard(heap_lock);
-  copy::in_use = true;
+  typed::settle_policy();
   return copy::add_root(static_cast<Word*>(variable)) ? 1 : 0;
 }
 

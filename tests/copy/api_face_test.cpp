@@ -212,7 +212,6 @@ TEST(Face, OtherMembersHoldNothing) {
 }
 
 TEST(Face, MembersThatNobodySetsAreZero) {
-  JD_SKIP_IF_MCC("there are no JD_SELF layouts");
   for (int round = 0; round < 50; ++round) {
     for (int i = 0; i < 100; ++i) {
       auto* foreign = make<Foreign>();
@@ -234,7 +233,6 @@ TEST(Face, MembersThatNobodySetsAreZero) {
 }
 
 TEST(Face, DescribedObjectsLeadToTheirLayout) {
-  JD_SKIP_IF_MCC("there are no JD_SELF layouts");
   root<Described> list;
   far_away([&] {
     for (int i = 0; i < 500; ++i) {

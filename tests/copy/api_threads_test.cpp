@@ -221,7 +221,6 @@ JD_CHILD(fork_header) { return fork_while_threads_allocate<JD_HEADER>(); }
 TEST(Fork, ChildOfSeveralThreadsAllocatesAndMoves) {
   JD_SKIP_UNDER_TSAN("does not support new threads in the child of a program with several");
   for (const char* child : {"fork_homogeneous", "fork_self", "fork_header"}) {
-    if (is_mcc() && std::string(child) == "fork_self") continue;
     const ChildResult r = run_child(child, {}, 100);
     EXPECT_TRUE(r.ok()) << child << r;
   }
