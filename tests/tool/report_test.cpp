@@ -104,6 +104,21 @@ TEST(Plot, DrawsAnSvg) {
   EXPECT_THROW(jackdaw::draw_bars({"", "", {"s"}, {{"g", {1}}}}, "/nowhere/at/all.svg"), Failure);
 }
 
+TEST(Plot, DrawsCurvesInPanels) {
+  if (!jackdaw::can_draw()) GTEST_SKIP() << "there is no gnuplot here";
+  const Scratch scratch;
+  const std::string file = scratch.path("curves.svg");
+  jackdaw::Curves curves{"a title", "MiB", "s", {"first", "second"}, {}};
+  curves.panels.push_back({"it's a panel", {{{1, 2}, {2, 1}}, {}}});
+  curves.panels.push_back({"another_panel", {{{1, 2}}, {{1, 3}}}});
+  curves.panels.push_back({"an empty one", {{}, {}}});
+  jackdaw::draw_curves(curves, file);
+  const std::string text = read_file(file);
+  for (const char* part : {"<svg", "a title", "it's a panel", "another_panel", "second"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
 TEST(Places, FindsProgramsOnThePath) {
   EXPECT_TRUE(jackdaw::find_program("sh"));
   EXPECT_FALSE(jackdaw::find_program("no-such-program-anywhere"));

@@ -58,8 +58,14 @@ std::string script(const Curves& curves, const std::string& svg) {
   for (const Curves::Panel& panel : curves.panels) {
     std::string blocks;
     std::string plots;
+    std::string missing;
     for (std::size_t s = 0; s < panel.points.size(); ++s) {
-      if (panel.points[s].empty()) continue;
+      if (panel.points[s].empty()) {
+        // For the legend, which shows what the first panel has.
+        missing += fmt::format(", NaN with linespoints lt {} pt 7 ps 0.4 title {}", s + 1,
+                               quoted(curves.series[s]));
+        continue;
+      }
       blocks += fmt::format("$series{} << END\n", s);
       for (const auto& [x, y] : panel.points[s]) blocks += fmt::format("{:.6g} {:.6g}\n", x, y);
       blocks += "END\n";
@@ -67,7 +73,7 @@ std::string script(const Curves& curves, const std::string& svg) {
                            plots.empty() ? "plot " : ", ", s, s + 1, quoted(curves.series[s]));
     }
     if (plots.empty()) continue;
-    text += fmt::format("{}set title {}\n{}\n", blocks, quoted(panel.title), plots);
+    text += fmt::format("{}set title {}\n{}\n", blocks, quoted(panel.title), plots + missing);
     // One legend is enough.
     text += "unset key\n";
   }
