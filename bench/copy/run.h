@@ -3,9 +3,10 @@
  * of results, random numbers, and the report.
  *
  * COPY_REPORT=FILE in the environment appends one line of JSON to FILE when the program ends: what
- * the run took and what the collector did. With COPY_LIVE=1 it also has the live data that
- * collections found and the memory that held it, and its times mean nothing. A program that was
- * compiled with -DCOUNT_SIZES always has those, and what it allocated, by size.
+ * the run took and what the collector did. With COPY_LIVE=N it also has the live data
+ * that every N-th collection found and the memory that held it, and its times mean nothing. A
+ * program that was compiled with -DCOUNT_SIZES always has those, of every collection, and what it
+ * allocated, by size.
  *
  * A program that finds no memory says so and ends with status 3.
  */
@@ -78,10 +79,11 @@ typedef struct Seen {
   size_t peak_heap;
   unsigned long collections;
   double mark_began;
-  double marking;         /* seconds */
-  double sum_of_stack;    /* bytes of the stack, for the mean */
-  const char* stack_base; /* where the stack began */
-  bool wants_live;
+  double marking;           /* seconds */
+  double sum_of_stack;      /* bytes of the stack, for the mean */
+  const char* stack_base;   /* where the stack began */
+  unsigned long live_every; /* how many collections until one counts what is live; 0: none does */
+  unsigned long live_counts;
   size_t live; /* bytes of the objects that the last collection found */
   size_t peak_live;
   double sum_of_live; /* for the mean */
@@ -113,10 +115,11 @@ static inline void see_live(void) {
   if (seen.live > seen.peak_live) seen.peak_live = seen.live;
   seen.sum_of_live += (double)seen.live;
   seen.sum_of_used += (double)(GC_get_heap_size() - GC_get_free_bytes());
+  seen.live_counts++;
 }
 
-static inline double mean_of(double sum) {
-  return seen.collections == 0 ? 0 : sum / (double)seen.collections;
+static inline double mean_of(double sum, unsigned long count) {
+  return count == 0 ? 0 : sum / (double)count;
 }
 
 #ifdef COUNT_SIZES
@@ -163,7 +166,7 @@ static inline void GC_CALLBACK on_collection(GC_EventType event) {
       seen.marking += seconds(CLOCK_MONOTONIC) - seen.mark_began;
       break;
     case GC_EVENT_END:
-      if (seen.wants_live) see_live();
+      if (seen.live_every != 0 && seen.collections % seen.live_every == 0) see_live();
       break;
     default:
       break;
@@ -216,10 +219,12 @@ static inline void write_report(const char* file_name, long scale, double wall, 
           "\"stack_mean\": %.0f",
           program_name, BACKEND_NAME, scale, wall, cpu, (unsigned long)GC_get_gc_no(),
           (double)GC_get_full_gc_total_time() / 1e3, GC_get_total_bytes(), GC_get_heap_size(),
-          seen.peak_heap, process_bytes("VmHWM"), seen.marking, mean_of(seen.sum_of_stack));
-  if (seen.wants_live) {
+          seen.peak_heap, process_bytes("VmHWM"), seen.marking,
+          mean_of(seen.sum_of_stack, seen.collections));
+  if (seen.live_every != 0) {
     fprintf(out, ", \"live_peak\": %zu, \"live_mean\": %.0f, \"used_mean\": %.0f", seen.peak_live,
-            mean_of(seen.sum_of_live), mean_of(seen.sum_of_used));
+            mean_of(seen.sum_of_live, seen.live_counts),
+            mean_of(seen.sum_of_used, seen.live_counts));
   }
   print_sizes(out);
   backend_report(out);
@@ -256,7 +261,8 @@ static inline int run_program(const Program* program, int argc, char** argv) {
     struct GC_stack_base base;
     CHECK(GC_get_stack_base(&base) == GC_SUCCESS, "where does the stack begin?");
     seen.stack_base = base.mem_base;
-    seen.wants_live = CountsSizes || getenv("COPY_LIVE") != NULL;
+    const char* live = getenv("COPY_LIVE");
+    seen.live_every = CountsSizes ? 1 : live != NULL ? strtoul(live, NULL, 10) : 0;
     GC_start_performance_measurement();
     GC_set_on_collection_event(on_collection);
   }

@@ -24,6 +24,7 @@ constexpr Collector kCollectors[] = {
     {kEvacuateHomogeneous, "homogeneous", Provider::Typed, "evacuate", ""},
     {kEvacuateSelf, "self", Provider::Typed, "evacuate", ""},
     {kEvacuateHeader, "header", Provider::Typed, "evacuate", ""},
+    {kMccSelf, "self", Provider::Typed, "mcc", ""},
     {kMccHeader, "header", Provider::Typed, "mcc", ""},
     {kStaySegregated, "header", Provider::Typed, "non-moving", "0"},
     {kEvacuateSegregated, "header", Provider::Typed, "evacuate", "0"},
@@ -99,7 +100,8 @@ const Collector& collector_named(std::string_view key) {
 const std::vector<std::string>& all_collectors() {
   static const std::vector<std::string> all = {kPeerHeap,     kOurHeap,        kStayHomogeneous,
                                                kStaySelf,     kStayHeader,     kEvacuateHomogeneous,
-                                               kEvacuateSelf, kEvacuateHeader, kMccHeader};
+                                               kEvacuateSelf, kEvacuateHeader, kMccSelf,
+                                               kMccHeader};
   return all;
 }
 

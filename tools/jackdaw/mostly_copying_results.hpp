@@ -39,6 +39,7 @@ inline constexpr const char* kStayHeader = "non-moving, header";
 inline constexpr const char* kEvacuateHomogeneous = "evacuate, homogeneous";
 inline constexpr const char* kEvacuateSelf = "evacuate, self";
 inline constexpr const char* kEvacuateHeader = "evacuate, header";
+inline constexpr const char* kMccSelf = "mcc, self";
 inline constexpr const char* kMccHeader = "mcc, header";
 inline constexpr const char* kStaySegregated = "non-moving, header, segregated";
 inline constexpr const char* kEvacuateSegregated = "evacuate, header, segregated";

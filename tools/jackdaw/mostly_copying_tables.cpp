@@ -132,7 +132,7 @@ std::string roots_table(const CopyResults& results) {
 }
 
 // A phase of the collector's time. The library's mark has the roots in it, its sweep all that comes
-// after the mark.
+// after the mark; moving is in the one or the other.
 Figure phase(const std::string& name) {
   return [name](const RunFigures& f) -> std::optional<double> {
     const auto pauses = collecting(f);
@@ -141,6 +141,7 @@ Figure phase(const std::string& name) {
     const auto sweep = ns("sweep_ns");
     if (!pauses || *pauses <= 0) return std::nullopt;
     std::optional<double> value;
+    const bool in_mark = ns("moves_in_mark").has_value();
     const double moving =
         ns("pin_ns").value_or(0) + ns("move_ns").value_or(0) + ns("fix_ns").value_or(0);
     if (!mark || !sweep) {
@@ -151,9 +152,9 @@ Figure phase(const std::string& name) {
     } else if (name == "roots") {
       value = ns("root_ns");
     } else if (name == "mark") {
-      value = *mark - ns("root_ns").value_or(0);
+      value = *mark - ns("root_ns").value_or(0) - (in_mark ? moving : 0);
     } else if (name == "sweep") {
-      value = *sweep - moving;
+      value = *sweep - (in_mark ? 0 : moving);
     } else if (name == "rest") {
       value = *pauses * 1e9 - *mark - *sweep;
     } else {
@@ -193,13 +194,14 @@ std::string phases_table(const CopyResults& results) {
   return table.markdown();
 }
 
+// A column of the table, and the classes of the program's histogram that it sums up.
 struct SizeClass {
   const char* heading;
   std::vector<const char*> words;
 };
 
-std::string sizes_table(const CopyResults& results) {
-  static const std::array<SizeClass, 9> kClasses = {
+const std::array<SizeClass, 9>& size_classes() {
+  static const std::array<SizeClass, 9> all = {
       {{"1", {"1"}},
        {"2", {"2"}},
        {"3", {"3"}},
@@ -209,8 +211,13 @@ std::string sizes_table(const CopyResults& results) {
        {"17-64", {"17-64"}},
        {"65-256", {"65-256"}},
        {"257-", {"257-"}}}};
+  return all;
+}
+
+std::string sizes_table(const CopyResults& results) {
   std::vector<std::string> headings = {"program", "objects", "mean size", "pointer-free"};
-  for (const SizeClass& c : kClasses) headings.emplace_back(c.heading);
+  const auto& classes = size_classes();
+  for (const SizeClass& c : classes) headings.emplace_back(c.heading);
   Table table(headings);
   for (const std::string& program : copy_programs()) {
     const CopyRow* row = results.find(kLive, program);
@@ -222,9 +229,9 @@ std::string sizes_table(const CopyResults& results) {
     double objects = 0;
     double bytes = 0;
     double leaves = 0;
-    std::array<double, kClasses.size()> counts{};
-    for (std::size_t i = 0; i < kClasses.size(); ++i) {
-      for (const char* words : kClasses[i].words) {
+    std::vector<double> counts(classes.size());
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      for (const char* words : classes[i].words) {
         const double free = sum("pointer_free", words, "objects");
         leaves += free;
         counts[i] += free + sum("with_pointers", words, "objects");
@@ -401,7 +408,9 @@ std::string order_table(const CopyResults& results) {
 std::string programs_section(const CopyResults& results) {
   if (!has(results, kPrograms)) return "";
   return "\n## Heaps and collections (table 2)\n\nAt the heap that each collector chooses. *live*: "
-         "what its collections found, in a run of its own that collects four times as often.\n\n" +
+         "what collections found, in a run of its own: every fourth; libgc's are four times as "
+         "many as "
+         "by default, and all are looked at, since they say what the peak is.\n\n" +
          heap_table(results) +
          "\nTime and memory of the same runs; *collector's* is the time in collections, *client* "
          "all other.\n\n" +

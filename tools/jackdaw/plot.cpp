@@ -67,7 +67,7 @@ std::string script(const Curves& curves, const std::string& svg) {
                            plots.empty() ? "plot " : ", ", s, s + 1, quoted(curves.series[s]));
     }
     if (plots.empty()) continue;
-    text += blocks + fmt::format("set title {}\n", quoted(panel.title)) + plots + "\n";
+    text += fmt::format("{}set title {}\n{}\n", blocks, quoted(panel.title), plots);
     // One legend is enough.
     text += "unset key\n";
   }
