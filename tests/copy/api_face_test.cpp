@@ -243,6 +243,7 @@ TEST(Face, DescribedObjectsLeadToTheirLayout) {
       static_cast<void>(make<Described>(-1));
       // Assignment leaves the first word alone.
       Described local(7);
+      local.next = nullptr;
       *make<Described>() = local;
     }
   });
