@@ -1,0 +1,207 @@
+// Layouts: what jd_layout_define refuses; the policy that is chosen with the first.
+#include <cstring>
+#include <string>
+
+#include "api_support.hpp"
+#include "child.hpp"
+
+namespace jd::test {
+namespace {
+
+constexpr std::uint64_t kFirst[2] = {1, 0};
+
+// The one line on standard error.
+testing::AssertionResult is_refused(const jd_layout_info& info, const char* why) {
+  testing::internal::CaptureStderr();
+  const jd_layout* layout = jd_layout_define(&info);
+  const std::string said = testing::internal::GetCapturedStderr();
+  if (layout != nullptr) return testing::AssertionFailure() << "was defined";
+  if (said.find(info.name) == std::string::npos) {
+    return testing::AssertionFailure() << "the message does not name the layout: " << said;
+  }
+  if (said.find(why) == std::string::npos) {
+    return testing::AssertionFailure() << "the message does not say why: " << said;
+  }
+  if (count_lines(said) != 1) return testing::AssertionFailure() << "more than a line: " << said;
+  return testing::AssertionSuccess();
+}
+
+class Refusal : public EachSource {};
+JD_EACH_SOURCE(Refusal);
+
+TEST_P(Refusal, BitBeyondTheSize) {
+  const std::uint64_t third[] = {8};
+  EXPECT_TRUE(is_refused(info_of("three words", GetParam(), 24, third), "beyond the size"));
+  // In the second word of the bitmap.
+  const std::uint64_t bits[] = {0, 2};
+  EXPECT_TRUE(is_refused(info_of("65 words", GetParam(), 65 * 8, bits), "beyond the size"));
+}
+
+TEST_P(Refusal, SizesThatNothingHas) {
+  EXPECT_TRUE(is_refused(info_of("huge", GetParam(), SIZE_MAX), "size"));
+  EXPECT_TRUE(is_refused(info_of("round", GetParam(), SIZE_MAX - 6), "size"));
+  EXPECT_TRUE(is_refused(info_of("half", GetParam(), SIZE_MAX / 2), "size"));
+  EXPECT_TRUE(is_refused(info_of("nothing", GetParam(), 0), "no size"));
+}
+
+// A size that fits into 64 bits, but not into a layout's fields.
+TEST_P(Refusal, SizesOfMoreThanALayoutHolds) {
+  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
+  jd_layout_info info = info_of("elements", GetParam(), 32);
+  info.count_offset = GetParam() == JD_SELF ? 8 : 0;
+  info.element_size = std::size_t{1} << 32;
+  EXPECT_TRUE(is_refused(info, "size"));
+  info.element_size += 8;
+  EXPECT_TRUE(is_refused(info, "size"));
+  info.element_size = std::size_t{1} << 60;
+  EXPECT_TRUE(is_refused(info, "size"));
+}
+
+TEST_P(Refusal, ElementSizes) {
+  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
+  for (const std::size_t size : {3, 5, 6, 7, 9, 12, 20}) {
+    jd_layout_info info = info_of("elements", GetParam(), 24);
+    info.count_offset = GetParam() == JD_SELF ? 8 : 0;
+    info.element_size = size;
+    EXPECT_TRUE(is_refused(info, "an element has")) << size;
+  }
+}
+
+TEST_P(Refusal, PointersInElements) {
+  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
+  jd_layout_info info = info_of("elements", GetParam(), 24);
+  info.count_offset = GetParam() == JD_SELF ? 8 : 0;
+  info.element_pointers = kFirst;
+  EXPECT_TRUE(is_refused(info, "no size"));
+  for (const std::size_t size : {1, 2, 4}) {
+    info.element_size = size;
+    EXPECT_TRUE(is_refused(info, "less than 8")) << size;
+  }
+  const std::uint64_t third[] = {4};
+  info.element_size = 16;
+  info.element_pointers = third;
+  EXPECT_TRUE(is_refused(info, "beyond the element"));
+}
+
+TEST_P(Refusal, TraceProcedureAndBitmap) {
+  jd_layout_info info = info_of("both", GetParam(), 32, GetParam() == JD_SELF ? nullptr : kFirst);
+  static const std::uint64_t kSecond = 2;
+  if (GetParam() == JD_SELF) info.pointers = &kSecond;
+  info.trace = [](void*, std::size_t, jd_tracer*) {};
+  EXPECT_TRUE(is_refused(info, "instead of bitmaps"));
+}
+
+TEST(Refusal, VariablePartWithoutALength) {
+  jd_layout_info info = info_of("variable", JD_HOMOGENEOUS, 16);
+  info.element_size = 8;
+  EXPECT_TRUE(is_refused(info, "variable part"));
+}
+
+TEST(Refusal, NoSuchSource) {
+  EXPECT_TRUE(is_refused(info_of("odd", static_cast<jd_source>(3), 16), "no such source"));
+  EXPECT_TRUE(is_refused(info_of("odd", static_cast<jd_source>(-1), 16), "no such source"));
+}
+
+TEST(Refusal, SelfWithoutAFirstWord) {
+  EXPECT_TRUE(is_refused(info_of("self", JD_SELF, 16, kFirst), "first word"));
+  jd_layout_info info = info_of("self", JD_SELF, 0);
+  info.element_size = 8;
+  info.count_offset = 8;
+  EXPECT_TRUE(is_refused(info, "first word"));
+}
+
+TEST(Refusal, CountOutsideOfTheFixedPart) {
+  jd_layout_info info = info_of("self", JD_SELF, 24);
+  info.element_size = 8;
+  for (const std::size_t offset :
+       {std::size_t{0}, std::size_t{4}, std::size_t{12}, std::size_t{24}, std::size_t{1} << 32,
+        (std::size_t{1} << 32) + 8, SIZE_MAX - 7, SIZE_MAX}) {
+    info.count_offset = offset;
+    EXPECT_TRUE(is_refused(info, "number of elements")) << offset;
+  }
+  const std::uint64_t second[] = {2};
+  info.pointers = second;
+  info.count_offset = 8;
+  EXPECT_TRUE(is_refused(info, "pointer word"));
+}
+
+TEST(Refusal, NoName) {
+  jd_layout_info info = info_of("", JD_HEADER, 0);
+  info.name = nullptr;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(jd_layout_define(&info), nullptr);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("without a name"), std::string::npos);
+}
+
+// In a child, so that the other tests have some left.
+JD_CHILD(too_many_homogeneous) {
+  GC_INIT();
+  std::vector<jd_layout*> layouts;
+  for (int i = 0; i < JD_MAX_HOMOGENEOUS; ++i) {
+    layouts.push_back(define_node("node", JD_HOMOGENEOUS, static_cast<std::size_t>(i) % 5));
+    if (layouts.back() == nullptr) return 1;
+  }
+  if (define_node("one more", JD_HOMOGENEOUS) != nullptr) return 2;
+  // The others still work, and so do those of other sources and weak references.
+  for (jd_layout* layout : layouts) {
+    if (jd_layout_of(jd_new(layout)) != layout) return 3;
+  }
+  for (const jd_source source : {JD_HEADER, JD_SELF}) {
+    const jd_layout* layout = define_node("another source", source);
+    if (layout == nullptr || jd_layout_of(jd_new(layout)) != layout) return 4;
+  }
+  void* object = jd_new(layouts[0]);
+  if (jd_weak_get(jd_weak_new(object)) != object) return 5;
+  return jd_ephemeron_key(jd_ephemeron_new(object, nullptr)) == object ? 0 : 6;
+}
+TEST(Refusal, TooManyHomogeneousLayouts) {
+  JD_SKIP_IF_MCC("there are no homogeneous layouts");
+  const ChildResult r = run_child("too_many_homogeneous");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(lines_with(r.err, "one more"), 1U) << r;
+  EXPECT_EQ(lines_with(r.err, "too many"), 1U) << r;
+}
+
+// ---- Policy ----
+
+JD_CHILD(policy_by_program) {
+  GC_INIT();
+  if (jd_heap_get_policy() != JD_EVACUATE) return 1;
+  if (jd_heap_set_policy(JD_NON_MOVING) != 1) return 2;
+  if (jd_heap_get_policy() != JD_NON_MOVING) return 3;
+  const Nodes nodes(JD_HEADER);
+  if (jd_heap_get_policy() != JD_NON_MOVING) return 4;
+  if (jd_heap_set_policy(JD_EVACUATE) != 0) return 5;
+  const std::uint64_t epoch = jd_epoch();
+  Cell list(nodes.sparse_list(2000, 8));
+  compact();
+  return jd_epoch() == epoch && nodes.is_list(list.get(), 2000) ? 0 : 6;
+}
+// What comes before the first layout must not settle the policy.
+JD_CHILD(policy_after_other_calls) {
+  GC_INIT();
+  static void* variable;
+  if (jd_root_add(&variable) == 0 || jd_weak_new(nullptr) == nullptr) return 1;
+  const Nodes nodes(JD_HEADER);
+  return jd_heap_get_policy() == JD_NON_MOVING ? 0 : 2;
+}
+TEST(Policy, IsChosenBeforeTheFirstLayout) {
+  const ChildResult r = run_child("policy_by_program", {{"JACKDAW_POLICY", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+TEST(Policy, OfTheEnvironmentHoldsWhateverComesFirst) {
+  const ChildResult r = run_child("policy_after_other_calls", {{"JACKDAW_POLICY", "non-moving"}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+JD_CHILD(policy_overruled) {
+  GC_INIT();
+  jd_heap_set_policy(JD_EVACUATE);
+  return jd_heap_get_policy() == JD_NON_MOVING ? 0 : 1;
+}
+TEST(Policy, OfTheEnvironmentOverrules) {
+  const ChildResult r = run_child("policy_overruled", {{"JACKDAW_POLICY", "non-moving"}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+}  // namespace
+}  // namespace jd::test
