@@ -126,7 +126,10 @@ void run_part(Session* session, const std::string& part, const std::string& pref
   }
   for (const std::string& program : copy_programs()) {
     if (part == kPrograms) {
-      measure_live(session, prefix, program, all_collectors());
+      // Where layouts come from tells little of fragmentation.
+      measure_live(session, prefix, program,
+                   {kPeerHeap, kOurHeap, kStayHeader, kEvacuateHomogeneous, kEvacuateSelf,
+                    kEvacuateHeader, kMccHeader});
       measure(session, prefix, copy_row(session->plan, part, program, all_collectors()));
     } else if (part == kHeader) {
       measure(

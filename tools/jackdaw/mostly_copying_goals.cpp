@@ -43,7 +43,7 @@ std::vector<std::optional<Summary>> by_peer(const CopyResults& results, double f
 }
 
 CopyGoal mean_goal(const std::string& what, const std::vector<std::optional<Summary>>& ratios,
-                   double bound) {
+                   double bound, bool known) {
   CopyGoal goal;
   goal.what = what;
   goal.goal = fmt::format("geometric mean at most {:g}", bound);
@@ -52,10 +52,17 @@ CopyGoal mean_goal(const std::string& what, const std::vector<std::optional<Summ
                                    [](const auto& ratio) { return ratio.has_value(); });
   if (mean) {
     goal.measured = fmt::format("{:.2f}, of {} programs", *mean, count);
-    goal.known = true;
+    goal.known = known;
     goal.reached = *mean <= bound;
   }
   return goal;
+}
+
+// Did all programs run in heaps of that size, or try to? A series may be only begun.
+bool tried_all(const CopyResults& results, double factor) {
+  return std::all_of(
+      copy_programs().begin(), copy_programs().end(),
+      [&](const std::string& program) { return results.find(kHeaps, program, factor) != nullptr; });
 }
 
 CopyGoal count_goal(const std::string& what, std::size_t count, std::size_t of, bool known) {
@@ -81,13 +88,13 @@ void add_heap_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
     if (compared == 0) continue;
     goals->push_back(count_goal(
         fmt::format("heap of {:g} times the live data: programs faster than libgc", factor), faster,
-        compared, true));
+        compared, tried_all(results, factor)));
     goals->push_back(mean_goal(
         fmt::format("heap of {:g} times the live data: client and collector, by libgc's", factor),
-        total, 0.7));
+        total, 0.7, tried_all(results, factor)));
     goals->push_back(
         mean_goal(fmt::format("heap of {:g} times the live data: collector, by libgc's", factor),
-                  by_peer(results, factor, collecting), 0.4));
+                  by_peer(results, factor, collecting), 0.4, tried_all(results, factor)));
   }
   constexpr double kTight = 1.5;
   std::size_t fit = 0;

@@ -12,7 +12,8 @@ namespace {
 std::string goal_table(const std::vector<CopyGoal>& goals, bool quick) {
   Table table({"what", "goal", "measured", "reached"});
   for (const CopyGoal& g : goals) {
-    table.add({g.what, g.goal, g.known ? g.measured : "not measured",
+    table.add({g.what, g.goal,
+               g.measured.empty() || g.measured == "-" ? "not measured" : g.measured,
                quick || !g.known ? "-"
                : g.reached       ? "yes"
                                  : "no"});
