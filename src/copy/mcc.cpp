@@ -79,6 +79,10 @@ bool find_ending_at(Word word, Place* place) {
   return place->address() + place->size() == word;
 }
 
+bool was_forwarded(const Place& place, Word* to) {
+  return place.is_mixed() && forwarded(place.address(), to);
+}
+
 void mark_and_queue(const Place& place) {
   if (place.marked()) return;
   place.set_mark();
@@ -127,21 +131,23 @@ void stay(BlockNumber number) { roles[number] = Role::None; }
 
 void visit_slot(Word* slot) {
   Place place;
-  if (!heap::in_heap(*slot)) return;
-  const BlockNumber number = heap::block_number(*slot);
-  if (!is_from(number)) {
-    if (find(*slot, &place)) mark_and_queue(place);
-    return;
-  }
   if (!find(*slot, &place)) return;
   const Word memory = place.address();
   Word to = 0;
-  if (!forwarded(memory, &to) && !copy(place, &to)) {
-    stay(number);
-    mark_and_queue(place);
+  // Also where the rest of the block was left, for lack of memory.
+  if (was_forwarded(place, &to)) {
+    *slot = to + (*slot - memory);
     return;
   }
-  *slot = to + (*slot - memory);
+  const BlockNumber number = heap::number_of(place.block);
+  if (is_from(number)) {
+    if (copy(place, &to)) {
+      *slot = to + (*slot - memory);
+      return;
+    }
+    stay(number);
+  }
+  mark_and_queue(place);
 }
 
 void visit_run(Word* first, std::size_t count) {
@@ -219,9 +225,7 @@ void run() {
 bool is_live(Word word) {
   Place place;
   Word to = 0;
-  if (!find(word, &place)) return true;
-  return place.marked() ||
-         (is_from(heap::number_of(place.block)) && forwarded(place.address(), &to));
+  return !find(word, &place) || place.marked() || was_forwarded(place, &to);
 }
 
 void rewrite(Word* word) { *word = moved(*word); }
@@ -382,9 +386,8 @@ void repair_from_disclaimable() {
 Word moved(Word word) {
   Place place;
   Word to = 0;
-  if (!heap::in_heap(word) || !is_from(heap::block_number(word)) || !find(word, &place))
-    return word;
-  return forwarded(place.address(), &to) ? to + (word - place.address()) : word;
+  if (!find(word, &place) || !was_forwarded(place, &to)) return word;
+  return to + (word - place.address());
 }
 
 void end() {
