@@ -38,7 +38,9 @@ class AmbiguousRoots final : public world::RootVisitor {
     if (end > begin) bytes += end - begin;
     for (Word at = begin; at < end; at += sizeof(Word)) {
       const Word word = *reinterpret_cast<const Word*>(at);
-      if (heap::in_heap(word) && !copy::is_root(at)) visit_(word, past_end);
+      // The last object of the heap ends where the heap does.
+      if (!heap::in_heap(word) && !heap::in_heap(word - 1)) continue;
+      if (!copy::is_root(at)) visit_(word, past_end);
     }
   }
   Visit visit_;

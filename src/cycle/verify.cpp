@@ -336,7 +336,7 @@ void require_marked(Word word, Word from) {
 
 // The object that ends where the word points, if one does that leaves no room behind it.
 void require_marked_before(Word word, Word from) {
-  if (word - space.base >= space.span) return;
+  if (word - 1 - space.base >= space.span) return;
   BlockNumber b = 0;
   unsigned slot = 0;
   if (!lookup(word - 1, &b, &slot)) return;

@@ -428,10 +428,15 @@ bool Marker::run_strategy() {
 [[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high,
                                                      bool past_end) {
   const View view;
+  const Word heap_end = view.base + view.span;
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
   for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
     const Word word = *reinterpret_cast<const Word*>(at);
-    if (!view.holds(word)) continue;
+    if (!view.holds(word)) {
+      // The last object of the heap ends where the heap does.
+      if (__builtin_expect(word == heap_end, 0) && past_end) mark_object_ending_at(word);
+      continue;
+    }
     Range contents;
     if (visit<Company::Alone>(view, word, &contents)) push(contents);
     if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);

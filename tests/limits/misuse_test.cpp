@@ -355,7 +355,7 @@ TEST(Misuse, BadLinksAbort) {
 
 JD_CHILD(too_many_kinds) {
   GC_INIT();
-  for (int i = 0; i < 100; ++i) GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 1);
+  for (int i = 0; i < 300; ++i) GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 1);
   return 0;
 }
 JD_CHILD(too_many_procs) {
