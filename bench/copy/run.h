@@ -123,6 +123,8 @@ static inline double mean_of(double sum, unsigned long count) {
 }
 
 #ifdef COUNT_SIZES
+static inline unsigned long live_interval(void) { return 1; }
+
 static inline void print_sizes(FILE* out) {
   static const char* const kinds[2] = {"with_pointers", "pointer_free"};
   fprintf(out, ", \"sizes\": {");
@@ -146,10 +148,13 @@ static inline void print_sizes(FILE* out) {
   }
   fprintf(out, "}");
 }
-enum { CountsSizes = 1 };
 #else
 static inline void print_sizes(FILE* out) { (void)out; }
-enum { CountsSizes = 0 };
+
+static inline unsigned long live_interval(void) {
+  const char* every = getenv("COPY_LIVE");
+  return every == NULL ? 0 : strtoul(every, NULL, 10);
+}
 #endif
 
 static inline void GC_CALLBACK on_collection(GC_EventType event) {
@@ -261,8 +266,7 @@ static inline int run_program(const Program* program, int argc, char** argv) {
     struct GC_stack_base base;
     CHECK(GC_get_stack_base(&base) == GC_SUCCESS, "where does the stack begin?");
     seen.stack_base = base.mem_base;
-    const char* live = getenv("COPY_LIVE");
-    seen.live_every = CountsSizes ? 1 : live != NULL ? strtoul(live, NULL, 10) : 0;
+    seen.live_every = live_interval();
     GC_start_performance_measurement();
     GC_set_on_collection_event(on_collection);
   }
