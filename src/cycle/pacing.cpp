@@ -5,6 +5,7 @@
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "cycle/collect.hpp"
+#include "cycle/moving.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/runs.hpp"
@@ -161,6 +162,17 @@ bool grow_heap(BlockNumber least) {
   return commit_blocks(least);
 }
 
+namespace {
+
+// Every block may hold a survivor that could lie elsewhere.
+bool compact_for_room(BlockNumber blocks) {
+  if (!copy::in_use || !copy::policy.moves || copy::policy.mcc) return false;
+  wish_to_compact();
+  return collect_locked(nullptr) && heap::free_blocks() >= blocks;
+}
+
+}  // namespace
+
 bool make_room(BlockNumber blocks) {
   const bool may_collect = !collecting_is_off();
   const auto collect_for_room = [](GC_stop_func stop_function) {
@@ -176,7 +188,8 @@ bool make_room(BlockNumber blocks) {
   if (copy::policy.mcc && heap::free_blocks() >= blocks) return false;
   // The last resort, which nobody may stop. It helps only if something was allocated since the last
   // one.
-  return may_collect && collect_for_room(nullptr);
+  if (may_collect && collect_for_room(nullptr)) return true;
+  return may_collect && compact_for_room(blocks);
 }
 
 }  // namespace jd::cycle
