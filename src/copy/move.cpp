@@ -124,7 +124,8 @@ class GapTargets {
       return true;
     }
     number_ = heap::kNoBlock;
-    if (!policy.everything) return false;
+    // What is left of the others is too small for this object, and a new block will be full of what
+    // sparse ones held.
     number_ = new_block([this](bool* clean) { return heap::make_mixed_block(kind_, clean); });
     return number_ != heap::kNoBlock;
   }
