@@ -27,6 +27,8 @@ constexpr BlockNumber kGainShare = 4;
 // collections must have found that half of the heap would be free.
 constexpr BlockNumber kIdleGainShare = 2;
 constexpr unsigned kPatience = 16;
+// The part of the heap by which it may grow to be compacted.
+constexpr BlockNumber kReserveShare = 8;
 
 BlockNumber committed_before = 0;  // as of the last collection
 unsigned found_sparse = 0;         // collections since the last that moved
@@ -72,6 +74,11 @@ BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
     return 0;
   }
   std::size_t room = 0;
+  // Gaps are of any size, and objects leave some of each: blocks that are free make up for it, and
+  // some more than the heap has.
+  if (wish == Wish::Compact && blocks[begin].is_mixed()) {
+    room = std::size_t{slots} * (heap::free_blocks() + space.committed / kReserveShare);
+  }
   for (std::size_t i = begin; i < end; ++i) room += slots - blocks[i].live;
   std::size_t to_move = 0;
   BlockNumber chosen = 0;
