@@ -244,7 +244,7 @@ void count_promoted() {
   });
 }
 
-// Calls visit(word) for each word of every object without a layout, dead or alive.
+// Calls visit(place) for every object without a layout, dead or alive.
 template <class Visit>
 void for_each_untyped_word(bool disclaimable_only, Visit visit) {
   heap::for_each_block([&](BlockNumber, Block& block) {

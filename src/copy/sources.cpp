@@ -27,7 +27,7 @@ constexpr BlockNumber kGainShare = 4;
 // collections must have found that half of the heap would be free.
 constexpr BlockNumber kIdleGainShare = 2;
 constexpr unsigned kPatience = 16;
-// The part of the heap by which it may grow to be compacted.
+// The part of the heap by which it may grow to be compacted (docs/design/copy.md, "When").
 constexpr BlockNumber kReserveShare = 8;
 
 BlockNumber committed_before = 0;  // as of the last collection

@@ -20,9 +20,11 @@
 namespace jd::heap {
 
 inline constexpr unsigned kMixedGranules = kMaxSlots;
-// Larger objects share no block with smaller ones: they would waste what is left of a hole.
+// Larger objects share no block with smaller ones: they would waste what is left of a hole. An
+// eighth of a block; not measured against others.
 inline constexpr std::size_t kMostMixed = 2048;
-// Smaller gaps are not allocated from.
+// Smaller gaps are not allocated from: two lines, so that a hole is worth its slow path; not
+// measured against others.
 inline constexpr unsigned kLeastGap = 8;  // granules
 
 // What a thread allocates from in a mixed block, which it owns: BlockExtra::owner is the hole. Its
