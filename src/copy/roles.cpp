@@ -34,4 +34,10 @@ bool prepare_roles() {
   return true;
 }
 
+void discard_roles() {
+  if (covered == 0) return;
+  os::discard(roles, base::align_up(covered * sizeof(Role), os::page_size()));
+  os::discard(pins, base::align_up(covered * sizeof(Pins), os::page_size()));
+}
+
 }  // namespace jd::copy

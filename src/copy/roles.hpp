@@ -34,6 +34,9 @@ extern Pins* pins;
 // Has the tables cover all committed blocks. False if the system refuses.
 [[nodiscard]] bool prepare_roles();
 
+// Gives the tables' pages back until they are needed again.
+void discard_roles();
+
 inline bool is_source(Word word) {
   return heap::in_heap(word) && roles[heap::block_number(word)] == Role::Source;
 }

@@ -18,6 +18,9 @@ using heap::space;
 // Blocks that are fuller than this are left alone, unless all is to be compacted: a block that is
 // three quarters full costs three times as much copying as it frees.
 constexpr unsigned kFullestQuarters = 3;
+// And of mixed blocks, if all is to be compacted: they may go to free blocks, and what is so full
+// would only go from one to the next.
+constexpr unsigned kFullestSixteenths = 15;
 // Moving reads every typed object once more. It is worth that only if so many blocks become free...
 constexpr BlockNumber kLeastGain = 64;
 // ... and such a part of the heap,
@@ -73,10 +76,11 @@ BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
     for (std::size_t i = begin; i < end; ++i) roles[blocks[i].number] = Role::Source;
     return 0;
   }
+  const bool mixed = blocks[begin].is_mixed();
   std::size_t room = 0;
   // Gaps are of any size, and objects leave some of each: blocks that are free make up for it, and
   // some more than the heap has.
-  if (wish == Wish::Compact && blocks[begin].is_mixed()) {
+  if (wish == Wish::Compact && mixed) {
     room = std::size_t{slots} * (heap::free_blocks() + space.committed / kReserveShare);
   }
   for (std::size_t i = begin; i < end; ++i) room += slots - blocks[i].live;
@@ -88,6 +92,7 @@ BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
     to_move += live;
     if (to_move > room) break;
     if (wish != Wish::Compact && 4 * live > kFullestQuarters * slots) break;
+    if (mixed && 16 * live > kFullestSixteenths * slots) break;
     roles[blocks[i].number] = Role::Source;
     ++chosen;
   }

@@ -13,6 +13,7 @@
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"
+#include "copy/roles.hpp"
 #include "copy/verify.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
@@ -21,6 +22,7 @@
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/verify.hpp"
+#include "heap/mixed.hpp"
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
 #include "mark/marker.hpp"
@@ -354,6 +356,14 @@ void return_free_memory() {
     measured.peak_heap_bytes = peak_heap_bytes();
     returned = heap::discard_idle(least_age, kStep);
   }
+}
+
+void return_table_memory() {
+  mark::marker.discard_tables();
+  mark::team.discard_tables();
+  copy::discard_roles();
+  heap::discard_stale_records();
+  heap::discard_unused_gaps();
 }
 
 void push_client_roots(const void* low, const void* high) {

@@ -21,5 +21,8 @@ void visit_ambiguous_roots(world::RootVisitor* visitor, char* stack_top);
 void return_free_memory_later(unsigned least_age);
 bool memory_waits_to_be_returned();
 void return_free_memory();
+// Tables that grew with the heap, and are empty between collections or describe free blocks, shrink
+// with it. Pre: the heap's lock is held.
+void return_table_memory();
 
 }  // namespace jd::cycle

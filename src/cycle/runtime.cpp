@@ -5,6 +5,7 @@
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "base/sharing.hpp"
+#include "copy/evacuate.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/moving.hpp"
@@ -207,6 +208,7 @@ void collect_and_return_memory(int (*stop_function)()) {
   {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0) collect_locked(stop_function);
+    return_table_memory();
     // As bdwgc's unmapping collection: afterwards no free page is kept.
     return_free_memory_later(0);
   }
@@ -215,11 +217,22 @@ void collect_and_return_memory(int (*stop_function)()) {
 }
 
 void compact() {
+  // What the first has no room for may go to where it has made room; a sparse heap needs two.
+  constexpr unsigned kMostCollections = 3;
+  // Another is worth it as long as one freed such a part of the blocks in use.
+  constexpr heap::BlockNumber kWorthAnother = 16;
+  const auto used = [] { return heap::space.committed - heap::free_blocks(); };
   start();
   {
     LockGuard guard(heap_lock);
-    wish_to_compact();
-    if (GC_dont_gc == 0) collect_locked();
+    for (unsigned i = 0; GC_dont_gc == 0 && i < kMostCollections; ++i) {
+      const std::uint64_t moved = copy::counts.collections;
+      const heap::BlockNumber before = used();
+      wish_to_compact();
+      if (!collect_locked() || copy::counts.collections == moved) break;
+      if (used() > before - before / kWorthAnother) break;
+    }
+    return_table_memory();
     return_free_memory_later(0);
   }
   finish_collection();

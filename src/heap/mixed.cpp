@@ -108,6 +108,17 @@ BlockNumber make_mixed_block(KindNumber kind, bool* clean) {
   return number;
 }
 
+void discard_unused_gaps() {
+  const auto step = static_cast<BlockNumber>(os::page_size() / sizeof(Gaps));
+  for (BlockNumber first = 0; first + step <= covered; first += step) {
+    bool used = false;
+    for (BlockNumber b = first; b < first + step; ++b) {
+      used |= space.blocks[b].state == BlockState::Mixed;
+    }
+    if (!used) os::discard(&gaps[first], os::page_size());
+  }
+}
+
 bool find_gap(BlockNumber number, unsigned from, unsigned least, Granules* gap) {
   for (unsigned w = from / 64; w < kBitWords; ++w) {
     std::uint64_t bits = gaps[number].words[w];

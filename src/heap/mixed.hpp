@@ -41,6 +41,9 @@ struct MixedHole {
 // memory for the gaps. Pre: the heap's lock is held.
 BlockNumber make_mixed_block(KindNumber kind, bool* clean);
 
+// Discards the pages of the table of gaps that no mixed block has. Pre: the heap's lock is held.
+void discard_unused_gaps();
+
 // Granules [from, to) of a block.
 struct Granules {
   unsigned from;

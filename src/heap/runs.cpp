@@ -213,6 +213,16 @@ std::size_t discard_idle(unsigned least_age, std::size_t most) {
   return discarded;
 }
 
+void discard_stale_records() {
+  for_each_run([](BlockNumber first, BlockNumber count) {
+    // The ends describe the run.
+    const Word from = base::align_up(base::as_word(&space.blocks[first + 1]), os::page_size());
+    const Word to =
+        base::align_down(base::as_word(&space.blocks[first + count - 1]), os::page_size());
+    if (from < to) os::discard(base::as_pointer(from), to - from);
+  });
+}
+
 std::size_t returned_bytes() { return std::size_t{total_returned} << kBlockShift; }
 
 bool start_using(BlockNumber number) {

@@ -42,6 +42,8 @@ Bin bin(unsigned number);
 // Discards the pages of dirty free blocks that are `least_age` collections old or more, up to
 // `most` bytes of them; returns the bytes that went back to the system.
 std::size_t discard_idle(unsigned least_age, std::size_t most = SIZE_MAX);
+// Discards the pages of records that only blocks inside free runs have: what is there is stale.
+void discard_stale_records();
 // Bytes in free runs whose pages were given back and not used since.
 std::size_t returned_bytes();
 // A block's pages are about to be used. Returns whether they hold old data.

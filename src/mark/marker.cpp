@@ -155,6 +155,14 @@ bool Marker::prepare_own_marks() {
   return true;
 }
 
+void Marker::discard_tables() {
+  const auto discard = [](void* table, std::size_t bytes) {
+    if (bytes != 0) os::discard(table, base::align_up(bytes, os::page_size()));
+  };
+  discard(stack_, static_cast<std::size_t>(limit_ - stack_) * sizeof(Range));
+  discard(own_marks_, own_marked_blocks_ * sizeof(OwnMarks));
+}
+
 void Marker::merge_own_marks(heap::BlockNumber number, Block* block) {
   std::uint64_t* own = own_marks_[number].words;
   for (unsigned w = 0; w < block->bit_words(); ++w) {

@@ -89,6 +89,8 @@ class alignas(128) Marker {
   void adopt_overflow(Marker* other);
   // Room for this marker's own bits of all blocks; false if the system refuses.
   [[nodiscard]] bool prepare_own_marks();
+  // Gives the pages of what is empty between collections back until they are needed again.
+  void discard_tables();
   // Adds this marker's bits of a block to the record's, and clears them.
   void merge_own_marks(heap::BlockNumber number, heap::Block* block);
 

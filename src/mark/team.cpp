@@ -40,6 +40,10 @@ bool Team::mark(Marker* first) {
   return true;
 }
 
+void Team::discard_tables() const {
+  for (unsigned i = 0; i < helpers(); ++i) helper_markers[i].discard_tables();
+}
+
 void* Team::run_helper(void* self) {
   auto* marker = static_cast<Marker*>(self);
   team.exchange_.help(

@@ -53,6 +53,8 @@ class Team {
   // nothing, if there are none: then note_demand() asks for them. Pre: the world is stopped, the
   // heap's lock is held. Post: every helper is idle; overflows are noted in `first`.
   bool mark(Marker* first);
+  // As Marker::discard_tables, of the helpers' markers. Pre: the heap's lock is held.
+  void discard_tables() const;
 
   // Marking took long enough for helpers to be worth while.
   void note_demand() {

@@ -190,7 +190,6 @@ TEST_P(Held, FragmentedHeapIsGivenBack) {
   ASSERT_GT(before, kLive * 8 * 48);
   jd_collect(0);
   compact();
-  compact();
   const std::size_t after = resident_bytes();
   std::printf("resident: %zu KiB before, %zu KiB after; live: %zu KiB\n", before / 1024,
               after / 1024, kLive * kSlot / 1024);
@@ -220,7 +219,6 @@ TEST_P(Held, CompactedObjectsLieInFewBlocks) {
   std::size_t before = 0;
   std::size_t after = 0;
   count_blocks(&before);
-  compact();
   compact();
   count_blocks(&after);
   const std::size_t size =

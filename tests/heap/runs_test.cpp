@@ -112,6 +112,28 @@ TEST(Runs, DiscardedBlocksAreCleanAndReadAsZero) {
   EXPECT_EQ(returned_bytes(), 0u);
 }
 
+// The ends of a run say how long it is; nothing else in the table of records is read of it.
+TEST(Runs, RecordsOfFreeBlocksMayBeDiscarded) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(256));
+  const BlockNumber all = take_run(256);
+  ASSERT_EQ(all, 1u);
+  for (BlockNumber b = 1; b <= 256; ++b) {
+    space.blocks[b].state = BlockState::Small;
+    space.blocks[b].slots = 7;
+  }
+  give_run(1, 100);
+  give_run(102, 155);
+  discard_stale_records();
+  EXPECT_EQ(space.blocks[101].slots, 7) << "in use";
+  EXPECT_EQ(space.blocks[50].slots, 0) << "within a free run";
+  for (const BlockNumber end : {1u, 100u}) EXPECT_EQ(space.blocks[end].run, 100u);
+  for (const BlockNumber end : {102u, 256u}) EXPECT_EQ(space.blocks[end].run, 155u);
+  give_run(101, 1);
+  EXPECT_EQ(space.blocks[1].run, 256u);
+  EXPECT_EQ(take_run(256), 1u);
+}
+
 TEST(Runs, DiscardingMayGoInSteps) {
   ASSERT_TRUE(reserve_space(64u << 20));
   ASSERT_TRUE(grow(64));
