@@ -99,3 +99,21 @@ function(jackdaw_discover target)
     "endforeach()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
+
+# One test a compiler and language level, of a script that compiles public headers
+# (tests/support/headers.sh). Exit status 77, for a compiler that is not installed, is ctest's
+# "skipped".
+function(jackdaw_header_tests prefix script)
+  foreach(compiler IN ITEMS gcc g++ clang clang++)
+    if(compiler MATCHES "\\+\\+$")
+      set(levels c++17 c++20)
+    else()
+      set(levels c99 c11)
+    endif()
+    foreach(level IN LISTS levels)
+      add_test(NAME ${prefix}.${compiler}.${level} COMMAND "${script}" ${compiler} ${level})
+      set_tests_properties(${prefix}.${compiler}.${level} PROPERTIES
+        SKIP_RETURN_CODE 77 TIMEOUT 300)
+    endforeach()
+  endforeach()
+endfunction()

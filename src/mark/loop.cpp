@@ -1,6 +1,7 @@
 // The hot part of marking: from a word to its object's mark bit, through the rings, from the roots.
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
+#include "heap/size_class.hpp"
 #include "heap/space.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
@@ -210,10 +211,12 @@ inline Marker::Described Marker::describe(Word object) {
   }
   const heap::Kind& kind = heap::kinds[block.kind];
   const std::size_t size = object_size(block);
-  const Word descriptor =
-      final_descriptor(object, size, kind.descriptor + (kind.add_size ? size : 0));
   const auto* words = reinterpret_cast<const Word*>(object);
   const std::size_t count = size / sizeof(Word);
+  Word descriptor = kind.descriptor + (kind.add_size ? size : 0);
+  if ((descriptor & heap::kDescriptorTag) != heap::kTagBitmap) {
+    descriptor = final_descriptor(object, size, descriptor);
+  }
   switch (descriptor & heap::kDescriptorTag) {
     case heap::kTagBitmap: {
       const Word in_object = count < 64 ? ~(~Word{0} >> count) : ~Word{0};
@@ -424,22 +427,42 @@ bool Marker::run_strategy() {
   __builtin_unreachable();
 }
 
+// An object that fills its slot may be meant by a word one past its end, which mostly is a pointer
+// to the object behind it.
+inline void Marker::mark_object_ending_at(const View& view, Word word) {
+  const Word offset = word & (kBlockSize - 1);
+  Block& block = view.record_of(word);
+  if (__builtin_expect(offset == 0 || block.state != BlockState::Small, 0)) {
+    mark_unusual_object_ending_at(word);
+    return;
+  }
+  if (!heap::is_full_class(block.size_class)) return;
+  const unsigned slot = block.slot_of(offset - 1);
+  if (slot >= block.slots || (slot + 1) * block.slot_size != offset) return;
+  const heap::Place before{&block, slot};
+  if (before.marked() || !before.allocated()) return;
+  before.set_mark();
+  push_contents(before);
+}
+
 // Reads whole stacks, red zones and all. Helpers are asleep while roots are scanned.
 [[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high,
                                                      bool past_end) {
   const View view;
-  const Word heap_end = view.base + view.span;
+  // The last object of the heap ends where the heap does.
+  const Word heap_end = view.span;
+  const Word within = view.span + (past_end ? 1 : 0);
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
   for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
     const Word word = *reinterpret_cast<const Word*>(at);
-    if (!view.holds(word)) {
-      // The last object of the heap ends where the heap does.
-      if (__builtin_expect(word == heap_end, 0) && past_end) mark_object_ending_at(word);
+    if (__builtin_expect(word + view.below >= within, 1)) continue;
+    if (__builtin_expect(word + view.below == heap_end, 0)) {
+      mark_unusual_object_ending_at(word);
       continue;
     }
     Range contents;
     if (visit<Company::Alone>(view, word, &contents)) push(contents);
-    if (past_end && word % heap::kGranule == 0) mark_object_ending_at(word);
+    if (past_end && word % heap::kGranule == 0) mark_object_ending_at(view, word);
     // Draining now keeps the stack small; half, because it needs some room itself.
     if (top_ - stack_ > (limit_ - stack_) / 2) drain();
   }

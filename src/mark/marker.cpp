@@ -115,7 +115,7 @@ bool Marker::mark_word(Word word) {
 }
 
 // Only an object that fills its slot ends where another may begin.
-void Marker::mark_object_ending_at(Word word) {
+void Marker::mark_unusual_object_ending_at(Word word) {
   heap::Place before;
   if (!find_object_in_stopped_world(word - 1, &before) || before.marked()) return;
   if (!before.is_large() && !heap::is_full_class(before.block->size_class)) return;

@@ -130,7 +130,9 @@ class alignas(128) Marker {
   Described describe_layout(Word memory, const heap::Kind& kind);
   Described describe_mixed(heap::Block* block, Word granule);
   void queue_word(const Word* word);
-  void mark_object_ending_at(Word word);
+  void mark_object_ending_at(const View& view, Word word);
+  // At a block's beginning, or in one that has no slots.
+  void mark_unusual_object_ending_at(Word word);
   // For the contents of marked objects: what does not fit is found again (drain).
   void push(Range range) {
     if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {

@@ -7,32 +7,14 @@
 # Exit status: 0 fine, 1 not, 77 the compiler is not installed (a skipped test).
 set -euo pipefail
 
-kind=$1
+# shellcheck source=tests/support/headers.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../support/headers.sh"
 standard=$2
-include=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../include" && pwd)
-
-# Debian installs clang under a name with its version.
-compiler=
-for candidate in "$kind" "${kind}-16" "${kind}-12"; do
-  if command -v "$candidate" >/dev/null; then
-    compiler=$candidate
-    break
-  fi
-done
-[[ -n $compiler ]] || {
-  echo "headers_test: no $kind here (apt-get install ${kind%++} or clang-16)"
-  exit 77
-}
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-extension=c
-[[ $kind != *++ ]] || extension=cpp
+find_compiler "$1"
 headers=(jackdaw/layout.h jackdaw/heap.h)
 # The C++ face is C++20.
 [[ $standard != c++20 ]] || headers+=(jackdaw/heap.hpp)
 
-failures=0
 for header in "${headers[@]}"; do
   {
     printf '#include <%s>\n#include <%s>\n' "$header" "$header"
@@ -54,12 +36,7 @@ for header in "${headers[@]}"; do
     [[ $extension == c || $options != -fPIC ]] || extra=(-fno-exceptions -fno-rtti)
     # Unquoted: a list of words.
     # shellcheck disable=SC2086
-    if ! "$compiler" -std="$standard" -Wall -Wextra -pedantic -Wshadow -Werror -I "$include" \
-      $options "${extra[@]}" -c -o "$work/alone.o" "$work/alone.$extension" 2>"$work/errors"; then
-      failures=$((failures + 1))
-      echo "FAILED: $compiler -std=$standard $options $header"
-      cat "$work/errors"
-    fi
+    try "$work/alone.$extension" -Wshadow $options "${extra[@]}"
   done
 done
 
@@ -92,5 +69,4 @@ if [[ $standard == c++20 ]]; then
     auto* f() { return jd::make<S>(); }'
 fi
 
-echo "$compiler -std=$standard: $failures failures"
-((failures == 0))
+finish

@@ -1,0 +1,50 @@
+# For tests that compile public headers (sourced; set -euo pipefail is on):
+#
+#   find_compiler KIND     sets `compiler`, `kind` and `extension`; ends the test with 77, skipped,
+#                          where there is no such compiler. KIND: gcc, g++, clang or clang++.
+#   try FILE FLAGS...      compiles without a warning; counts in `compiled` and `failures`
+#   finish                 says how it went, with the exit status
+#
+# `work` is a directory that goes away; `include` is where the headers are; `standard` is the
+# test's to set.
+# shellcheck shell=bash
+
+include=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../include" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+compiled=0
+failures=0
+
+find_compiler() {
+  kind=$1
+  compiler=
+  extension=c
+  [[ $kind != *++ ]] || extension=cpp
+  # Debian installs clang under a name with its version.
+  local candidate
+  for candidate in "$kind" "${kind}-16" "${kind}-12"; do
+    if command -v "$candidate" >/dev/null; then
+      compiler=$candidate
+      return
+    fi
+  done
+  echo "no $kind here (apt-get install ${kind%++} or clang-16)"
+  exit 77
+}
+
+# The file's first line is shown with an error.
+try() {
+  compiled=$((compiled + 1))
+  # shellcheck disable=SC2154
+  if ! "$compiler" -std="$standard" -Wall -Wextra -pedantic -Werror -I "$include" \
+    "${@:2}" -c -o "$work/object.o" "$1" 2>"$work/errors"; then
+    failures=$((failures + 1))
+    echo "FAILED: $compiler -std=$standard ${*:2} $(head -1 "$1")"
+    cat "$work/errors"
+  fi
+}
+
+finish() {
+  echo "$compiler -std=$standard: $compiled compilations, $failures failures"
+  ((failures == 0))
+}
