@@ -245,7 +245,7 @@ void report() {
   }
   const mark::Team::Counts team = mark::team.counts();
   os::log("  markers ", mark::team.helpers() + 1, ", packets ", team.packets, ", waits ",
-          team.waits, ", looks ", team.looks);
+          team.waits, ", looks ", team.looks, ", guests ", team.guests);
 }
 
 // Free blocks of this age are to be returned. Set by a collection; taken by whoever returns them,

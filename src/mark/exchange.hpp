@@ -1,7 +1,8 @@
 // How markers pass work to each other, and how they find out that all is done.
 //
 // A phase is one time that marking is shared. The leader (the collecting thread) begins it; helpers
-// join as they wake. Whoever has nothing to do is *idle*, and looks for a *packet* of entries that
+// join as they wake, and guests, who have something else to do and may not come at all. Whoever has
+// nothing to do is *idle*, and looks for a *packet* of entries that
 // another gave away because it saw that somebody is *hungry*: idle, or invited and not there yet.
 //
 // Requirement (docs/design/mark.md): mark.req.exact-end — the phase ends when every member is idle
@@ -31,13 +32,14 @@ class Exchange {
 
   // --- The leader -------------------------------------------------------------------------------
 
-  // Begins a phase with `helpers` helpers, those numbered below that, and calls work() for as long
-  // as there are entries; receive(entries, count), under the lock, takes them. Pre: no phase is
-  // under way. Post: nobody has or offers any entries, no helper is within work(), and what they
-  // wrote there is visible.
-  template <class Receive, class Work>
-  void lead(unsigned helpers, Receive receive, Work work) {
-    const std::uint32_t phase = begin(helpers);
+  // Begins a phase with `helpers` helpers, those numbered below that, and at most so many guests,
+  // whom invite() tells of it; calls work() for as long as there are entries; receive(entries,
+  // count), under the lock, takes them. Pre: no phase is under way. Post: nobody has or offers any
+  // entries, no helper or guest is within work(), and what they wrote there is visible.
+  template <class Receive, class Work, class Invite>
+  void lead(unsigned helpers, unsigned guests, Receive receive, Work work, Invite invite) {
+    const std::uint32_t phase = begin(helpers, guests);
+    invite();
     do {
       work();
     } while (find_entries(phase, receive));
@@ -58,6 +60,22 @@ class Exchange {
     }
   }
 
+  // --- A guest ----------------------------------------------------------------------------------
+
+  // Takes part in the phase that is under way, as the guest of some number that the phase has.
+  // False if there is none, or it has as many as it may.
+  template <class Receive, class Work>
+  bool visit(Receive receive, Work work) {
+    unsigned number = 0;
+    const std::uint32_t phase = phase_.load(std::memory_order_acquire);
+    if (!join_as_guest(phase, &number)) return false;
+    const auto receive_as = [&](const Entry* entries, unsigned count) {
+      receive(number, entries, count);
+    };
+    while (find_entries(phase, receive_as)) work(number);
+    return true;
+  }
+
   // --- Within work() ----------------------------------------------------------------------------
 
   // Does anybody wait for entries that nobody has given away yet?
@@ -67,11 +85,13 @@ class Exchange {
 
   // ----------------------------------------------------------------------------------------------
 
-  // Packets that changed hands, waits for one, and looks of those who waited, since the start.
+  // Packets that changed hands, waits for one, looks of those who waited, and guests that came,
+  // since the start.
   struct Counts {
     std::uint64_t packets;
     std::uint64_t waits;
     std::uint64_t looks;
+    std::uint64_t guests;
   };
   Counts counts() {
     const os::Guard<Lock> guard(lock_);
@@ -90,8 +110,9 @@ class Exchange {
   // and being woken costs. With one processor there is nobody to wait for.
   static constexpr unsigned kLooks = 500;
 
-  std::uint32_t begin(unsigned helpers);
+  std::uint32_t begin(unsigned helpers, unsigned guests);
   bool join(unsigned number, std::uint32_t phase);
+  bool join_as_guest(std::uint32_t phase, unsigned* number);
   template <class Receive>
   bool find_entries(std::uint32_t phase, Receive receive);
   template <class Receive>
@@ -123,6 +144,8 @@ class Exchange {
   Atomic<bool> open_{false};
   Atomic<unsigned> packet_count_{0};
   unsigned invited_ = 0;  // helpers that may join this phase
+  unsigned seats_ = 0;    // guests that may
+  unsigned guests_ = 0;   // guests that have
   unsigned members_ = 0;  // markers that have joined it, and of these
   unsigned idle_ = 0;     // the ones without entries
   Counts counts_{};
@@ -135,18 +158,21 @@ class Exchange {
 
 JD_EXCHANGE_TEMPLATE
 void JD_EXCHANGE::update_hungry() {
-  const unsigned absent = invited_ + 1 - members_;
+  // Nobody waits for guests.
+  const unsigned absent = invited_ + 1 + guests_ - members_;
   hungry_.store(static_cast<int>(absent + idle_) -
                     static_cast<int>(packet_count_.load(std::memory_order_relaxed)),
                 std::memory_order_relaxed);
 }
 
 JD_EXCHANGE_TEMPLATE
-std::uint32_t JD_EXCHANGE::begin(unsigned helpers) {
+std::uint32_t JD_EXCHANGE::begin(unsigned helpers, unsigned guests) {
   std::uint32_t phase = 0;
   {
     const os::Guard<Lock> guard(lock_);
     invited_ = helpers;
+    seats_ = guests;
+    guests_ = 0;
     members_ = 1;
     idle_ = 0;
     packet_count_.store(0, std::memory_order_relaxed);
@@ -168,6 +194,21 @@ bool JD_EXCHANGE::join(unsigned number, std::uint32_t phase) {
     return false;
   }
   ++members_;
+  update_hungry();
+  return true;
+}
+
+JD_EXCHANGE_TEMPLATE
+bool JD_EXCHANGE::join_as_guest(std::uint32_t phase, unsigned* number) {
+  if (!open_.load(std::memory_order_relaxed)) return false;
+  const os::Guard<Lock> guard(lock_);
+  if (!open_.load(std::memory_order_relaxed) || phase_.load(std::memory_order_relaxed) != phase ||
+      guests_ == seats_) {
+    return false;
+  }
+  *number = guests_++;
+  ++members_;
+  ++counts_.guests;
   update_hungry();
   return true;
 }

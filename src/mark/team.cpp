@@ -15,6 +15,7 @@ using os::LockGuard;
 constexpr std::size_t kHelperStack = base::kMiB;
 
 Marker helper_markers[Team::kMostMarkers];
+Marker guest_markers[Team::kMostMarkers];
 
 }  // namespace
 
@@ -22,26 +23,52 @@ constinit Team team;
 Team::TheExchange::Packet Team::packets[kMostMarkers];
 
 bool Team::mark(Marker* first) {
-  const unsigned helpers = helpers_.load(std::memory_order_relaxed);
-  if (helpers == 0 || !first->prepare_own_marks()) return false;
-  for (unsigned i = 0; i < helpers; ++i) {
-    if (!helper_markers[i].prepare_own_marks()) return false;
-    helper_markers[i].set_strategy(first->strategy());
-  }
+  const unsigned guests = guests_at_hand();
+  const unsigned helpers = base::min_of(this->helpers(), settings_.markers - 1 - guests);
+  if (helpers + guests == 0 || !first->prepare_own_marks()) return false;
+  const auto for_each_other = [=](auto visit) {
+    for (unsigned i = 0; i < helpers; ++i) visit(&helper_markers[i]);
+    for (unsigned i = 0; i < guests; ++i) visit(&guest_markers[i]);
+  };
+  bool prepared = true;
+  for_each_other([&](Marker* other) {
+    prepared &= other->prepare_own_marks();
+    other->set_strategy(first->strategy());
+  });
+  if (!prepared) return false;
   exchange_.lead(
-      helpers, [=](const Range* entries, unsigned count) { first->receive(entries, count); },
-      [=] { first->run_in_team(); });
-  for (unsigned i = 0; i < helpers; ++i) first->adopt_overflow(&helper_markers[i]);
+      helpers, guests,
+      [=](const Range* entries, unsigned count) { first->receive(entries, count); },
+      [=] { first->run_in_team(); },
+      [=, this] {
+        if (guests != 0) pool_.wake();
+      });
+  for_each_other([=](Marker* other) { first->adopt_overflow(other); });
   heap::for_each_block([=](heap::BlockNumber number, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
     first->merge_own_marks(number, &block);
-    for (unsigned i = 0; i < helpers; ++i) helper_markers[i].merge_own_marks(number, &block);
+    for_each_other([&](Marker* other) { other->merge_own_marks(number, &block); });
   });
   return true;
 }
 
+void Team::prepare_guests(const Pool& pool, unsigned count) {
+  pool_ = pool;
+  count = base::min_of(count, settings_.markers - 1);
+  while (guests_ < count && guest_markers[guests_].initialise_as_helper(settings_.stack_entries)) {
+    ++guests_;
+  }
+}
+
+bool Team::help_as_guest() {
+  return exchange_.visit([](unsigned number, const Range* entries,
+                            unsigned count) { guest_markers[number].receive(entries, count); },
+                         [](unsigned number) { guest_markers[number].run_in_team(); });
+}
+
 void Team::discard_tables() const {
   for (unsigned i = 0; i < helpers(); ++i) helper_markers[i].discard_tables();
+  for (unsigned i = 0; i < guests_; ++i) guest_markers[i].discard_tables();
 }
 
 void* Team::run_helper(void* self) {

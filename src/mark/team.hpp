@@ -46,19 +46,33 @@ class Team {
     return settings_.markers > 1 ? settings_.patience : 0;
   }
 
+  // Threads of the program's that wait for something else, and mark meanwhile.
+  struct Pool {
+    unsigned (*idle)();  // how many wait now, about
+    void (*wake)();      // has them call help_as_guest() once
+  };
+  // Pre: the heap's lock is held. Post: so many may be guests at the same time, but no more than
+  // there are to be markers. The system may refuse; then fewer.
+  void prepare_guests(const Pool& pool, unsigned count);
+  // Marks for as long as the phase lasts that is under way. False if there is none, or nothing to
+  // do for one more. Pre: no collection stops the caller, or needs its stack from here on: it is in
+  // a blocking section.
+  bool help_as_guest();
+
   // How many threads help.
   [[nodiscard]] unsigned helpers() const { return helpers_.load(std::memory_order_relaxed); }
 
-  // Marks what `first` has queued and all that it leads to, with all helpers. False, having done
-  // nothing, if there are none: then note_demand() asks for them. Pre: the world is stopped, the
-  // heap's lock is held. Post: every helper is idle; overflows are noted in `first`.
+  // Marks what `first` has queued and all that it leads to, with guests, and with helpers for those
+  // that are not there. False, having done nothing, if there are neither: then note_demand() asks
+  // for them. Pre: the world is stopped, the heap's lock is held. Post: every helper is idle;
+  // overflows are noted in `first`.
   bool mark(Marker* first);
   // As Marker::discard_tables, of the helpers' markers. Pre: the heap's lock is held.
   void discard_tables() const;
 
   // Marking took long enough for helpers to be worth while.
   void note_demand() {
-    if (!no_more_ && helpers() + 1 < settings_.markers) demand_.store(true);
+    if (!no_more_ && helpers() + guests_at_hand() + 1 < settings_.markers) demand_.store(true);
   }
   [[nodiscard]] bool in_demand() const { return demand_.load(std::memory_order_relaxed); }
   // Makes the helper threads. Pre: the world runs, and no lock of ours is held: making a thread
@@ -85,6 +99,9 @@ class Team {
 
  private:
   static void* run_helper(void* self);
+  [[nodiscard]] unsigned guests_at_hand() const {
+    return guests_ == 0 ? 0 : base::min_of(pool_.idle(), guests_);
+  }
   void publish(unsigned helpers);
 
   // Outside of the object, whose first state would else fill a file's pages.
@@ -93,6 +110,9 @@ class Team {
 
   // Written once, before there are helpers.
   Settings settings_;
+  // Under the heap's lock.
+  Pool pool_{};
+  unsigned guests_ = 0;  // markers that are prepared for them
   // Helper threads that were made. Written by the maker (starting_), which prepares each under the
   // heap's lock before; read by the collector, which holds that lock. So a helper that is seen is
   // seen prepared (relaxed).

@@ -12,6 +12,8 @@
 #include "base/random.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
+#include "heap/space.hpp"
+#include "mark/team.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
@@ -119,6 +121,34 @@ bool add_worker() {
   return true;
 }
 
+// ---- Marking while there is nothing else to do (task.req.markers) ----
+
+unsigned marking_at_need() { return runtime.markers.load(std::memory_order_relaxed); }
+// Not a wake for work: the word stays.
+void call_markers() { os::futex_wake(&runtime.wake_word, os::kAllWaiters); }
+
+struct Wait {
+  std::uint32_t word;
+  std::uint64_t nanoseconds;
+};
+
+// Until the word changes, or at most so long. Meanwhile collections don't stop this thread, which
+// marks for them.
+void wait_or_mark(std::uint32_t word, std::uint64_t nanoseconds) {
+  Wait wait{word, nanoseconds};
+  world::call_blocking(
+      [](void* argument) -> void* {
+        const auto* wait = static_cast<const Wait*>(argument);
+        do {
+          runtime.markers.fetch_add(1, std::memory_order_relaxed);
+          os::futex_wait(&runtime.wake_word, wait->word, wait->nanoseconds);
+          runtime.markers.fetch_sub(1, std::memory_order_relaxed);
+        } while (mark::team.help_as_guest());
+        return nullptr;
+      },
+      &wait);
+}
+
 }  // namespace
 
 bool choose_mode(jd_task_mode mode) {
@@ -152,6 +182,10 @@ unsigned start(unsigned workers) {
   if (workers == 0) workers = workers_to_be();
   workers = base::min_of(workers, kMostWorkers / 2);
   const jd_task_mode mode = mode_to_be();
+  {
+    LockGuard guard(heap::heap_lock);
+    mark::team.prepare_guests({marking_at_need, call_markers}, workers);
+  }
   LockGuard guard(runtime.lock);
   if (runtime.running.load(std::memory_order_relaxed)) return runtime.wanted;
   static bool first = true;
@@ -164,6 +198,7 @@ unsigned start(unsigned workers) {
     }
   }
   runtime.mode = mode;
+  runtime.markers.store(0, std::memory_order_relaxed);
   if (with_stacks() && !prepare_stealing()) runtime.mode = JD_TASK_DEQUE;
   runtime.quitting.store(false, std::memory_order_relaxed);
   runtime.surplus.store(0, std::memory_order_relaxed);
@@ -262,7 +297,7 @@ jd_task* sleep(Worker* worker, std::uint64_t nanoseconds, bool armed) {
   worker->insists = false;
   if (task == nullptr && !runtime.quitting.load(std::memory_order_acquire)) {
     add(&worker->counters.sleeps);
-    os::futex_wait(&runtime.wake_word, word, nanoseconds);
+    wait_or_mark(word, nanoseconds);
   }
   runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   return task;
@@ -411,6 +446,7 @@ void after_fork_in_child() {
   runtime.queued.store(0, std::memory_order_relaxed);
   runtime.roots.store(0, std::memory_order_relaxed);
   runtime.sleepers.store(0, std::memory_order_relaxed);
+  runtime.markers.store(0, std::memory_order_relaxed);
   runtime.benched.store(0, std::memory_order_relaxed);
   runtime.visitors.store(0, std::memory_order_relaxed);
   runtime.alive.store(0, std::memory_order_relaxed);

@@ -48,10 +48,16 @@ struct Markers {
     }
     marker->works = false;
   }
-  void lead(unsigned helpers) {
+  void lead(unsigned helpers, unsigned guests) {
     exchange.lead(
-        helpers, [=, this](const int* e, unsigned n) { receive(&markers[0], e, n); },
-        [=, this] { work(&markers[0]); });
+        helpers, guests, [=, this](const int* e, unsigned n) { receive(&markers[0], e, n); },
+        [=, this] { work(&markers[0]); }, [] {});
+  }
+  // Guests' markers are the last.
+  bool visit() {
+    return exchange.visit(
+        [this](unsigned g, const int* e, unsigned n) { receive(&markers[kMost - 1 - g], e, n); },
+        [this](unsigned g) { work(&markers[kMost - 1 - g]); });
   }
   void help(unsigned number) {
     Marker* marker = &markers[number + 1];
@@ -72,6 +78,9 @@ struct Phases {
   unsigned helpers;
   std::vector<int> objects;  // that the leader begins with
   int times;                 // that marking is shared
+  unsigned seats = 0;        // guests that a phase may have
+  unsigned guests = 0;       // guests that look in, each so often:
+  int visits = 1;
 };
 
 int objects_of(const Phases& phases) {
@@ -81,19 +90,27 @@ int objects_of(const Phases& phases) {
 }
 
 template <class Lock = Scheduled::Lock, class Sync = Scheduled>
-Report run(const Limits& limits, const Phases& phases, int* given = nullptr) {
+Report run(const Limits& limits, const Phases& phases, int* given = nullptr,
+           int* visited = nullptr) {
   return explore(limits, [=](Program* program) {
     auto shared = std::make_shared<Markers<Lock, Sync>>();
     program->add_thread([=] {
       for (int i = 0; i < phases.times; ++i) {
         shared->markers[0].stack = phases.objects;
         shared->marked = 0;
-        shared->lead(phases.helpers);
+        shared->lead(phases.helpers, phases.seats);
         shared->check_all_is_done(objects_of(phases));
       }
     });
     for (unsigned h = 0; h < phases.helpers; ++h) {
       program->add_server([=] { shared->help(h); });
+    }
+    for (unsigned g = 0; g < phases.guests; ++g) {
+      program->add_thread([=] {
+        for (int i = 0; i < phases.visits; ++i) {
+          if (shared->visit() && visited != nullptr) ++*visited;
+        }
+      });
     }
     program->at_end([=] {
       if (given != nullptr) *given += shared->given;
@@ -139,6 +156,34 @@ TEST_F(ExchangeTest, EndsExactlyWithTwoHelpers) {
   expect_all(run({.preemptions = 2}, {2, {1, 0}, 1}), "two helpers");
 }
 TEST_F(ExchangeTest, EndsExactlyWithoutHelp) { expect_all(run({}, {0, {1}, 1}), "no helper"); }
+
+// Guests come at any time, or when it is too late, and nobody waits for them.
+TEST_F(ExchangeTest, EndsExactlyWithAGuest) {
+  int given = 0;
+  int visited = 0;
+  expect_all(
+      run({.preemptions = 4},
+          {.helpers = 0, .objects = {0, 0}, .times = 1, .seats = 1, .guests = 1}, &given, &visited),
+      "one guest");
+  EXPECT_GT(given, 0) << "nothing was passed on, so nothing was tested";
+  EXPECT_GT(visited, 0);
+}
+TEST_F(ExchangeTest, EndsExactlyWithAGuestAndAHelper) {
+  expect_all(run({.preemptions = 2},
+                 {.helpers = 1, .objects = {1, 0}, .times = 1, .seats = 1, .guests = 1}),
+             "a guest and a helper");
+}
+TEST_F(ExchangeTest, EndsExactlyWithMoreGuestsThanSeats) {
+  expect_all(
+      run({.preemptions = 2}, {.helpers = 0, .objects = {1}, .times = 1, .seats = 1, .guests = 2}),
+      "two guests, one seat");
+}
+TEST_F(ExchangeTest, AGuestMayComeToSeveralPhases) {
+  expect_all(
+      run({.preemptions = 2},
+          {.helpers = 0, .objects = {0, 0}, .times = 2, .seats = 1, .guests = 1, .visits = 2}),
+      "a guest of two phases");
+}
 
 // That the exploration finds what is wrong.
 struct OpenLock {
