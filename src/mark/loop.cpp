@@ -472,7 +472,6 @@ void Marker::run() {
   patience_ = team.patience();
   while (!run_strategy<Company::Alone>()) {
     if (team.mark(this)) return;
-    team.note_demand();
     patience_ = 0;
   }
 }

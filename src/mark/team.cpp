@@ -24,6 +24,7 @@ Team::TheExchange::Packet Team::packets[kMostMarkers];
 
 bool Team::mark(Marker* first) {
   const unsigned guests = guests_at_hand();
+  if (!no_more_ && this->helpers() + guests + 1 < settings_.markers) demand_.store(true);
   const unsigned helpers = base::min_of(this->helpers(), settings_.markers - 1 - guests);
   if (helpers + guests == 0 || !first->prepare_own_marks()) return false;
   const auto for_each_other = [=](auto visit) {
@@ -41,7 +42,7 @@ bool Team::mark(Marker* first) {
       [=](const Range* entries, unsigned count) { first->receive(entries, count); },
       [=] { first->run_in_team(); },
       [=, this] {
-        if (guests != 0) pool_.wake();
+        if (guests != 0) pool_.wake(guests);
       });
   for_each_other([=](Marker* other) { first->adopt_overflow(other); });
   heap::for_each_block([=](heap::BlockNumber number, heap::Block& block) {

@@ -48,8 +48,8 @@ class Team {
 
   // Threads of the program's that wait for something else, and mark meanwhile.
   struct Pool {
-    unsigned (*idle)();  // how many wait now, about
-    void (*wake)();      // has them call help_as_guest() once
+    unsigned (*idle)();           // how many wait now, about
+    void (*wake)(unsigned most);  // has so many of them call help_as_guest() once
   };
   // Pre: the heap's lock is held. Post: so many may be guests at the same time, but no more than
   // there are to be markers. The system may refuse; then fewer.
@@ -63,17 +63,14 @@ class Team {
   [[nodiscard]] unsigned helpers() const { return helpers_.load(std::memory_order_relaxed); }
 
   // Marks what `first` has queued and all that it leads to, with guests, and with helpers for those
-  // that are not there. False, having done nothing, if there are neither: then note_demand() asks
-  // for them. Pre: the world is stopped, the heap's lock is held. Post: every helper is idle;
-  // overflows are noted in `first`.
+  // that are not there; asks for more helpers if there are too few of both (in_demand). False,
+  // having done nothing, if there are neither. Pre: the world is stopped, the heap's lock is held.
+  // Post: every helper is idle; overflows are noted in `first`.
   bool mark(Marker* first);
   // As Marker::discard_tables, of the helpers' markers. Pre: the heap's lock is held.
   void discard_tables() const;
 
-  // Marking took long enough for helpers to be worth while.
-  void note_demand() {
-    if (!no_more_ && helpers() + guests_at_hand() + 1 < settings_.markers) demand_.store(true);
-  }
+  // Whether marking took long enough for more helpers to be worth while.
   [[nodiscard]] bool in_demand() const { return demand_.load(std::memory_order_relaxed); }
   // Makes the helper threads. Pre: the world runs, and no lock of ours is held: making a thread
   // allocates, maybe through us. Returns how many helpers there are now.

@@ -125,7 +125,7 @@ bool add_worker() {
 
 unsigned marking_at_need() { return runtime.markers.load(std::memory_order_relaxed); }
 // Not a wake for work: the word stays.
-void call_markers() { os::futex_wake(&runtime.wake_word, os::kAllWaiters); }
+void call_markers(unsigned most) { os::futex_wake(&runtime.wake_word, static_cast<int>(most)); }
 
 struct Wait {
   std::uint32_t word;
