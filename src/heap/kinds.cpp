@@ -11,10 +11,10 @@ Scan scan_for(Word descriptor, bool add_size) {
 }  // namespace
 
 Kind kinds[kMaxKinds] = {
-    {0, false, false, false, false, Scan::None, nullptr, Source::None, nullptr},
-    {0, true, true, false, false, Scan::Words, nullptr, Source::None, nullptr},
-    {0, true, true, true, false, Scan::Words, nullptr, Source::None, nullptr},
-    {0, false, false, true, false, Scan::None, nullptr, Source::None, nullptr},
+    {0, false, false, false, false, Scan::None},
+    {0, true, true, false, false, Scan::Words},
+    {0, true, true, true, false, Scan::Words},
+    {0, false, false, true, false, Scan::None},
 };
 unsigned kind_count = kBuiltInKinds;
 MarkProcedure mark_procedures[kMaxProcedures];
@@ -22,9 +22,7 @@ unsigned mark_procedure_count = kReservedProcedures;
 
 unsigned add_kind(Word descriptor, bool add_size, bool clear) {
   if (kind_count == kMaxKinds) return kMaxKinds;
-  kinds[kind_count] = {descriptor, add_size,     clear,
-                       false,      false,        scan_for(descriptor, add_size),
-                       nullptr,    Source::None, nullptr};
+  kinds[kind_count] = {descriptor, add_size, clear, false, false, scan_for(descriptor, add_size)};
   return kind_count++;
 }
 

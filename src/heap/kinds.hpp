@@ -56,9 +56,9 @@ struct Kind {
   // With a disclaim function: what an unreachable object points at stays until it is disclaimed.
   bool mark_from_unreachable;
   Scan scan;
-  DisclaimFunction disclaim;
-  Source source;
-  const Layout* layout;  // Source::Homogeneous
+  Source source = Source::None;
+  DisclaimFunction disclaim = nullptr;
+  const Layout* layout = nullptr;  // Source::Homogeneous
 };
 
 // A mark procedure, as the ABI has it: it pushes what the object points to and returns the stack

@@ -62,13 +62,19 @@ bool exceeds(const std::uint64_t* bits, std::size_t words) {
   return (bits[words / 64] >> (words % 64)) != 0;
 }
 
+// C lets an enumeration be any integer, in C++ reading another value is undefined.
+bool has_source(const jd_layout_info& info) {
+  int source = 0;
+  static_assert(sizeof source == sizeof info.source);
+  base::copy_bytes(&source, &info.source, sizeof source);
+  return source == JD_HOMOGENEOUS || source == JD_SELF || source == JD_HEADER;
+}
+
 bool holds_together(const jd_layout_info& info) {
   // So that bytes fit into a layout's fields.
   constexpr std::size_t kMostWords = std::size_t{1} << 28;
   const std::size_t element_words = info.element_size / sizeof(Word);
-  if (info.source != JD_HOMOGENEOUS && info.source != JD_SELF && info.source != JD_HEADER) {
-    return refuse(info, "no such source");
-  }
+  if (!has_source(info)) return refuse(info, "no such source");
   if (info.size > kMostWords * sizeof(Word) || info.element_size > kMostWords * sizeof(Word)) {
     return refuse(info, "the size is too large");
   }

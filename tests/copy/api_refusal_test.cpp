@@ -98,8 +98,12 @@ TEST(Refusal, VariablePartWithoutALength) {
 }
 
 TEST(Refusal, NoSuchSource) {
-  EXPECT_TRUE(is_refused(info_of("odd", static_cast<jd_source>(3), 16), "no such source"));
-  EXPECT_TRUE(is_refused(info_of("odd", static_cast<jd_source>(-1), 16), "no such source"));
+  for (const int source : {3, -1, 1 << 30}) {
+    jd_layout_info info = info_of("odd", JD_HEADER, 16);
+    // As a program in C may.
+    std::memcpy(&info.source, &source, sizeof source);
+    EXPECT_TRUE(is_refused(info, "no such source"));
+  }
 }
 
 TEST(Refusal, SelfWithoutAFirstWord) {
