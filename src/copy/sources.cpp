@@ -49,7 +49,8 @@ unsigned live_granules(BlockNumber number, const Block& block) {
   const unsigned live = live_slots(block);
   if (live == 0) return 0;
   const unsigned used = heap::used_granules(number);
-  return base::max_of(1u, live * used / heap::count_bits(block.allocated, block.slots));
+  const unsigned objects = base::max_of(live, heap::count_bits(block.allocated, block.slots));
+  return base::max_of(1u, live * used / objects);
 }
 
 // Blocks of typed objects that no thread allocates from and that the sweep will not free anyway.
