@@ -94,8 +94,9 @@ void show_holes(const Layout& layout) {
   jd_hole* hole = hole_of(owner, layout);
   if (hole == nullptr && layout.array_hole == kNoHole) return;
   auto* table = static_cast<Table*>(owner->typed);
+  if (table == nullptr) table = make_table(owner);
   // Without memory for a table, each allocation takes this way.
-  if (table == nullptr && (table = make_table(owner)) == nullptr) return;
+  if (table == nullptr) return;
   if (hole != nullptr) table->holes[layout.hole] = hole;
   if (layout.array_hole != kNoHole) {
     table->holes[layout.array_hole] =

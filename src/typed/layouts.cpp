@@ -19,7 +19,6 @@ namespace {
 using heap::heap_lock;
 using heap::KindNumber;
 using heap::Layout;
-using heap::Scan;
 using heap::Source;
 using os::LockGuard;
 
