@@ -176,6 +176,7 @@ std::size_t resident_bytes() {
 
 // One object of eight lives; compacted, an eighth of the memory.
 TEST_P(Held, FragmentedHeapIsGivenBack) {
+  JD_SKIP_UNDER_TSAN("keeps memory beside the heap's");
   JD_SKIP_IF_STILL();
   if (allocations_are_dear()) GTEST_SKIP() << "millions of allocations";
   const Nodes nodes(GetParam(), 2);

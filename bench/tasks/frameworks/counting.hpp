@@ -18,13 +18,13 @@ inline std::uint64_t deepest = 0;
 // One level of nesting.
 class Nested {
  public:
-  Nested() { deepest = std::max(deepest, ++depth_); }
-  ~Nested() { --depth_; }
+  Nested() { deepest = std::max(deepest, ++depth); }
+  ~Nested() { --depth; }
   Nested(const Nested&) = delete;
   Nested& operator=(const Nested&) = delete;
 
  private:
-  static inline std::uint64_t depth_ = 0;
+  static inline std::uint64_t depth = 0;
 };
 
 inline void start(unsigned /*workers*/) {}

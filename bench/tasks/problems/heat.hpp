@@ -73,8 +73,10 @@ class Heat {
     const double one = 1 - 2 * plate_.by_rows * (1 - std::cos(angle(1, plate_.rows))) -
                        2 * plate_.by_columns * (1 - std::cos(angle(1, plate_.columns)));
     const double factor = std::pow(one, steps_);
-    std::vector<double> across;
-    for (int x = 0; x < plate_.columns; ++x) across.push_back(wave(x, plate_.columns));
+    std::vector<double> across(static_cast<std::size_t>(plate_.columns));
+    for (int x = 0; x < plate_.columns; ++x) {
+      across[static_cast<std::size_t>(x)] = wave(x, plate_.columns);
+    }
     double worst = 0;
     for (int y = 0; y < plate_.rows; ++y) {
       const double here = factor * wave(y, plate_.rows);
@@ -94,7 +96,10 @@ class Heat {
   std::size_t size() const {
     return static_cast<std::size_t>(plate_.rows) * static_cast<std::size_t>(plate_.columns);
   }
-  std::size_t at(int y, int x) const { return static_cast<std::size_t>(y * plate_.columns + x); }
+  std::size_t at(int y, int x) const {
+    return static_cast<std::size_t>(y) * static_cast<std::size_t>(plate_.columns) +
+           static_cast<std::size_t>(x);
+  }
 
   Plate plate_;
   int steps_;

@@ -100,7 +100,10 @@ class Jacobi {
   std::size_t size() const {
     return static_cast<std::size_t>(side_) * static_cast<std::size_t>(side_);
   }
-  std::size_t at(int y, int x) const { return static_cast<std::size_t>(y * side_ + x); }
+  std::size_t at(int y, int x) const {
+    return static_cast<std::size_t>(y) * static_cast<std::size_t>(side_) +
+           static_cast<std::size_t>(x);
+  }
 
   int side_;
   int steps_;

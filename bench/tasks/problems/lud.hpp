@@ -141,7 +141,7 @@ class Lud {
  public:
   explicit Lud(bool quick) : side_(quick ? 64 : 1024), blocks_(side_ / kBlock) {}
   void prepare() {
-    matrix_.resize(static_cast<std::size_t>(blocks_ * blocks_));
+    matrix_.resize(static_cast<std::size_t>(blocks_) * static_cast<std::size_t>(blocks_));
     for (int y = 0; y < side_; ++y) {
       for (int x = 0; x < side_; ++x) element(y, x) = original(y, x);
     }

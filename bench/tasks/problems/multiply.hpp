@@ -106,9 +106,8 @@ class Multiply {
   }
   // Whether c v is a (b v), for a vector v.
   bool check() const {
-    std::vector<double> v;
-    for (int i = 0; i < side_; ++i)
-      v.push_back(static_cast<double>(mix(7 + static_cast<std::size_t>(i)) % 16));
+    std::vector<double> v(static_cast<std::size_t>(side_));
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<double>(mix(7 + i) % 16);
     return times(c_, v) == times(a_, times(b_, v));
   }
 

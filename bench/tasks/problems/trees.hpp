@@ -86,19 +86,19 @@ class Trees {
     GC_INIT();
     GC_allow_register_threads();
   }
-  void prepare() { lasting_tree_ = nullptr; }
+  void prepare() { lasting_tree = nullptr; }
   void run() {
     good_ = true;
-    lasting_tree_ = BENCH_RUN(make_tree, lasting_);
+    lasting_tree = BENCH_RUN(make_tree, lasting_);
     for (int i = 0; i < trees_; ++i) {
       const Node* tree = BENCH_RUN(make_tree, depth_);
       good_ = good_ && tree->size == size(depth_);
-      last_tree_ = tree;
+      last_tree = tree;
     }
   }
   bool check() const {
-    return good_ && count_nodes(lasting_tree_) == size(lasting_) &&
-           count_nodes(last_tree_) == size(depth_);
+    return good_ && count_nodes(lasting_tree) == size(lasting_) &&
+           count_nodes(last_tree) == size(depth_);
   }
 
  private:
@@ -108,8 +108,8 @@ class Trees {
   int trees_;
   bool good_ = false;
   // In the program's data, which is a root.
-  static inline const Node* lasting_tree_ = nullptr;
-  static inline const Node* last_tree_ = nullptr;
+  static inline const Node* lasting_tree = nullptr;
+  static inline const Node* last_tree = nullptr;
 };
 
 }  // namespace bench
