@@ -59,6 +59,9 @@ struct Kind {
   Source source = Source::None;
   DisclaimFunction disclaim = nullptr;
   const Layout* layout = nullptr;  // Source::Homogeneous
+  // Source::Homogeneous: which of the first words are pointers, bit 63 for word 0; 0 if the
+  // descriptor says it in another way.
+  Word pointer_bits = 0;
 };
 
 // A mark procedure, as the ABI has it: it pushes what the object points to and returns the stack

@@ -3,6 +3,7 @@
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
+#include "mark/filter.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
@@ -46,6 +47,9 @@ constexpr std::size_t kCachedHeap = 32 * base::kMiB;
 
 // What is left of an object of a line or so when the ring is full.
 constexpr std::ptrdiff_t kFewWords = 8;
+
+// What roots lead to is marked when so many entries wait, half a megabyte of them.
+constexpr std::ptrdiff_t kMostRootEntries = base::kMiB / 2 / sizeof(Range);
 
 // Words ahead of the scan at which large objects are prefetched on grey: four lines.
 constexpr std::ptrdiff_t kLinearPrefetch = 32;
@@ -298,7 +302,13 @@ bool Marker::run_loop() {
 
     Described described;
     if (__builtin_expect(range.is_object(), 0)) {
-      described = describe(base::as_word(range.next));
+      const Word object = base::as_word(range.next);
+      const Word bits = heap::kinds[view.record_of(object).kind].pointer_bits;
+      if (__builtin_expect(bits != 0, 1)) {
+        described = {kNothing, range.next, bits};
+      } else {
+        described = describe(object);
+      }
       range = described.range;
     }
     if (!kAlone && __builtin_expect(team.hungry(), 0)) {
@@ -315,9 +325,12 @@ bool Marker::run_loop() {
       if (kOnGrey) prefetch(child.next);
       push(child);
     };
-    for (; __builtin_expect(described.bits != 0, 0); described.bits <<= 1, ++described.first) {
-      if ((described.bits >> 63) == 0) continue;
-      const Word word = *described.first;
+    while (__builtin_expect(described.bits != 0, 0)) {
+      const unsigned skipped = 63 - base::log2_floor(described.bits);
+      const Word word = described.first[skipped];
+      described.bits <<= skipped;
+      described.bits <<= 1;
+      described.first += skipped + 1;
       if (!view.holds(word)) continue;
       if (!kRing) {
         take(word);
@@ -449,23 +462,33 @@ inline void Marker::mark_object_ending_at(const View& view, Word word) {
 [[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high,
                                                      bool past_end) {
   const View view;
+  const HeapFilter filter(view.base, view.base + view.span);
   // The last object of the heap ends where the heap does.
-  const Word heap_end = view.span;
   const Word within = view.span + (past_end ? 1 : 0);
-  const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
-    const Word word = *reinterpret_cast<const Word*>(at);
-    if (__builtin_expect(word + view.below >= within, 1)) continue;
-    if (__builtin_expect(word + view.below == heap_end, 0)) {
-      mark_unusual_object_ending_at(word);
-      continue;
-    }
+  // Half, because marking needs some room itself.
+  const std::ptrdiff_t most = base::min_of((reserved_limit_ - stack_) / 2, kMostRootEntries);
+  // Words of this range that were looked at lately: frames of a recursion hold the same ones.
+  constexpr std::size_t kRemembered = 64;
+  Word seen[kRemembered] = {};
+  const auto look = [&](Word word) {
+    if (__builtin_expect(word + view.below >= within, 1)) return;
+    Word& last = seen[word / heap::kGranule % kRemembered];
+    if (last == word) return;
+    last = word;
+    if (__builtin_expect(!view.holds(word), 0)) return mark_unusual_object_ending_at(word);
     Range contents;
     if (visit<Company::Alone>(view, word, &contents)) push(contents);
     if (past_end && word % heap::kGranule == 0) mark_object_ending_at(view, word);
-    // Draining now keeps the stack small; half, because it needs some room itself.
-    if (top_ - stack_ > (limit_ - stack_) / 2) drain();
+    if (top_ - stack_ > most) drain();
+  };
+  const Word end = base::align_down(base::as_word(high), sizeof(Word));
+  Word at = base::align_up(base::as_word(low), sizeof(Word));
+  // Of a stack, most fours hold some pointer into the heap.
+  for (; !past_end && at + HeapFilter::kBytes <= end; at += HeapFilter::kBytes) {
+    if (!filter.may_hold(at)) continue;
+    for (unsigned i = 0; i < 4; ++i) look(reinterpret_cast<const Word*>(at)[i]);
   }
+  for (; at < end; at += sizeof(Word)) look(*reinterpret_cast<const Word*>(at));
 }
 
 void Marker::run() {

@@ -164,6 +164,9 @@ bool add_kind(Word descriptor, bool all_words, Source source, const Layout* layo
   if (*kind == heap::kMaxKinds) return false;
   heap::kinds[*kind].source = source;
   heap::kinds[*kind].layout = layout;
+  if (source == Source::Homogeneous && (descriptor & heap::kDescriptorTag) == heap::kTagBitmap) {
+    heap::kinds[*kind].pointer_bits = descriptor & ~heap::kDescriptorTag;
+  }
   return true;
 }
 
