@@ -212,6 +212,11 @@ bool resize_in_place(void* object, std::size_t bytes) {
 void* reallocate(void* object, std::size_t bytes, const char* name) {
   Place place;
   if (!is_object(object, name, &place)) return nullptr;
+  // Its layout says how long it is, and the marker goes by that.
+  if (heap::kinds[place.block->kind].source != heap::Source::None) {
+    os::warn(name, "(", object, "): an object with a layout keeps its size; ignored");
+    return nullptr;
+  }
   if (resize_place(place, object, bytes)) return object;
   const std::size_t size = place.size();
   const KindNumber kind = place.block->kind;

@@ -150,7 +150,7 @@ void finish_marking() {
 }
 
 void verify_marks(char* stack_top, MarkVerifier::When when) {
-  MarkVerifier verifier(when);
+  MarkVerifier verifier(when, stack_top);
   visit_all_roots(&verifier, stack_top);
   verifier.finish();
   copy::verify_typed_words();
@@ -167,8 +167,9 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const std::uint64_t begin = os::now_ns();
   tell(GC_EVENT_MARK_START);
   heap::clear_marks();
-  const bool copied = copy::policy.mcc && !cycle->asked_to_stop() &&
-                      copy_everything(stack_top, &measured.root_bytes);
+  // Nothing may move for words that nobody looked at.
+  const bool copied = copy::policy.mcc && cycle->outcome == Outcome::Done &&
+                      !cycle->asked_to_stop() && copy_everything(stack_top, &measured.root_bytes);
   if (!copied && !mark_everything(stack_top, *cycle)) cycle->outcome = Outcome::Abandoned;
   alloc::unmark_mixed_holes();
   if (cycle->outcome == Outcome::Done && verify) {

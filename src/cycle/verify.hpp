@@ -19,7 +19,8 @@ void verify_swept();
 class MarkVerifier final : public world::RootVisitor {
  public:
   enum class When { Marked, Moved };
-  explicit MarkVerifier(When when) : when_(when) {}
+  // stack_top: where the collecting thread's frames end that are not the collector's.
+  MarkVerifier(When when, const char* stack_top) : when_(when), stack_top_(stack_top) {}
   void range(const void* low, const void* high) override;
   void stack(const void* low, const void* high) override;
   // What was marked for other words than these shows nothing.
@@ -28,6 +29,7 @@ class MarkVerifier final : public world::RootVisitor {
 
  private:
   When when_;
+  const char* stack_top_;
 };
 
 }  // namespace jd::cycle

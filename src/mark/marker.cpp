@@ -166,6 +166,7 @@ void Marker::discard_tables() {
 void Marker::merge_own_marks(heap::BlockNumber number, Block* block) {
   std::uint64_t* own = own_marks_[number].words;
   for (unsigned w = 0; w < block->bit_words(); ++w) {
+    if (own[w] == 0) continue;
     block->marks[w] |= own[w];
     own[w] = 0;
   }

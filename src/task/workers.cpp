@@ -139,11 +139,16 @@ void wait_or_mark(std::uint32_t word, std::uint64_t nanoseconds) {
   world::call_blocking(
       [](void* argument) -> void* {
         const auto* wait = static_cast<const Wait*>(argument);
-        do {
+        const bool ends = wait->nanoseconds != os::kForever;
+        const std::uint64_t begin = os::now_ns();
+        for (std::uint64_t waited = 0; !ends || waited < wait->nanoseconds;
+             waited = os::now_ns() - begin) {
           runtime.markers.fetch_add(1, std::memory_order_relaxed);
-          os::futex_wait(&runtime.wake_word, wait->word, wait->nanoseconds);
+          os::futex_wait(&runtime.wake_word, wait->word,
+                         ends ? wait->nanoseconds - waited : os::kForever);
           runtime.markers.fetch_sub(1, std::memory_order_relaxed);
-        } while (mark::team.help_as_guest());
+          if (!mark::team.help_as_guest()) break;
+        }
         return nullptr;
       },
       &wait);

@@ -166,6 +166,17 @@ TEST(Refusal, TooManyHomogeneousLayouts) {
   EXPECT_EQ(lines_with(r.err, "too many"), 1U) << r;
 }
 
+TEST(Refusal, ToResizeATypedObject) {
+  jd_layout* layout = define_node("node", JD_HOMOGENEOUS, 40);
+  ASSERT_NE(layout, nullptr);
+  void* volatile object = jd_new(layout);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(GC_realloc(object, 16), nullptr);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_with(said, "layout"), 1U) << said;
+  EXPECT_EQ(jd_layout_of(object), layout);
+}
+
 // ---- Policy ----
 
 JD_CHILD(policy_by_program) {

@@ -15,6 +15,7 @@ trap 'rm -rf "$work"' EXIT
 compiled=0
 failures=0
 
+# shellcheck disable=SC2034
 find_compiler() {
   kind=$1
   compiler=
