@@ -160,8 +160,12 @@ class Runner:
                 process.send_signal(signal.SIGTERM)  # it ends the client's whole process group
                 process.wait()
                 raise
-        outcome = self._outcome(client, command, place, report, out, err)
-        self._check(client, outcome, place)
+        try:
+            outcome = self._outcome(client, command, place, report, out, err)
+            self._check(client, outcome, place)
+        except Failed as failure:
+            # The peer fails, too: its nim-threads now and then.
+            raise Failed(f"on {library.label}: {failure}") from failure
         return outcome
 
     def _outcome(self, client: Client, command: Command, place: Place, report: Path, out: Path,
