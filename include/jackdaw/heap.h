@@ -127,8 +127,8 @@ JD_HEAP_API uint64_t jd_epoch(void);
 /* A number that stays an object's own wherever it moves; it takes some memory as long as the object
  * lives. For any object of the heap, by the address of its first byte. */
 JD_HEAP_API uint64_t jd_address_hash(const void* object);
-/* A collection. With `compact`, all that may move does where that frees memory, and what is free
- * goes back to the system. */
+/* A collection. With `compact`, all that may move does where that frees memory, in as many as three
+ * collections, and what is free goes back to the system. */
 JD_HEAP_API void jd_collect(int compact);
 
 /* ---- Weak references ---- */

@@ -19,7 +19,7 @@ using heap::space;
 // three quarters full costs three times as much copying as it frees.
 constexpr unsigned kFullestQuarters = 3;
 // And of mixed blocks, if all is to be compacted: they may go to free blocks, and what is so full
-// would only go from one to the next.
+// would only go from one to the next. Not measured against others.
 constexpr unsigned kFullestSixteenths = 15;
 // Moving reads every typed object once more. It is worth that only if so many blocks become free...
 constexpr BlockNumber kLeastGain = 64;

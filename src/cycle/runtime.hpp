@@ -19,8 +19,8 @@ bool started();
 bool collect_now(int (*stop_function)());
 // As above; afterwards all free memory goes back to the system.
 void collect_and_return_memory(int (*stop_function)());
-// A collection that moves all typed objects that may move where that makes blocks free; afterwards
-// all free memory goes back to the system.
+// Collections, three at most, that move all typed objects that may move where that makes blocks
+// free; afterwards all free memory, and what tables need no more, goes back to the system.
 void compact();
 // A collection if one is due, unless the program's stop function asks to abandon it. Pre: the lock
 // is not held.

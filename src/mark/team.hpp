@@ -67,7 +67,7 @@ class Team {
   // having done nothing, if there are neither. Pre: the world is stopped, the heap's lock is held.
   // Post: every helper is idle; overflows are noted in `first`.
   bool mark(Marker* first);
-  // As Marker::discard_tables, of the helpers' markers. Pre: the heap's lock is held.
+  // As Marker::discard_tables, of the helpers' and guests' markers. Pre: the heap's lock is held.
   void discard_tables() const;
 
   // Whether marking took long enough for more helpers to be worth while.

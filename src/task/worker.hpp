@@ -145,7 +145,8 @@ struct Runtime {
   // What idle workers wait on, and how many do.
   std::atomic<std::uint32_t> wake_word{0};
   std::atomic<std::uint32_t> sleepers{0};
-  // Of the sleepers, those that would rather mark.
+  // Those of the sleepers that wait in the kernel, and may be called to mark. Written by each
+  // around its wait, read by the collector, which calls no more than come (relaxed: a hint).
   std::atomic<std::uint32_t> markers{0};
   // Workers too many, since others came back from blocking; they go to the bench.
   std::atomic<std::int32_t> surplus{0};

@@ -203,7 +203,6 @@ unsigned start(unsigned workers) {
     }
   }
   runtime.mode = mode;
-  runtime.markers.store(0, std::memory_order_relaxed);
   if (with_stacks() && !prepare_stealing()) runtime.mode = JD_TASK_DEQUE;
   runtime.quitting.store(false, std::memory_order_relaxed);
   runtime.surplus.store(0, std::memory_order_relaxed);
