@@ -46,18 +46,34 @@ constexpr BlockNumber kHugePagesFrom = 32 * base::kMiB >> kBlockShift;
 constexpr std::size_t kHugePage = 2 * base::kMiB;
 constexpr BlockNumber kHugePageBlocks = kHugePage >> kBlockShift;
 
+// A huge page that takes longer than this to come is dearer than 512 ordinary ones: in a virtual
+// machine each may be taken back from the host, four milliseconds instead of a tenth of one
+// (docs/design/cycle.md, "Huge pages"). After so many in a row no more are asked for.
+constexpr std::uint64_t kSlowHugePage = 1500000;  // ns
+constexpr unsigned kSlowEnough = 2;
+
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
+// What was to be marked in the collection before the next one.
+std::size_t last_work = 0;
+unsigned slow_huge_pages = 0;
 std::size_t physical_limit = 0;
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
 
 void advise_new_pages(BlockNumber first, BlockNumber end) {
-  if (options.huge_pages == 0 || end < kHugePagesFrom) return;
+  if (options.huge_pages == 0 || end < kHugePagesFrom || slow_huge_pages >= kSlowEnough) return;
   // The tail of the huge page that the heap's old end cuts is advised with the new part.
   const heap::Word low = base::align_down(heap::block_address(first), kHugePage);
   const heap::Word high = base::align_up(heap::block_address(end), kHugePage);
   os::advise_huge_pages(base::as_pointer(low), high - low, true);
+  // The first that lies in the new part as a whole; it will be the first to be used, too.
+  const heap::Word whole = base::align_up(heap::block_address(first), kHugePage);
+  if (whole + kHugePage > heap::block_address(end)) return;
+  const std::uint64_t cost = os::ns_of_first_touch(base::as_pointer(whole));
+  slow_huge_pages = cost > kSlowHugePage ? slow_huge_pages + 1 : 0;
+  if (slow_huge_pages < kSlowEnough) return;
+  os::advise_huge_pages(base::as_pointer(whole + kHugePage), high - whole - kHugePage, false);
 }
 
 bool within_limits(BlockNumber blocks) {
@@ -118,8 +134,11 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const std::size_t composite = live_bytes - live_atomic_bytes;
   const std::size_t beyond = composite > kLargeLive ? composite - kLargeLive : 0;
   const std::size_t work = 2 * (composite + beyond) + live_atomic_bytes / 4 + root_bytes;
+  // The lesser of two: a peak that a collection met by chance would else make room for another.
+  const std::size_t counted = last_work == 0 ? work : base::min_of(work, last_work);
+  last_work = work;
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
-  planned = base::max_of(work / divisor, settings.min_bytes_allocated);
+  planned = base::max_of(counted / divisor, settings.min_bytes_allocated);
 }
 
 bool commit_quietly(BlockNumber blocks) {

@@ -14,6 +14,7 @@
 
 #include "base/bits.hpp"
 #include "base/text.hpp"
+#include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/groups.hpp"
 #include "os/own_ranges.hpp"
@@ -121,6 +122,13 @@ bool discard(void* p, std::size_t size) { return madvise(p, size, MADV_DONTNEED)
 
 void advise_huge_pages(void* p, std::size_t size, bool wanted) {
   madvise(p, size, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+// The page belongs to no object yet.
+[[gnu::no_sanitize_address]] std::uint64_t ns_of_first_touch(void* p) {
+  const std::uint64_t begin = now_ns();
+  *static_cast<volatile char*>(p) = 0;
+  return now_ns() - begin;
 }
 
 std::size_t memory_limit(const GroupFiles& files) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "os/groups.hpp"
 
@@ -29,6 +30,9 @@ bool discard(void* p, std::size_t size);
 
 // Asks for huge pages in the range (or, with wanted = false, for ordinary ones). A hint.
 void advise_huge_pages(void* p, std::size_t size, bool wanted);
+
+// Writes a zero to the fresh page there, and says how long that took, in ns.
+std::uint64_t ns_of_first_touch(void* p);
 
 // Bytes of physical memory that this process may use: the machine's, its cgroup's or that of a
 // cgroup above, whichever is least. Never 0.
