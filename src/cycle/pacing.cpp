@@ -35,11 +35,6 @@ constexpr BlockNumber kMostShareGrowth = 64;
 // else collect as many times more often, with the others waiting.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
-// From this much live composite data on, every further byte counts twice: a collection of a large
-// heap is dear, and our heaps are so much denser than bdwgc's that they stay smaller than its all
-// the same (docs/design/cycle.md, "Pacing").
-constexpr std::size_t kLargeLive = 44 * base::kMiB;
-
 // From this heap size on, new memory comes in huge pages: the waste of at most one page is under
 // a tenth.
 constexpr BlockNumber kHugePagesFrom = 32 * base::kMiB >> kBlockShift;
@@ -132,8 +127,7 @@ bool collection_is_due() {
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes) {
   const std::size_t composite = live_bytes - live_atomic_bytes;
-  const std::size_t beyond = composite > kLargeLive ? composite - kLargeLive : 0;
-  const std::size_t work = 2 * (composite + beyond) + live_atomic_bytes / 4 + root_bytes;
+  const std::size_t work = 2 * composite + live_atomic_bytes / 4 + root_bytes;
   // The lesser of two: a peak that a collection met by chance would else make room for another.
   const std::size_t counted = last_work == 0 ? work : base::min_of(work, last_work);
   last_work = work;
