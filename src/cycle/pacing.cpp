@@ -8,6 +8,7 @@
 #include "cycle/moving.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
+#include "heap/huge_pages.hpp"
 #include "heap/runs.hpp"
 #include "heap/space.hpp"
 #include "os/cpu.hpp"
@@ -35,41 +36,13 @@ constexpr BlockNumber kMostShareGrowth = 64;
 // else collect as many times more often, with the others waiting.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
-// From this heap size on, new memory comes in huge pages: the waste of at most one page is under
-// a tenth.
-constexpr BlockNumber kHugePagesFrom = 32 * base::kMiB >> kBlockShift;
-constexpr std::size_t kHugePage = 2 * base::kMiB;
-constexpr BlockNumber kHugePageBlocks = kHugePage >> kBlockShift;
-
-// A huge page that takes longer than this to come is dearer than 512 ordinary ones: in a virtual
-// machine each may be taken back from the host, four milliseconds instead of a tenth of one
-// (docs/design/cycle.md, "Huge pages"). After so many in a row no more are asked for.
-constexpr std::uint64_t kSlowHugePage = 1500000;  // ns
-constexpr unsigned kSlowEnough = 2;
-
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
 // What was to be marked in the collection before the next one.
 std::size_t last_work = 0;
-unsigned slow_huge_pages = 0;
 std::size_t physical_limit = 0;
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
-
-void advise_new_pages(BlockNumber first, BlockNumber end) {
-  if (options.huge_pages == 0 || end < kHugePagesFrom || slow_huge_pages >= kSlowEnough) return;
-  // The tail of the huge page that the heap's old end cuts is advised with the new part.
-  const heap::Word low = base::align_down(heap::block_address(first), kHugePage);
-  const heap::Word high = base::align_up(heap::block_address(end), kHugePage);
-  os::advise_huge_pages(base::as_pointer(low), high - low, true);
-  // The first that lies in the new part as a whole; it will be the first to be used, too.
-  const heap::Word whole = base::align_up(heap::block_address(first), kHugePage);
-  if (whole + kHugePage > heap::block_address(end)) return;
-  const std::uint64_t cost = os::ns_of_first_touch(base::as_pointer(whole));
-  slow_huge_pages = cost > kSlowHugePage ? slow_huge_pages + 1 : 0;
-  if (slow_huge_pages < kSlowEnough) return;
-  os::advise_huge_pages(base::as_pointer(whole + kHugePage), high - whole - kHugePage, false);
-}
 
 bool within_limits(BlockNumber blocks) {
   const std::size_t after = bytes_of(space.committed - 1 + blocks);
@@ -137,10 +110,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
 
 bool commit_quietly(BlockNumber blocks) {
   if (!within_limits(blocks)) return false;
-  const BlockNumber first = space.committed;
-  if (!heap::grow(blocks)) return false;
-  advise_new_pages(first, space.committed);
-  return true;
+  return heap::grow(blocks);
 }
 
 bool commit_blocks(BlockNumber blocks) {
@@ -167,9 +137,10 @@ bool grow_heap(BlockNumber least) {
   more = base::max_of(
       more, base::min_of(static_cast<BlockNumber>(space.committed / divisor), kMostShareGrowth));
   more = base::max_of(more, kLeastGrowth);
-  if (space.committed >= kHugePagesFrom) {
+  if (space.committed >= heap::kHugePagesFrom) {
     more = static_cast<BlockNumber>(
-        base::align_up(space.committed + least + more, kHugePageBlocks) - space.committed - least);
+        base::align_up(space.committed + least + more, heap::kHugePageBlocks) - space.committed -
+        least);
   }
   if (commit_blocks(least + more)) return true;
   return commit_blocks(least);

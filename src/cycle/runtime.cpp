@@ -13,6 +13,7 @@
 #include "cycle/settings.hpp"
 #include "cycle/statistics.hpp"
 #include "heap/blocks.hpp"
+#include "heap/huge_pages.hpp"
 #include "heap/runs.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
@@ -108,6 +109,7 @@ void make_heap() {
         "the system refuses address space for the heap (see ulimit -v); at least 8 MiB are "
         "needed");
   }
+  if (options.huge_pages != 0) heap::start_huge_pages();
   const auto strategy = static_cast<base::MarkStrategy>(options.mark_strategy);
   if (!mark::marker.initialise(strategy, options.mark_stack)) {
     os::fatal("the system refuses memory for the mark stack");

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "heap/huge_pages.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
 
@@ -226,6 +227,7 @@ void discard_stale_records() {
 std::size_t returned_bytes() { return std::size_t{total_returned} << kBlockShift; }
 
 bool start_using(BlockNumber number) {
+  note_use_for_huge_pages(number);
   BlockExtra& extra = space.extras[number];
   const bool was_dirty = extra.dirty;
   if (extra.returned) --total_returned;

@@ -1,0 +1,49 @@
+#include "heap/huge_pages.hpp"
+
+#include "os/memory.hpp"
+
+namespace jd::heap {
+namespace {
+
+// A huge page that takes longer than this to come is dearer than 512 ordinary ones: in a virtual
+// machine each may have to be taken back from the host, in four milliseconds instead of a tenth of
+// one. After so many in a row no more are asked for.
+constexpr std::uint64_t kSlow = 1500000;  // ns
+constexpr unsigned kSlowEnough = 2;
+
+// Pages that are asked for at once: few until one came quickly.
+constexpr BlockNumber kFirstStep = kHugePageBlocks;
+constexpr BlockNumber kLongestStep = 8 * kHugePageBlocks;
+
+// Both under the heap's lock.
+BlockNumber step = kFirstStep;
+unsigned slow = 0;
+
+}  // namespace
+
+BlockNumber next_without_huge_page = kNoBlock;
+
+void start_huge_pages() {
+  next_without_huge_page = kHugePagesFrom;
+  step = kFirstStep;
+  slow = 0;
+}
+
+void ask_for_huge_pages(BlockNumber number) {
+  const BlockNumber from = next_without_huge_page;
+  const auto to = static_cast<BlockNumber>(
+      base::align_up(std::size_t{number} + 1, std::size_t{kHugePageBlocks}) + step -
+      kHugePageBlocks);
+  os::advise_huge_pages(base::as_pointer(block_address(from)),
+                        std::size_t{base::min_of(to, space.reserved) - from} << kBlockShift, true);
+  next_without_huge_page = to;
+  if (os::ns_of_first_touch(base::as_pointer(block_address(number))) <= kSlow) {
+    slow = 0;
+    step = base::min_of(2 * step, kLongestStep);
+    return;
+  }
+  step = kFirstStep;
+  if (++slow >= kSlowEnough) next_without_huge_page = kNoBlock;
+}
+
+}  // namespace jd::heap

@@ -1,0 +1,30 @@
+// Asks the system for huge pages, step by step as blocks come into use, and only while they come
+// quickly (docs/design/heap.md, "Huge pages").
+#pragma once
+
+#include "heap/space.hpp"
+
+namespace jd::heap {
+
+// Heaps up to this size have none: the waste of at most one page is under a tenth.
+inline constexpr BlockNumber kHugePagesFrom = 32 * base::kMiB >> kBlockShift;
+inline constexpr BlockNumber kHugePageBlocks = 2 * base::kMiB >> kBlockShift;
+
+// The first block that nobody has asked for a huge page for; kNoBlock if nobody will. Under the
+// heap's lock.
+extern BlockNumber next_without_huge_page;
+
+// Until then nobody asks.
+void start_huge_pages();
+
+// Pre: the block, which is about to be used for the first time, is no lower than that one.
+void ask_for_huge_pages(BlockNumber number);
+
+// A block is about to be used.
+inline void note_use_for_huge_pages(BlockNumber number) {
+  if (__builtin_expect(number >= next_without_huge_page && next_without_huge_page != kNoBlock, 0)) {
+    ask_for_huge_pages(number);
+  }
+}
+
+}  // namespace jd::heap

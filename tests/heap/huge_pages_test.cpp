@@ -1,0 +1,69 @@
+// Huge pages are asked for as blocks come into use, never for a page that is in use already.
+#include "heap/huge_pages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "heap/runs.hpp"
+#include "heap/space.hpp"
+
+namespace {
+
+using namespace jd::heap;
+
+constexpr BlockNumber kBlocks = 3 * kHugePagesFrom;
+
+class HugePages : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(reserve_space(256u << 20));
+    ASSERT_TRUE(grow(kBlocks));
+    start_huge_pages();
+  }
+  // Other tests of this process have spaces of their own.
+  void TearDown() override { next_without_huge_page = kNoBlock; }
+
+  static char* memory(BlockNumber number) {
+    return static_cast<char*>(jd::base::as_pointer(block_address(number)));
+  }
+};
+
+TEST_F(HugePages, AreNotForSmallHeaps) {
+  for (BlockNumber b = 1; b < kHugePagesFrom; ++b) start_using(b);
+  EXPECT_EQ(next_without_huge_page, kHugePagesFrom);
+}
+
+TEST_F(HugePages, AreAskedForAheadOfUseOrNoMore) {
+  for (BlockNumber b = kHugePagesFrom; b < kBlocks; ++b) {
+    start_using(b);
+    if (next_without_huge_page == kNoBlock) return;  // they came slowly
+    ASSERT_GT(next_without_huge_page, b);
+    ASSERT_LE(next_without_huge_page, b + 9 * kHugePageBlocks);
+    ASSERT_EQ(next_without_huge_page % kHugePageBlocks, 0u);
+  }
+}
+
+TEST_F(HugePages, MemoryInUseKeepsWhatItHolds) {
+  // Every third block, so that most are first used when others in their huge page hold data.
+  for (BlockNumber start = 1; start <= 3; ++start) {
+    for (BlockNumber b = start; b < kBlocks; b += 3) {
+      start_using(b);
+      ASSERT_EQ(memory(b)[0], 0) << "block " << b;
+      std::memset(memory(b), 0x5a, 64);
+    }
+  }
+  for (BlockNumber b = 1; b < kBlocks; ++b) {
+    ASSERT_EQ(memory(b)[0], 0x5a) << "block " << b;
+    ASSERT_EQ(memory(b)[63], 0x5a) << "block " << b;
+  }
+}
+
+TEST_F(HugePages, TheEndOfTheReservationIsNotPassed) {
+  ASSERT_TRUE(grow(space.reserved - space.committed));
+  start_using(space.reserved - 1);
+  EXPECT_EQ(memory(space.reserved - 1)[0], 0);
+  EXPECT_TRUE(next_without_huge_page == kNoBlock || next_without_huge_page >= space.reserved);
+}
+
+}  // namespace
