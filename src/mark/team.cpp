@@ -61,10 +61,10 @@ void Team::prepare_guests(const Pool& pool, unsigned count) {
   }
 }
 
-bool Team::help_as_guest() {
-  return exchange_.visit([](unsigned number, const Range* entries,
-                            unsigned count) { guest_markers[number].receive(entries, count); },
-                         [](unsigned number) { guest_markers[number].run_in_team(); });
+void Team::help_as_guest() {
+  exchange_.visit([](unsigned number, const Range* entries,
+                     unsigned count) { guest_markers[number].receive(entries, count); },
+                  [](unsigned number) { guest_markers[number].run_in_team(); });
 }
 
 void Team::discard_tables() const {

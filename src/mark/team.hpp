@@ -54,10 +54,10 @@ class Team {
   // Pre: the heap's lock is held. Post: so many may be guests at the same time, but no more than
   // there are to be markers. The system may refuse; then fewer.
   void prepare_guests(const Pool& pool, unsigned count);
-  // Marks for as long as the phase lasts that is under way. False if there is none, or nothing to
-  // do for one more. Pre: no collection stops the caller, or needs its stack from here on: it is in
-  // a blocking section.
-  bool help_as_guest();
+  // Marks for as long as the phase lasts that is under way, if there is one, and something to do
+  // for one more. Pre: no collection stops the caller, or needs its stack from here on: it is in a
+  // blocking section.
+  void help_as_guest();
 
   // How many threads help.
   [[nodiscard]] unsigned helpers() const { return helpers_.load(std::memory_order_relaxed); }

@@ -147,7 +147,11 @@ void wait_or_mark(std::uint32_t word, std::uint64_t nanoseconds) {
           os::futex_wait(&runtime.wake_word, wait->word,
                          ends ? wait->nanoseconds - waited : os::kForever);
           runtime.markers.fetch_sub(1, std::memory_order_relaxed);
-          if (!mark::team.help_as_guest()) break;
+          // Who comes too late for a phase stays at hand: a collection may have several, and the
+          // heap's lock, which going back takes, is held to its end.
+          mark::team.help_as_guest();
+          // A wake for work changes the word.
+          if (runtime.wake_word.load(std::memory_order_acquire) != wait->word) break;
         }
         return nullptr;
       },
