@@ -38,7 +38,7 @@ constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
-// What was to be marked in the collection before the next one.
+// The same of what the last collection found, before the divisor; 0 before the first.
 std::size_t last_work = 0;
 std::size_t physical_limit = 0;
 

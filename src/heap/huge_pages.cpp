@@ -5,13 +5,13 @@
 namespace jd::heap {
 namespace {
 
-// A huge page that takes longer than this to come is dearer than 512 ordinary ones: in a virtual
-// machine each may have to be taken back from the host, in four milliseconds instead of a tenth of
-// one. After so many in a row no more are asked for.
+// A huge page that takes longer than this to come is taken for dearer than 512 ordinary ones: in a
+// virtual machine it may be four milliseconds, where otherwise it is a fraction of one. After so
+// many in a row no more are asked for. Guesses, both (docs/design/heap.md, "Huge pages").
 constexpr std::uint64_t kSlow = 1500000;  // ns
 constexpr unsigned kSlowEnough = 2;
 
-// Pages that are asked for at once: few until one came quickly.
+// Pages that are asked for at once: few until one came quickly. Other steps were not tried.
 constexpr BlockNumber kFirstStep = kHugePageBlocks;
 constexpr BlockNumber kLongestStep = 8 * kHugePageBlocks;
 

@@ -1,4 +1,4 @@
-"""Inkscape without a display: text and strokes become paths. Its own objects are on libgc's heap."""
+"""Inkscape without a display: shapes and strokes become paths. Its own objects are on libgc's heap."""
 
 import re
 
