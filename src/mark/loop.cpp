@@ -36,26 +36,25 @@ inline void prefetch_to_write(const void* address) {
 // has to arrive (docs/design/mark.md, "Rings").
 constexpr unsigned kWordRing = 64;
 constexpr unsigned kWordDistance = 16;
-constexpr unsigned kObjectDistance = 16;
+constexpr unsigned kObjectDistance = 64;
 // With fewer words than this in the ring, the object is fetched before anybody knows whether it is
 // marked already.
 constexpr unsigned kIdleBelow = 4;
 
-// A heap of up to this size is in the last-level cache or not far from it: then the second ring
-// costs more instructions than it saves fetches.
-constexpr std::size_t kCachedHeap = 32 * base::kMiB;
-
-// What is left of an object of a line or so when the ring is full.
+// An object of so many words or fewer, a line or so, is scanned as a whole: the ring has room for
+// it while no more than kMostWords wait there. When more do, the words that objects have beside
+// their first go onto the stack, until fewer than kEnoughWords wait.
 constexpr std::ptrdiff_t kFewWords = 8;
+constexpr unsigned kMostWords = kWordRing - kFewWords;
+constexpr unsigned kEnoughWords = 40;
 
 // What roots lead to is marked when so many entries wait, half a megabyte of them: seldom, so that
 // their time is measured apart. Not measured against others.
 constexpr std::ptrdiff_t kMostRootEntries = base::kMiB / 2 / sizeof(Range);
 
-// Words ahead of the scan at which large objects are prefetched on grey: four lines.
-constexpr std::ptrdiff_t kLinearPrefetch = 32;
-// On grey, the object that is scanned next is looked for among so many words.
-constexpr std::ptrdiff_t kFirstWords = 2;
+// Words ahead of the scan at which large objects are prefetched on grey, a line at a time.
+constexpr std::ptrdiff_t kLineWords = 8;
+constexpr std::ptrdiff_t kLinearPrefetch = 4 * kLineWords;
 
 // A hungry marker gets half of the oldest entries (they lead to the largest part of the graph), but
 // of a stack with fewer than this nothing: its entries would come back before they are done.
@@ -118,7 +117,7 @@ bool Marker::mark(const heap::Place& place) {
 }
 
 // What an object without words to scan looks like.
-constexpr Range kNothing = {nullptr, nullptr};
+constexpr Range kNothing = {};
 
 // Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
 // if the object is newly marked and may have words to scan: then they are in *range.
@@ -248,19 +247,18 @@ inline void Marker::push_word(Word word) {
 //
 // Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
 // contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
-// a list, memory is idle and the object is fetched together with the record. In a small heap it
-// always is, and the second ring is left out (Stages::One).
-template <MarkStrategy kStrategy, Marker::Company kCompany, Marker::Stages kStages>
+// a list, memory is idle and the object is fetched together with the record.
+template <MarkStrategy kStrategy, Marker::Company kCompany>
 bool Marker::run_loop() {
   constexpr bool kRing = kStrategy == MarkStrategy::Ring;
   constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
   constexpr bool kAlone = kCompany == Company::Alone;
-  constexpr bool kTwoRings = kRing && kStages == Stages::Two;
   const View view;
   Word waiting_words[kWordRing];
   Range waiting_objects[kObjectDistance];
   Ring<Word, kWordRing> words(waiting_words);
   DelayLine<Range, kObjectDistance> objects(waiting_objects);
+  if (kRing) objects.clear();
   const auto await_record = [&](Word word, bool and_object) {
     if (kAlone) {
       prefetch(base::as_word(&view.record_of(word)));
@@ -272,14 +270,13 @@ bool Marker::run_loop() {
     words.put(word);
   };
   unsigned distance = kWordDistance;
+  unsigned most = kMostWords;
   for (;;) {
     Range range;
     if (kRing && words.count() > distance) {
       if (!visit<kCompany>(view, words.take(), &range)) continue;
-      if (kTwoRings) {
-        prefetch(range.next);
-        if (!objects.pass(&range)) continue;
-      }
+      prefetch(range.next);
+      range = objects.pass(range);
     } else if (top_ != bottom_) {
       if (kAlone && --patience_ == 0) {
         put_back({words, objects});
@@ -288,14 +285,14 @@ bool Marker::run_loop() {
       range = *--top_;
       distance = kWordDistance;
       if (kRing && range.is_word()) {
-        await_record(base::as_word(range.next), !kTwoRings || words.count() < kIdleBelow);
+        await_record(base::as_word(range.next), words.count() < kIdleBelow);
         continue;
       }
     } else if (kRing && words.count() != 0) {
       // Nothing else to do: let the last ones go without waiting.
       distance = 0;
       continue;
-    } else if (kTwoRings && objects.count() != 0) {
+    } else if (kRing && objects.count() != 0) {
       range = objects.take();
     } else {
       return true;
@@ -303,6 +300,10 @@ bool Marker::run_loop() {
 
     Described described;
     if (__builtin_expect(range.is_object(), 0)) {
+      if (kRing && range.next == nullptr) {
+        objects.grow();
+        continue;
+      }
       const Word object = base::as_word(range.next);
       const Word bits = heap::kinds[view.record_of(object).kind].pointer_bits;
       if (__builtin_expect(bits != 0, 1)) {
@@ -338,66 +339,87 @@ bool Marker::run_loop() {
       } else if (words.full()) {
         push_word(word);
       } else {
-        await_record(word, !kTwoRings || words.count() < kIdleBelow);
+        await_record(word, words.count() < kIdleBelow);
       }
     }
     if (kRing) {
-      // Not more words at a time than there is room for: so none of them has to ask.
-      for (;;) {
-        const bool and_object = !kTwoRings || words.count() < kIdleBelow;
-        const std::ptrdiff_t room = words.room();
-        std::ptrdiff_t count = range.end - range.next;
-        if (__builtin_expect(count > room, 0)) count = room;
-        range.next += count;
-        for (std::ptrdiff_t at = -count; at < 0; ++at) {
-          const Word word = range.next[at];
-          if (view.holds(word)) await_record(word, and_object);
+      const bool idle = words.count() < kIdleBelow;
+      if (__builtin_expect(range.end - range.next > kFewWords, 0)) {
+        while (range.next < range.end && !words.full()) {
+          const Word* const end =
+              range.next + base::min_of(range.end - range.next, std::ptrdiff_t{words.room()});
+          for (; range.next < end; ++range.next) {
+            if (view.holds(*range.next)) await_record(*range.next, idle);
+          }
         }
-        if (__builtin_expect(range.next == range.end, 1)) break;
-        if (!words.full()) continue;
+      } else if (__builtin_expect(words.count() <= most, 1)) {
+        most = kMostWords;
+        if (__builtin_expect(idle, 0)) {
+          for (; range.next < range.end; ++range.next) {
+            if (view.holds(*range.next)) await_record(*range.next, true);
+          }
+          continue;
+        }
+        for (; range.next < range.end; ++range.next) {
+          if (view.holds(*range.next)) await_record(*range.next, false);
+        }
+        continue;
+      } else {
+        most = kEnoughWords;
+        while (range.next < range.end && !view.holds(*range.next)) ++range.next;
+        if (range.next < range.end && !words.full()) await_record(*range.next++, false);
+      }
+      if (range.next < range.end) {
         push_rest(view, range);
         distance = kWordDistance;
         if (kAlone && --patience_ == 0) {
           put_back({words, objects});
           return false;
         }
-        break;
       }
       continue;
     }
     // Backwards: then the first object is pushed last and popped next. That is mostly the one that
     // the program made first, and so the walk goes upwards in memory; and of a list's nodes, which
     // mostly begin with what is in the list, no more than one waits on the stack.
-    if (kOnGrey) {
+    if (kOnGrey && range.next < range.end && view.holds(*range.next)) {
       // What is popped next has the shortest time to arrive: fetch it before the others.
-      for (const Word* at = range.next; at < range.end && at < range.next + kFirstWords; ++at) {
-        if (!view.holds(*at)) continue;
-        prefetch(*at);
-        break;
-      }
+      prefetch(*range.next);
     }
-    const bool is_long = kOnGrey && range.end - range.next > kLinearPrefetch;
     while (range.end > range.next) {
-      const Word word = *--range.end;
-      if (is_long) prefetch(range.end - kLinearPrefetch);
-      if (view.holds(word)) take(word);
+      const Word* low = range.next;
+      if (kOnGrey && __builtin_expect(range.end - low > kLinearPrefetch, 0)) {
+        prefetch(range.end - kLinearPrefetch);
+        low = range.end - kLineWords;
+      }
+      while (range.end > low) {
+        const Word word = *--range.end;
+        if (view.holds(word)) take(word);
+      }
     }
   }
 }
 
-// The part of a range for which the ring had no room. A few words are pushed one by one: as a range
-// they would be read again from memory that has left the caches by then. So are those of a range
-// for which the stack has no room: it may belong to an object that is not marked itself, which no
-// pass over the heap would find.
+// What an object holds beside the words for which the ring had room. A few are pushed one by one:
+// as a range they would be read again from memory that has left the caches by then. So are those of
+// a range for which the stack has no room: it may belong to an object that is not marked itself,
+// which no pass over the heap would find.
 inline void Marker::push_rest(const View& view, Range range) {
-  if (range.end - range.next > kFewWords && (top_ != limit_ || extend_stack())) {
-    *top_++ = range;
+  if (__builtin_expect(limit_ - top_ < kFewWords, 0) && !extend_stack()) {
+    for (; range.next < range.end; ++range.next) {
+      if (view.holds(*range.next)) push_word(*range.next);
+    }
     return;
   }
-  for (; range.next < range.end; ++range.next) {
-    const Word word = *range.next;
-    if (view.holds(word)) push_word(word);
+  Range* top = top_;
+  if (range.end - range.next > kFewWords) {
+    *top++ = range;
+  } else {
+    for (; range.next < range.end; ++range.next) {
+      if (view.holds(*range.next)) *top++ = Range::word(*range.next);
+    }
   }
+  top_ = top;
 }
 
 // The rings by value: if their address were known outside the loop, their counters could not stay
@@ -431,12 +453,11 @@ template <Marker::Company kCompany>
 bool Marker::run_strategy() {
   switch (strategy_) {
     case MarkStrategy::None:
-      return run_loop<MarkStrategy::None, kCompany, Stages::One>();
+      return run_loop<MarkStrategy::None, kCompany>();
     case MarkStrategy::OnGrey:
-      return run_loop<MarkStrategy::OnGrey, kCompany, Stages::One>();
+      return run_loop<MarkStrategy::OnGrey, kCompany>();
     case MarkStrategy::Ring:
-      return space.span <= kCachedHeap ? run_loop<MarkStrategy::Ring, kCompany, Stages::One>()
-                                       : run_loop<MarkStrategy::Ring, kCompany, Stages::Two>();
+      return run_loop<MarkStrategy::Ring, kCompany>();
   }
   __builtin_unreachable();
 }

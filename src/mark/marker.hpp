@@ -97,8 +97,6 @@ class alignas(128) Marker {
  private:
   // Whether other markers may set the same mark bits.
   enum class Company { Alone, Team };
-  // How often a word waits: for its record and its object at once, or for one after the other.
-  enum class Stages { One, Two };
   struct View;
   struct Rings;
   struct Described;
@@ -113,7 +111,7 @@ class alignas(128) Marker {
   bool extend_stack();
   template <Company kCompany>
   bool run_strategy();
-  template <MarkStrategy kStrategy, Company kCompany, Stages kStages>
+  template <MarkStrategy kStrategy, Company kCompany>
   bool run_loop();
   template <Company kCompany>
   bool visit(const View& view, Word word, Range* range);

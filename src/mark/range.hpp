@@ -1,4 +1,4 @@
-// What waits on a mark stack.
+// What waits on a mark stack, and in the ring of objects.
 #pragma once
 
 #include "base/bits.hpp"
@@ -8,7 +8,8 @@ namespace jd::mark {
 using base::Word;
 
 // An entry of the mark stack: words that are still to be scanned, and, marked by an `end` that no
-// range has, one word that was scanned but not looked at, or an object with a descriptor.
+// range has, one word that was scanned but not looked at, or an object with a descriptor. Range{},
+// an object at address 0, stands for nothing.
 struct Range {
   const Word* next;
   const Word* end;

@@ -12,6 +12,8 @@ class Ring {
   static_assert(base::is_power_of_two(kCapacity));
 
   explicit Ring(Entry (&storage)[kCapacity]) : entries_(storage) {}
+  // One by one: copied as a whole, both counters would live in one register.
+  Ring(const Ring& other) : entries_(other.entries_), head_(other.head_), tail_(other.tail_) {}
 
   [[nodiscard]] unsigned count() const { return tail_ - head_; }
   [[nodiscard]] unsigned room() const { return kCapacity - count(); }
@@ -27,32 +29,37 @@ class Ring {
   unsigned tail_ = 0;
 };
 
-// A ring whose entries leave as soon as kDelay others have come: one that is full stays full, and
-// then an entry that comes and the one that leaves change places.
+// A ring whose entries leave as soon as kDelay others have come: then the one that comes and the
+// one that leaves change places. While fewer have come, an empty entry, Entry{}, leaves instead: so
+// the way through has no branch.
 template <class Entry, unsigned kDelay>
 class DelayLine {
  public:
   static_assert(base::is_power_of_two(kDelay));
 
+  // Not ready before clear().
   explicit DelayLine(Entry (&storage)[kDelay]) : entries_(storage) {}
 
-  [[nodiscard]] unsigned count() const { return count_; }
-  // Puts *entry in. True if an entry has waited long enough: then it is in *entry.
-  bool pass(Entry* entry) {
+  // Puts an entry in, which is not empty. What leaves; grow() if that is empty.
+  Entry pass(Entry entry) {
     Entry& place = entries_[next_++ % kDelay];
-    if (__builtin_expect(count_ != kDelay, 0)) {
-      place = *entry;
-      ++count_;
-      return false;
-    }
     const Entry oldest = place;
-    place = *entry;
-    *entry = oldest;
-    return true;
+    place = entry;
+    return oldest;
   }
+  void grow() { ++count_; }
+  [[nodiscard]] unsigned count() const { return count_; }
   // The oldest, however long it has waited. Pre: count() != 0.
-  Entry take() { return entries_[(next_ - count_--) % kDelay]; }
-  void clear() { count_ = 0; }
+  Entry take() {
+    Entry& place = entries_[(next_ - count_--) % kDelay];
+    const Entry oldest = place;
+    place = Entry{};
+    return oldest;
+  }
+  void clear() {
+    count_ = 0;
+    for (unsigned i = 0; i < kDelay; ++i) entries_[i] = Entry{};
+  }
 
  private:
   Entry* entries_;
