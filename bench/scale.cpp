@@ -4,7 +4,10 @@
 //   one while there are processors for them. The workloads, for each thread:
 //     gcbench, gcbench-small, gcbench-big  the trees of gcbench (stretch 18, long-lived 16; 16 and
 //                14; 20 and 20), all the thread's own
-//     list       lists of 200,000 cells of 16 bytes, one after another, each dropped when counted
+//     list       lists of 100,000 to 300,000 cells of 16 bytes, one after another, each dropped
+//     when
+//                counted (all of one length, they keep step with the collections: one client then
+//                marks next to nothing, or all, for the whole run)
 //     list-many  the same, the cells taken from GC_malloc_many (on the malloc side: one by one)
 //     message    chains of 64 messages of 32 to 160 bytes, which the thread hands to the next one
 //                of a ring; who receives a chain reads and drops it
@@ -12,8 +15,8 @@
 //   With `malloc` the same work asks the C library, or whatever malloc is preloaded, and frees at
 //   once what the collected version drops.
 // Live: gcbench's trees and 4 MB of doubles a thread (8 MB, 2 MB, 68 MB of trees); for list one
-//   list (3.2 MB or 6.4 MB) a thread; for message what lies in the mailboxes; for large 3 MB a
-//   thread.
+//   list (3.2 MB or 6.4 MB, mean) a thread; for message what lies in the mailboxes; for large 3 MB
+//   a thread.
 // Shows: the time from the moment when all threads are ready to the end of the last; the time of
 //   the processors.
 #include <math.h>
@@ -94,9 +97,15 @@ struct Many {
 };
 
 template <class Memory, class Source>
-void run_list(unsigned client, size_t lists, size_t cells) {
+void run_list(unsigned client, size_t lists, size_t mean) {
   Source source;
-  for (size_t l = 0; l < lists; ++l) {
+  Random random;
+  for (unsigned c = 0; c < client; ++c) random.next();
+  made[client].objects = lists * mean;
+  size_t cells = 0;
+  for (size_t left = lists * mean; left != 0; left -= cells) {
+    cells = mean / 2 + random.below(mean);
+    if (cells > left) cells = left;
     Cell* head = nullptr;
     for (size_t i = 0; i < cells; ++i) {
       Cell* cell = source.cell();
@@ -117,7 +126,6 @@ void run_list(unsigned client, size_t lists, size_t cells) {
       head = next;
     }
   }
-  made[client].objects = lists * cells;
 }
 
 // --- messages ------------------------------------------------------------------------------------

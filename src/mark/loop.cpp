@@ -275,8 +275,13 @@ bool Marker::run_loop() {
     Range range;
     if (kRing && words.count() > distance) {
       if (!visit<kCompany>(view, words.take(), &range)) continue;
-      prefetch(range.next);
-      range = objects.pass(range);
+      // Where nothing else is known, as in a list, it was fetched with its record.
+      const bool fetched =
+          __builtin_expect(distance == 0, 0) && words.count() < kIdleBelow && objects.count() == 0;
+      if (!fetched) {
+        prefetch(range.next);
+        range = objects.pass(range);
+      }
     } else if (top_ != bottom_) {
       if (kAlone && --patience_ == 0) {
         put_back({words, objects});

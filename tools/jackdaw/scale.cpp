@@ -28,7 +28,8 @@ constexpr Workload kWorkloads[] = {
     {"gcbench", "each client runs gcbench (stretch 18, long-lived 16) on trees of its own"},
     {"gcbench-big", "the same with stretch 20, long-lived 20: 68 MB live a client"},
     {"list",
-     "each client builds lists of 200,000 cells of 16 bytes with GC_malloc, and drops them"},
+     "each client builds lists of 100,000 to 300,000 cells of 16 bytes with GC_malloc, and drops "
+     "them"},
     {"list-many", "the same with GC_malloc_many; on the malloc side as above"},
     {"message", "clients in a ring: chains of messages are made here, and dropped or freed there"},
     {"large", "buffers of 8 KiB to 1 MiB, every page touched, 16 of them alive a client"},
