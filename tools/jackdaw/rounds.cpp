@@ -173,8 +173,10 @@ void run_rounds(Row* row, const std::vector<Setting>& settings, int rounds,
                 const std::string& prefix, Progress* progress) {
   row->runs.resize(settings.size());
   for (int round = 0; round < rounds; ++round) {
+    const auto first = static_cast<std::size_t>(round);
     for (std::size_t i = 0; i < settings.size(); ++i) {
-      const std::size_t s = (i + static_cast<std::size_t>(round)) % settings.size();
+      const std::size_t step = round % 2 == 0 ? i : settings.size() - i;
+      const std::size_t s = (first + step) % settings.size();
       progress->say(fmt::format("{}{}: round {} of {}, {}", prefix, row->name, round + 1, rounds,
                                 settings[s].key));
       try {

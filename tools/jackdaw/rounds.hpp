@@ -63,7 +63,9 @@ Row command_row(const std::string& name, const std::string& what,
                 const std::vector<std::string>& command,
                 const std::vector<std::filesystem::path>& preload, int limit_seconds);
 
-// Runs every setting so many times, each round beginning with another one.
+// Runs every setting so many times, each round beginning with another one, every second one in
+// reverse: what a run finds of the machine depends on the run before it, which should not be the
+// same one each time.
 void run_rounds(Row* row, const std::vector<Setting>& settings, int rounds,
                 const std::string& prefix, Progress* progress);
 
