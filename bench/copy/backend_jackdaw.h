@@ -1,9 +1,6 @@
 /*
  * backend_jackdaw.h - the objects of typed.h on the typed heap of <jackdaw/heap.h>, where they may
  * move. The policy is the environment's: JACKDAW_POLICY.
- *
- * A type with a variable part cannot share blocks of one size, so under -DSOURCE_HOMOGENEOUS such
- * types have a header.
  */
 #pragma once
 
@@ -29,7 +26,8 @@ typedef const jd_layout* TypeHandle;
 
 EMITTED enum jd_source source_of(const Type* type) {
 #if defined(SOURCE_HOMOGENEOUS)
-  return type->element_size == 0 ? JD_HOMOGENEOUS : JD_HEADER;
+  (void)type;
+  return JD_HOMOGENEOUS;
 #elif defined(SOURCE_SELF)
   (void)type;
   return JD_SELF;

@@ -37,8 +37,9 @@ extern "C" {
  *
  * JD_HOMOGENEOUS: by its address. Objects of the layout share blocks that hold nothing else, and
  *   carry no word for the collector. They are aligned to 16 bytes (to 8 under JD_MCC, which gives
- *   them headers) and have no variable part. There are JD_MAX_HOMOGENEOUS such layouts at most: for
- *   the shapes that a program has most of.
+ *   them headers). A variable part fills the memory that its object got, with elements of zeros
+ *   behind those that were asked for; blocks then hold objects of the layout of about one length.
+ *   There are JD_MAX_HOMOGENEOUS such layouts at most: for the shapes that a program has most of.
  * JD_SELF: by its first word, which leads to it: jd_new stores the layout's address there. The
  *   program may store the address of any record of its own instead (a class, say) that begins with
  *   the layout's address. The record lasts as long as the program: the first words of dead objects

@@ -12,10 +12,11 @@
 namespace jd::heap {
 
 inline constexpr Word kDescriptorTag = 3;
-inline constexpr Word kTagLength = 0;     // scan that many bytes, from the object's beginning
-inline constexpr Word kTagBitmap = 1;     // bit 63 is word 0, bit 62 word 1, ...
-inline constexpr Word kTagProcedure = 2;  // call a mark procedure
-inline constexpr Word kTagPerObject = 3;  // the real descriptor is in, or behind, the object
+inline constexpr Word kTagLength = 0;  // scan that many bytes, from the object's beginning
+inline constexpr Word kTagBitmap = 1;  // bit 63 is word 0, bit 62 word 1, ...
+inline constexpr std::size_t kBitmapWords = 62;  // that one has room for
+inline constexpr Word kTagProcedure = 2;         // call a mark procedure
+inline constexpr Word kTagPerObject = 3;         // the real descriptor is in, or behind, the object
 
 // Per-object descriptors with a negative offset mean "through the first word": the descriptor is
 // at first word - (offset + bias). The ABI's constant.

@@ -49,6 +49,13 @@ std::size_t words_with_elements(const Layout& layout, Word object) {
   return layout.fixed_words + base::div_up(bytes, sizeof(Word));
 }
 
+std::size_t words_with_homogeneous_elements(Word memory) {
+  const Block& block = space.blocks[block_number(memory)];
+  const std::size_t bytes =
+      block.state == BlockState::LargeHead ? extra_of(&block).bytes : block.slot_size;
+  return bytes / sizeof(Word);
+}
+
 std::size_t bytes_for(const Layout& layout, std::size_t elements) {
   std::size_t bytes = 0;
   std::size_t fixed = layout.offset + layout.fixed_words * sizeof(Word);

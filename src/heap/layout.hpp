@@ -127,12 +127,19 @@ inline std::size_t memory_bytes(Word memory, Source source) {
   return words_of_self(layout_of_self(first, memory), memory) * sizeof(Word);
 }
 
+// Words of an object whose block says its layout. Its elements, if it may have any, fill its
+// memory.
+std::size_t words_with_homogeneous_elements(Word memory);
+inline std::size_t words_of_homogeneous(const Layout& layout, Word memory) {
+  return layout.element_bytes == 0 ? layout.fixed_words : words_with_homogeneous_elements(memory);
+}
+
 // The typed object in the memory that begins there. False if it is in the making: then nothing of
 // it but zeros was written. Ends the program if its first word leads to no layout. Pre: the memory
 // of an allocated object of a kind with this source (not None).
 [[nodiscard]] inline bool typed_at(Word memory, const Kind& kind, Typed* typed) {
   if (kind.source == Source::Homogeneous) {
-    *typed = {kind.layout, memory, kind.layout->fixed_words};
+    *typed = {kind.layout, memory, words_of_homogeneous(*kind.layout, memory)};
     return true;
   }
   const Word first = *reinterpret_cast<const Word*>(memory);

@@ -223,6 +223,11 @@ inline Marker::Described Marker::describe(Word object) {
   }
   switch (descriptor & heap::kDescriptorTag) {
     case heap::kTagBitmap: {
+      if (__builtin_expect(count > heap::kBitmapWords, 0) && kind.layout != nullptr &&
+          kind.layout->element_pointers != nullptr) {
+        scan_layout({kind.layout, object, count});
+        return {};
+      }
       const Word in_object = count < 64 ? ~(~Word{0} >> count) : ~Word{0};
       return {kNothing, words, descriptor & ~heap::kDescriptorTag & in_object};
     }

@@ -123,6 +123,9 @@ void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
     heap::broken_layout("jd_new_array for a layout without elements", &own, elements);
   }
   const std::size_t bytes = heap::bytes_for(own, elements);
+  if (own.source == JD_HOMOGENEOUS && own.element_bytes != 0) {
+    return alloc::allocate(bytes, own.kind);
+  }
   const alloc::FirstWords words = typed::first_words(own, bytes, elements);
   char* memory = nullptr;
   if (own.source != JD_HOMOGENEOUS && typed::in_mixed_block(bytes)) {

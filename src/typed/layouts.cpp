@@ -81,10 +81,6 @@ bool holds_together(const jd_layout_info& info) {
   if (words == 0 && info.element_size == 0) return refuse(info, "an object of no size");
   if (exceeds(info.pointers, words)) return refuse(info, "a pointer lies beyond the size");
   if (info.element_size != 0) {
-    if (info.source == JD_HOMOGENEOUS) {
-      return refuse(info,
-                    "a variable part needs a source that says how long it is (JD_SELF, JD_HEADER)");
-    }
     if (info.element_size % sizeof(Word) != 0 && info.element_size != 1 && info.element_size != 2 &&
         info.element_size != 4) {
       return refuse(info, "an element has 1, 2, 4 or a multiple of 8 bytes");
@@ -134,25 +130,43 @@ bool copy_bits(const std::uint64_t* bits, std::size_t count, const std::uint64_t
   return true;
 }
 
-// The pointers of a fixed part as the marker likes them best: all words, the first ones, a bitmap,
-// a procedure.
+// Is word i of an object a pointer, if the object is so long?
+bool is_pointer(const Layout& layout, std::size_t i) {
+  if (i < layout.fixed_words) return bit_is_set(layout.pointers, i);
+  if (layout.element_pointers == nullptr) return false;
+  return bit_is_set(layout.element_pointers,
+                    (i - layout.fixed_words) % (layout.element_bytes / sizeof(Word)));
+}
+
+// The pointers of a homogeneous layout's objects as the marker likes them best: all words, the
+// first ones, a bitmap, a procedure. A bitmap says of elements what it has room for; for longer
+// objects the marker asks the layout (Marker::describe).
 Word descriptor_for(const Layout& layout, bool* all_words) {
   *all_words = false;
   if (!layout.may_have_pointers) return 0;
-  std::size_t last = 0;
-  std::size_t count = 0;
-  Word bitmap = 0;
   if (layout.trace == nullptr) {
+    const bool has_element_pointers = layout.element_pointers != nullptr;
+    std::size_t last = 0;
+    std::size_t count = 0;
     for (std::size_t i = 0; i < layout.fixed_words; ++i) {
-      if (!bit_is_set(layout.pointers, i)) continue;
+      if (!is_pointer(layout, i)) continue;
       last = i;
       ++count;
-      if (i < 62) bitmap |= Word{1} << (63 - i);
     }
-    *all_words = count == layout.fixed_words;
+    *all_words =
+        count == layout.fixed_words && (layout.element_bytes == 0 || layout.element_is_pointers);
     if (*all_words) return 0;
-    if (count == last + 1) return (count * sizeof(Word)) | heap::kTagLength;
-    if (last < 62) return bitmap | heap::kTagBitmap;
+    if (count == last + 1 && !has_element_pointers) {
+      return (count * sizeof(Word)) | heap::kTagLength;
+    }
+    if (count == 0 || last < heap::kBitmapWords) {
+      const std::size_t words = has_element_pointers ? heap::kBitmapWords : last + 1;
+      Word bitmap = 0;
+      for (std::size_t i = 0; i < words; ++i) {
+        if (is_pointer(layout, i)) bitmap |= Word{1} << (63 - i);
+      }
+      return bitmap | heap::kTagBitmap;
+    }
   }
   return mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count);
 }
@@ -164,7 +178,8 @@ bool add_kind(Word descriptor, bool all_words, Source source, const Layout* layo
   if (*kind == heap::kMaxKinds) return false;
   heap::kinds[*kind].source = source;
   heap::kinds[*kind].layout = layout;
-  if (source == Source::Homogeneous && (descriptor & heap::kDescriptorTag) == heap::kTagBitmap) {
+  if (source == Source::Homogeneous && layout->element_bytes == 0 &&
+      (descriptor & heap::kDescriptorTag) == heap::kTagBitmap) {
     heap::kinds[*kind].pointer_bits = descriptor & ~heap::kDescriptorTag;
   }
   return true;
@@ -212,9 +227,10 @@ void prepare_allocation(Layout* layout) {
   } else if (layout->source == JD_SELF) {
     layout->header = base::as_word(layout);
   }
-  const std::size_t bytes = heap::bytes_for(*layout, 0);
+  // Not nothing: the inline path finds room for that in every hole.
+  const std::size_t bytes = base::max_of(heap::bytes_for(*layout, 0), sizeof(Word));
   layout->fixed = static_cast<std::uint32_t>(base::min_of(bytes, std::size_t{UINT32_MAX}));
-  if (layout->element_bytes != 0 && in_mixed_block(bytes)) {
+  if (layout->element_bytes != 0 && layout->source != JD_HOMOGENEOUS && in_mixed_block(bytes)) {
     layout->array_hole = mixed_hole(layout->source == JD_HEADER);
   }
   if (bytes > heap::kMaxSmall) {

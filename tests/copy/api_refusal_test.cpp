@@ -46,7 +46,6 @@ TEST_P(Refusal, SizesThatNothingHas) {
 
 // A size that fits into 64 bits, but not into a layout's fields.
 TEST_P(Refusal, SizesOfMoreThanALayoutHolds) {
-  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
   jd_layout_info info = info_of("elements", GetParam(), 32);
   info.count_offset = GetParam() == JD_SELF ? 8 : 0;
   info.element_size = std::size_t{1} << 32;
@@ -58,7 +57,6 @@ TEST_P(Refusal, SizesOfMoreThanALayoutHolds) {
 }
 
 TEST_P(Refusal, ElementSizes) {
-  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
   for (const std::size_t size : {3, 5, 6, 7, 9, 12, 20}) {
     jd_layout_info info = info_of("elements", GetParam(), 24);
     info.count_offset = GetParam() == JD_SELF ? 8 : 0;
@@ -68,7 +66,6 @@ TEST_P(Refusal, ElementSizes) {
 }
 
 TEST_P(Refusal, PointersInElements) {
-  if (GetParam() == JD_HOMOGENEOUS) GTEST_SKIP() << "no variable part";
   jd_layout_info info = info_of("elements", GetParam(), 24);
   info.count_offset = GetParam() == JD_SELF ? 8 : 0;
   info.element_pointers = kFirst;
@@ -89,12 +86,6 @@ TEST_P(Refusal, TraceProcedureAndBitmap) {
   if (GetParam() == JD_SELF) info.pointers = &kSecond;
   info.trace = [](void*, std::size_t, jd_tracer*) {};
   EXPECT_TRUE(is_refused(info, "instead of bitmaps"));
-}
-
-TEST(Refusal, VariablePartWithoutALength) {
-  jd_layout_info info = info_of("variable", JD_HOMOGENEOUS, 16);
-  info.element_size = 8;
-  EXPECT_TRUE(is_refused(info, "variable part"));
 }
 
 TEST(Refusal, NoSuchSource) {

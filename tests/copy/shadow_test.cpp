@@ -39,7 +39,6 @@ class Family {
     pair_ = define("pair", 2);
     wide_ = define("wide", 9);
     long_ = define("long", kMostEdges);
-    if (source == JD_HOMOGENEOUS) return;
     // A count for JD_SELF, then the body's two words, then the edges or bytes as elements.
     jd_layout_info info = {};
     info.name = "array";
@@ -56,7 +55,6 @@ class Family {
     bytes_ = jd_layout_define(&info);
   }
 
-  // Null for a shape that the source does not have.
   char* make(Shape shape, std::size_t edges) const {
     switch (shape) {
       case Shape::Pair:
@@ -66,9 +64,9 @@ class Family {
       case Shape::Long:
         return static_cast<char*>(jd_new(long_));
       case Shape::Array:
-        return array_ == nullptr ? nullptr : static_cast<char*>(jd_new_array(array_, edges));
+        return static_cast<char*>(jd_new_array(array_, edges));
       case Shape::Bytes:
-        return bytes_ == nullptr ? nullptr : static_cast<char*>(jd_new_array(bytes_, 3 * edges));
+        return static_cast<char*>(jd_new_array(bytes_, 3 * edges));
       default:
         return nullptr;
     }
@@ -97,8 +95,8 @@ class Family {
   jd_layout* pair_;
   jd_layout* wide_;
   jd_layout* long_;
-  jd_layout* array_ = nullptr;
-  jd_layout* bytes_ = nullptr;
+  jd_layout* array_;
+  jd_layout* bytes_;
 };
 
 // Homogeneous kinds are few, so all graphs of a process share the layouts.
