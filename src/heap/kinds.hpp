@@ -63,6 +63,10 @@ struct Kind {
   // Source::Homogeneous: which of the first words are pointers, bit 63 for word 0; 0 if the
   // descriptor says it in another way.
   Word pointer_bits = 0;
+  // Source::Homogeneous: bytes from the object's beginning between which all words are pointers,
+  // and beyond which none is; the end may lie behind the object's. 0 and 0: no such run is known.
+  std::uint32_t run_begin = 0;
+  std::uint32_t run_end = 0;
 };
 
 // A mark procedure, as the ABI has it: it pushes what the object points to and returns the stack

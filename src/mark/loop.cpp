@@ -148,9 +148,18 @@ inline bool Marker::visit(const View& view, Word word, Range* range) {
     if (range->is_object()) __builtin_unreachable();
     return true;
   }
+  if (block.scan == Scan::None) return false;
+  // An object of a homogeneous layout, as a rule.
+  const heap::Kind& kind = heap::kinds[block.kind];
+  if (kind.run_end != 0 && block.state == BlockState::Small) {
+    const std::uint32_t end = base::min_of(kind.run_end, std::uint32_t{block.slot_size});
+    *range = {reinterpret_cast<const Word*>(address + kind.run_begin),
+              reinterpret_cast<const Word*>(address + end)};
+    return kind.run_begin < end;
+  }
   // What its descriptor says may lie in the object, which has not arrived yet.
   *range = contents_of(block, address);
-  return range->next != nullptr;
+  return true;
 }
 
 // Words that lead into the body of a large object, or nowhere.

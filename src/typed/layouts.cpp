@@ -138,8 +138,8 @@ bool is_pointer(const Layout& layout, std::size_t i) {
                     (i - layout.fixed_words) % (layout.element_bytes / sizeof(Word)));
 }
 
-// The pointers of a homogeneous layout's objects as the marker likes them best: all words, the
-// first ones, a bitmap, a procedure. A bitmap says of elements what it has room for; for longer
+// The pointers of a homogeneous layout's objects as the marker likes them best: all words, a
+// bitmap, the first words, a procedure. A bitmap says of elements what it has room for; for longer
 // objects the marker asks the layout (Marker::describe).
 Word descriptor_for(const Layout& layout, bool* all_words) {
   *all_words = false;
@@ -156,9 +156,6 @@ Word descriptor_for(const Layout& layout, bool* all_words) {
     *all_words =
         count == layout.fixed_words && (layout.element_bytes == 0 || layout.element_is_pointers);
     if (*all_words) return 0;
-    if (count == last + 1 && !has_element_pointers) {
-      return (count * sizeof(Word)) | heap::kTagLength;
-    }
     if (count == 0 || last < heap::kBitmapWords) {
       const std::size_t words = has_element_pointers ? heap::kBitmapWords : last + 1;
       Word bitmap = 0;
@@ -167,8 +164,30 @@ Word descriptor_for(const Layout& layout, bool* all_words) {
       }
       return bitmap | heap::kTagBitmap;
     }
+    if (count == last + 1 && !has_element_pointers) {
+      return (count * sizeof(Word)) | heap::kTagLength;
+    }
   }
   return mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count);
+}
+
+// Where all pointers lie, and nothing else, of objects in blocks by size.
+void find_run(const Layout& layout, heap::Kind* kind) {
+  if (layout.trace != nullptr || !layout.may_have_pointers) return;
+  const bool to_the_end = layout.element_pointers != nullptr;
+  if (to_the_end && !layout.element_is_pointers) return;
+  const std::size_t words =
+      base::min_of(std::size_t{layout.fixed_words}, heap::kMaxSmall / sizeof(Word));
+  std::size_t begin = 0;
+  while (begin < words && !is_pointer(layout, begin)) ++begin;
+  std::size_t end = begin;
+  while (end < words && is_pointer(layout, end)) ++end;
+  for (std::size_t i = end; i < words; ++i) {
+    if (is_pointer(layout, i)) return;
+  }
+  if (to_the_end && end != words) return;
+  kind->run_begin = static_cast<std::uint32_t>(begin * sizeof(Word));
+  kind->run_end = to_the_end ? UINT32_MAX : static_cast<std::uint32_t>(end * sizeof(Word));
 }
 
 // A new kind. False if there are no more.
@@ -178,6 +197,7 @@ bool add_kind(Word descriptor, bool all_words, Source source, const Layout* layo
   if (*kind == heap::kMaxKinds) return false;
   heap::kinds[*kind].source = source;
   heap::kinds[*kind].layout = layout;
+  if (source == Source::Homogeneous) find_run(*layout, &heap::kinds[*kind]);
   if (source == Source::Homogeneous && layout->element_bytes == 0 &&
       (descriptor & heap::kDescriptorTag) == heap::kTagBitmap) {
     heap::kinds[*kind].pointer_bits = descriptor & ~heap::kDescriptorTag;
