@@ -73,8 +73,8 @@ class ref {
 // A list may be derived from, to say more of the type: each of these may stand in it.
 //
 //   static constexpr jd_source source = JD_HEADER;    // how the layout is found; see layout.h
-//   static constexpr const char* name = "node";       // for messages; the type's, if nothing is
-//   said using element = jd::ref<Node>;                    // of a variable part behind the object
+//   static constexpr const char* name = "node";       // for messages; else the type's
+//   using element = jd::ref<Node>;                    // of a variable part behind the object
 //   static void trace(T* object, jd_tracer* tracer);  // instead of members: jd_trace_procedure
 //
 // A class that is derived from one with jd_members and has pointers of its own lists all of them

@@ -100,8 +100,8 @@ typedef struct jd_layout {
 } jd_layout;
 
 /* Defines a layout. Null, with a line on standard error that names it, if the information does not
- * hold together (a bitmap with a bit beyond the size is not seen; a size that is too large, a
- * variable part where there can be none, a count beyond the fixed part are), if there are too many
+ * hold together (a bitmap with a bit beyond the size is not seen; a size that is too large,
+ * an element of 3 bytes, a count beyond the fixed part are), if there are too many
  * layouts, or if memory has run out. Any thread. */
 JD_HEAP_API jd_layout* jd_layout_define(const jd_layout_info* info);
 

@@ -353,12 +353,6 @@ void require_marked_before(Word word, Word from) {
   }
 }
 
-void require_words_marked(Word begin, std::size_t size) {
-  for (Word at = begin; at + sizeof(Word) <= begin + size; at += sizeof(Word)) {
-    require_marked(*reinterpret_cast<const Word*>(at), at);
-  }
-}
-
 }  // namespace
 
 void verify_structures() {
@@ -385,8 +379,8 @@ void verify_swept() {
 [[gnu::no_sanitize_address]] void MarkVerifier::range(const void* low, const void* high) {
   Word begin = base::align_up(base::as_word(low), sizeof(Word));
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  // Where roots are mappings, and a thread collects whose stack is not known yet, this is it, with
-  // the collector's own frames, which have changed since marking.
+  // This may hold the collector's own frames, which have changed since marking: an object that a
+  // program made its stack, or, where roots are mappings, a stack that is not known yet.
   const Word frame = base::as_word(__builtin_frame_address(0));
   if (begin <= frame && frame < end) begin = base::max_of(begin, base::as_word(stack_top_));
   for (Word at = begin; at < end; at += sizeof(Word)) {
@@ -418,7 +412,8 @@ void MarkVerifier::finish() {
       // Only where every word counts; descriptors are the marker's own business.
       if (!marked || block.scan != heap::Scan::Words) continue;
       const Word begin = heap::block_address(b) + Word{slot} * block.slot_size;
-      require_words_marked(begin, small ? block.slot_size : space.extras[b].bytes);
+      const std::size_t size = small ? block.slot_size : space.extras[b].bytes;
+      range(base::as_pointer(begin), base::as_pointer(begin + size));
     }
   }
 }

@@ -80,6 +80,11 @@ struct Row {
   explicit Row(long number) : value(number) {}
   long value;
 };
+// The same without a header.
+struct Slots {
+  explicit Slots(long number) : value(number) {}
+  long value;
+};
 struct Bytes {
   std::uint32_t length;
 };
@@ -124,6 +129,10 @@ template <>
 struct jd::members<Row> : jd::pointers<> {
   using element = jd::ref<Node>;
   static constexpr jd_source source = JD_HEADER;
+};
+template <>
+struct jd::members<Slots> : jd::pointers<> {
+  using element = jd::ref<Node>;
 };
 template <>
 struct jd::members<Bytes> : jd::pointers<> {
@@ -300,6 +309,21 @@ TEST(Face, Arrays) {
   for (int i = 0; i < 300; ++i) ASSERT_EQ(elements(row.get())[i]->value, i);
   EXPECT_EQ(std::string(elements(bytes.get()), 1000), std::string(1000, 'x'));
   EXPECT_EQ(jd_size_of(row), sizeof(Row) + 300 * 8);
+}
+
+TEST(Face, ArraysWithoutAHeader) {
+  root<Slots> slots;
+  far_away([&] {
+    slots = make_array<Slots>(100, 17);
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_EQ(elements(slots.get())[i].get(), nullptr);
+      elements(slots.get())[i] = leaf(i);
+    }
+  });
+  compact();
+  EXPECT_EQ(slots->value, 17);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(elements(slots.get())[i]->value, i);
+  EXPECT_GE(jd_size_of(slots), sizeof(Slots) + 100 * 8);
 }
 
 TEST(Face, TraceProcedure) {

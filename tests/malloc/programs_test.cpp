@@ -1,5 +1,6 @@
 // Programs that everybody has, with the same output on our malloc as on libc's.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -54,8 +55,9 @@ Output run(const Work& work, const std::string& mode) {
   std::vector<std::string> command;
   if (!mode.empty()) command = {JD_TEST_COMMAND, "run", "--malloc=" + mode, "--"};
   command.push_back(find_program(work.program));
-  // Always the same name, since some write it into what they make.
-  const std::string folder = testing::TempDir() + "jackdaw-malloc-" + work.name;
+  // The same name for each run of a test, since some write it into what they make.
+  const std::string folder =
+      testing::TempDir() + "jackdaw-malloc-" + work.name + "-" + std::to_string(getpid());
   fs::remove_all(folder);
   fs::create_directory(folder);
   for (const std::string& argument : work.arguments) {
