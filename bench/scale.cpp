@@ -4,10 +4,9 @@
 //   one while there are processors for them. The workloads, for each thread:
 //     gcbench, gcbench-small, gcbench-big  the trees of gcbench (stretch 18, long-lived 16; 16 and
 //                14; 20 and 20), all the thread's own
-//     list       lists of 100,000 to 300,000 cells of 16 bytes, one after another, each dropped
-//     when
-//                counted (all of one length, they keep step with the collections: one client then
-//                marks next to nothing, or all, for the whole run)
+//     list       lists of 100,000 to 300,000 cells of 16 bytes, one after another; each is counted
+//                and dropped (all of one length, they keep step with the collections: one client
+//                then marks next to nothing, or all, for the whole run)
 //     list-many  the same, the cells taken from GC_malloc_many (on the malloc side: one by one)
 //     message    chains of 64 messages of 32 to 160 bytes, which the thread hands to the next one
 //                of a ring; who receives a chain reads and drops it

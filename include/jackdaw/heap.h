@@ -101,8 +101,8 @@ static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
 }
 
 /* The bytes of an object as it was allocated (its elements included, a header word not), rounded up
- * to 8; of a JD_HOMOGENEOUS object with elements, all that its memory has room for; 0 if the
- * address is not an object's first byte. */
+ * to 8; of a JD_HOMOGENEOUS layout with elements, all that the memory has room for as a rule; 0 if
+ * the address is not an object's first byte. */
 JD_HEAP_API size_t jd_size_of(const void* object);
 
 /* ---- Holding objects ---- */

@@ -54,8 +54,8 @@ enum jd_source { JD_HOMOGENEOUS = 0, JD_SELF = 1, JD_HEADER = 2 };
 
 /* What a trace procedure gets, to hand on to jd_trace_slot. */
 typedef struct jd_tracer jd_tracer;
-/* Calls jd_trace_slot for each pointer word of the object, whose memory is `size` bytes. It runs
- * while the program stands still, in any thread: it takes no lock, allocates nothing, calls no
+/* Calls jd_trace_slot for each pointer word of the object, which has `size` bytes (jd_size_of). It
+ * runs while the program stands still, in any thread: it takes no lock, allocates nothing, calls no
  * other function of the library's, and finds the same words each time while the object does not
  * change. What it reads of other objects may have moved: only its own object is to be looked at. */
 typedef void jd_trace_procedure(void* object, size_t size, jd_tracer* tracer);

@@ -47,6 +47,8 @@ void verify_typed_words() {
   heap::for_each_block([](BlockNumber number, const Block& block) {
     const heap::Kind& kind = heap::kinds[block.kind];
     if (block.state == BlockState::Free || kind.source == heap::Source::None) return;
+    // A large object that is still being cleared is none yet.
+    if (block.scan == heap::Scan::None) return;
     heap::for_each_marked(block, [&](unsigned slot) {
       heap::Typed typed;
       const Word memory = heap::block_address(number) + std::size_t{slot} * block.slot_size;

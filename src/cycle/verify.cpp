@@ -23,6 +23,10 @@ using heap::BlockNumber;
 using heap::BlockState;
 using heap::space;
 
+// Bytes of stack below the verifier's frame that marking may have used: its rings, and the frames
+// around them. More than it takes.
+constexpr Word kDeepestFrames = 16 * base::kKiB;
+
 [[noreturn]] void broken(const char* invariant, BlockNumber block, Word detail) {
   os::fatal("heap verifier: ", invariant, " (block ", block, ", ", base::Hex{detail}, ")");
 }
@@ -377,13 +381,12 @@ void verify_swept() {
 }
 
 [[gnu::no_sanitize_address]] void MarkVerifier::range(const void* low, const void* high) {
-  Word begin = base::align_up(base::as_word(low), sizeof(Word));
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
   // This may hold the collector's own frames, which have changed since marking: an object that a
   // program made its stack, or, where roots are mappings, a stack that is not known yet.
-  const Word frame = base::as_word(__builtin_frame_address(0));
-  if (begin <= frame && frame < end) begin = base::max_of(begin, base::as_word(stack_top_));
-  for (Word at = begin; at < end; at += sizeof(Word)) {
+  const Word frames = base::as_word(__builtin_frame_address(0)) - kDeepestFrames;
+  for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
+    if (at >= frames && at < base::as_word(stack_top_)) continue;
     require_marked(*reinterpret_cast<const Word*>(at), at);
   }
 }

@@ -14,7 +14,8 @@ void verify_structures();
 void verify_swept();
 // After marking: every root's object is marked, those that a word of a stack is one past the end of
 // included; every marked object's words lead to marked objects, unless a descriptor says which of
-// its words count; and no free slot can be marked. The same after moving, when holes have gone back
+// its words count, or the object is the stack on which the collector runs; and no free slot can be
+// marked. The same after moving, when holes have gone back
 // and free slots are as they are.
 class MarkVerifier final : public world::RootVisitor {
  public:

@@ -49,11 +49,14 @@ std::size_t words_with_elements(const Layout& layout, Word object) {
   return layout.fixed_words + base::div_up(bytes, sizeof(Word));
 }
 
-std::size_t words_with_homogeneous_elements(Word memory) {
+std::size_t words_with_homogeneous_elements(const Layout& layout, Word memory) {
   const Block& block = space.blocks[block_number(memory)];
   const std::size_t bytes =
       block.state == BlockState::LargeHead ? extra_of(&block).bytes : block.slot_size;
-  return bytes / sizeof(Word);
+  const std::size_t words = bytes / sizeof(Word);
+  const std::size_t step = layout.element_bytes / sizeof(Word);
+  if (step <= 1) return words;
+  return words - (words - layout.fixed_words) % step;
 }
 
 std::size_t bytes_for(const Layout& layout, std::size_t elements) {

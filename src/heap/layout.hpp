@@ -127,11 +127,12 @@ inline std::size_t memory_bytes(Word memory, Source source) {
   return words_of_self(layout_of_self(first, memory), memory) * sizeof(Word);
 }
 
-// Words of an object whose block says its layout. Its elements, if it may have any, fill its
-// memory.
-std::size_t words_with_homogeneous_elements(Word memory);
+// Words of an object whose block says its layout. Its elements, if it may have any, are as many as
+// its memory has room for.
+std::size_t words_with_homogeneous_elements(const Layout& layout, Word memory);
 inline std::size_t words_of_homogeneous(const Layout& layout, Word memory) {
-  return layout.element_bytes == 0 ? layout.fixed_words : words_with_homogeneous_elements(memory);
+  if (layout.element_bytes == 0) return layout.fixed_words;
+  return words_with_homogeneous_elements(layout, memory);
 }
 
 // The typed object in the memory that begins there. False if it is in the making: then nothing of

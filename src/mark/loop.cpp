@@ -424,19 +424,22 @@ bool Marker::run_loop() {
 // a range for which the stack has no room: it may belong to an object that is not marked itself,
 // which no pass over the heap would find.
 inline void Marker::push_rest(const View& view, Range range) {
-  if (__builtin_expect(limit_ - top_ < kFewWords, 0) && !extend_stack()) {
+  if (range.end - range.next > kFewWords && (top_ != limit_ || extend_stack())) {
+    *top_++ = range;
+    return;
+  }
+  // The stack's last extension may be of fewer entries.
+  const auto has_no_room = [this] { return limit_ - top_ < kFewWords; };
+  if (__builtin_expect(range.end - range.next > kFewWords, 0) ||
+      (__builtin_expect(has_no_room(), 0) && (!extend_stack() || has_no_room()))) {
     for (; range.next < range.end; ++range.next) {
       if (view.holds(*range.next)) push_word(*range.next);
     }
     return;
   }
   Range* top = top_;
-  if (range.end - range.next > kFewWords) {
-    *top++ = range;
-  } else {
-    for (; range.next < range.end; ++range.next) {
-      if (view.holds(*range.next)) *top++ = Range::word(*range.next);
-    }
+  for (; range.next < range.end; ++range.next) {
+    if (view.holds(*range.next)) *top++ = Range::word(*range.next);
   }
   top_ = top;
 }
