@@ -289,7 +289,7 @@ bool Marker::run_loop() {
     Range range;
     if (kRing && words.count() > distance) {
       if (!visit<kCompany>(view, words.take(), &range)) continue;
-      // Where nothing else is known, as in a list, it was fetched with its record.
+      // Where nothing else is known, as in a list, it was mostly fetched with its record.
       const bool fetched =
           __builtin_expect(distance == 0, 0) && words.count() < kIdleBelow && objects.count() == 0;
       if (!fetched) {

@@ -123,6 +123,7 @@ void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
     heap::broken_layout("jd_new_array for a layout without elements", &own, elements);
   }
   const std::size_t bytes = heap::bytes_for(own, elements);
+  // Which hole depends on the length: there is none to show, and each allocation comes here.
   if (own.source == JD_HOMOGENEOUS && own.element_bytes != 0) {
     return alloc::allocate(bytes, own.kind);
   }
