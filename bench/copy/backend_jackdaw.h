@@ -11,31 +11,21 @@
 
 #if defined(SOURCE_HOMOGENEOUS)
 #define BACKEND_NAME "homogeneous"
+#define BACKEND_SOURCE JD_HOMOGENEOUS
 #define OBJECT
 #elif defined(SOURCE_SELF)
 #define BACKEND_NAME "self"
+#define BACKEND_SOURCE JD_SELF
 #define OBJECT const void* layout
 #elif defined(SOURCE_HEADER)
 #define BACKEND_NAME "header"
+#define BACKEND_SOURCE JD_HEADER
 #define OBJECT
 #else
 #error "choose a source of layouts: -DSOURCE_HOMOGENEOUS, -DSOURCE_SELF or -DSOURCE_HEADER"
 #endif
 
 typedef const jd_layout* TypeHandle;
-
-EMITTED enum jd_source source_of(const Type* type) {
-#if defined(SOURCE_HOMOGENEOUS)
-  (void)type;
-  return JD_HOMOGENEOUS;
-#elif defined(SOURCE_SELF)
-  (void)type;
-  return JD_SELF;
-#else
-  (void)type;
-  return JD_HEADER;
-#endif
-}
 
 static inline TypeHandle backend_define(const Type* type) {
   const jd_layout_info info = {
@@ -45,7 +35,7 @@ static inline TypeHandle backend_define(const Type* type) {
       .element_size = type->element_size,
       .element_pointers = type->element_pointers == 0 ? NULL : &type->element_pointers,
       .count_offset = type->count_offset,
-      .source = source_of(type),
+      .source = BACKEND_SOURCE,
   };
   const jd_layout* layout = jd_layout_define(&info);
   if (layout == NULL) {

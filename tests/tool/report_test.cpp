@@ -61,7 +61,7 @@ TEST(Rounds, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(jackdaw::median_of(row, 0, jackdaw::whole));
 }
 
-TEST(Rounds, EachRoundBeginsWithAnotherSetting) {
+TEST(Rounds, EachBeginsWithAnotherSettingAndEverySecondRunsInReverse) {
   std::vector<std::string> order;
   jackdaw::Row row;
   row.run = [&order](const Setting& setting) {
@@ -69,10 +69,10 @@ TEST(Rounds, EachRoundBeginsWithAnotherSetting) {
     return RunFigures{};
   };
   jackdaw::Progress progress;
-  jackdaw::run_rounds(&row, {{"a", {}, {}}, {"b", {}, {}}}, 2, "", &progress);
-  EXPECT_THAT(order, ElementsAre("a", "b", "b", "a"));
-  EXPECT_EQ(row.runs[0].size(), 2u);
-  EXPECT_EQ(row.runs[1].size(), 2u);
+  jackdaw::run_rounds(&row, {{"a", {}, {}}, {"b", {}, {}}, {"c", {}, {}}}, 2, "", &progress);
+  // The second one in reverse.
+  EXPECT_THAT(order, ElementsAre("a", "b", "c", "b", "a", "c"));
+  for (const auto& runs : row.runs) EXPECT_EQ(runs.size(), 2u);
 }
 
 TEST(Rounds, AFailureEndsTheRowAndNamesItsSetting) {
