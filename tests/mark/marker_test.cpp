@@ -231,6 +231,24 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{MarkStrategy::Ring, 0, 2}, Case{MarkStrategy::Ring, 0, 7},
                     Case{MarkStrategy::Ring, 16, 4}));
 
+// Objects of one size, new and clear; none if there is no room.
+std::vector<Place> make_all(KindNumber kind, std::size_t size, std::size_t count) {
+  std::vector<Place> made;
+  while (made.size() < count) {
+    bool clean = false;
+    const BlockNumber number = make_small_block(kind, class_for(size), &clean);
+    if (number == kNoBlock) return {};
+    Block& block = space.blocks[number];
+    for (unsigned slot = 0; slot < block.slots && made.size() < count; ++slot) {
+      block.allocated[slot / 64] |= std::uint64_t{1} << (slot % 64);
+      made.push_back({&block, slot});
+    }
+  }
+  return made;
+}
+
+Word* words_of(const Place& place) { return reinterpret_cast<Word*>(place.address()); }
+
 // As the contents of a finalizable object are: queued, though nothing marks the object itself.
 TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
   constexpr std::size_t kEntries = 16;
@@ -241,16 +259,9 @@ TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
   Block* object = make_large(kNormal, kWords * sizeof(Word), 1, &dirty);
   ASSERT_NE(object, nullptr);
   auto* words = reinterpret_cast<Word*>(block_address(number_of(object)));
-  std::vector<Place> leaves;
-  while (leaves.size() < kWords) {
-    bool clean = false;
-    Block& block = space.blocks[make_small_block(kAtomic, class_for(16), &clean)];
-    for (unsigned slot = 0; slot < block.slots && leaves.size() < kWords; ++slot) {
-      block.allocated[slot / 64] |= std::uint64_t{1} << (slot % 64);
-      words[leaves.size()] = Place{&block, slot}.address();
-      leaves.push_back({&block, slot});
-    }
-  }
+  const std::vector<Place> leaves = make_all(kAtomic, 2 * sizeof(Word), kWords);
+  ASSERT_EQ(leaves.size(), kWords);
+  for (std::size_t i = 0; i < kWords; ++i) words[i] = leaves[i].address();
   Marker marker;
   ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, kEntries));
   // Somebody is hungry from the start, and gets half of the object: the other half's rest finds the
@@ -267,6 +278,41 @@ TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
     std::size_t marked = 0;
     for (const Place& leaf : leaves) marked += leaf.marked() ? 1 : 0;
     ASSERT_EQ(marked, kWords);
+  }
+}
+
+// 4096 entries are committed at first, so the last extension is of a few: there may be no
+// room for the words of a line, and nobody may write them behind the stack's end.
+TEST(Stack, ItsLastExtensionMayBeShorterThanAnObject) {
+  constexpr std::size_t kChains = 100;  // more than the ring has room for
+  constexpr std::size_t kLength = 200;
+  constexpr std::size_t kNodeWords = 8;
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(512));
+  const std::vector<Place> nodes = make_all(kNormal, kNodeWords * sizeof(Word), kChains * kLength);
+  const std::vector<Place> leaves =
+      make_all(kNormal, 2 * sizeof(Word), nodes.size() * (kNodeWords - 1));
+  ASSERT_FALSE(nodes.empty() || leaves.empty());
+  // A chain's nodes have more leaves each than they have room for in the ring.
+  std::vector<Word> roots;
+  std::size_t leaf = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Word* words = words_of(nodes[i]);
+    if (i % kLength == 0) roots.push_back(nodes[i].address());
+    words[0] = (i + 1) % kLength == 0 ? 0 : nodes[i + 1].address();
+    for (std::size_t w = 1; w < kNodeWords; ++w) words[w] = leaves[leaf++].address();
+  }
+  team.configure({.markers = 1});
+  for (std::size_t entries = 4096; entries < 4096 + 2 * kNodeWords; ++entries) {
+    Marker marker;
+    ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, entries));
+    clear_marks();
+    // As one range, whose words fill the ring.
+    marker.push_range(roots.data(), roots.data() + roots.size());
+    marker.drain();
+    EXPECT_GT(marker.take_overflows(), 0u) << "the stack was not full, so nothing was tested";
+    for (const Place& node : nodes) ASSERT_TRUE(node.marked()) << entries;
+    for (const Place& place : leaves) ASSERT_TRUE(place.marked()) << entries;
   }
 }
 
