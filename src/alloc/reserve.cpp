@@ -14,14 +14,14 @@ using heap::BlockExtra;
 using heap::kNoBlock;
 using heap::space;
 
-// 2 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
-constexpr unsigned kMostBatch = 128;
+// 8 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
+constexpr unsigned kMostBatch = 512;
 // What is in reserve, another can't have. All threads' reserves together are at most this part of
 // what the heap has beyond kSmallHeap, 2 MiB; those of a thread that allocates alone, a part of the
 // heap (docs/design/alloc.md, "Blocks in reserve").
-constexpr BlockNumber kHeapShare = 3;
+constexpr BlockNumber kHeapShare = 2;
 constexpr BlockNumber kSmallHeap = 128;
-constexpr BlockNumber kLoneShare = 8;
+constexpr BlockNumber kLoneShare = 4;
 
 // Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
 // in the one before. Under the heap's lock.

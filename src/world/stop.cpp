@@ -60,8 +60,8 @@ void note_alternate_stack(Thread* thread, const char* sp) {
 void answer_and_wait(void* argument, char* stack_top) {
   auto* thread = static_cast<Thread*>(argument);
   // Nobody waits for the second answer where a signal was sent twice, or by the program.
-  base::note_atomic(&thread->awaited);
-  if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
+  if (!thread->awaited.load(std::memory_order_acquire)) return;
+  thread->awaited.store(false, std::memory_order_relaxed);
   delay_for_stress();
   thread->stopped_at = stack_top;
   note_alternate_stack(thread, stack_top);
