@@ -32,6 +32,11 @@ inline void prefetch_to_write(const void* address) {
 #endif
 }
 
+inline bool are_in_different_pages(const Word* a, const Word* b) {
+  constexpr Word kPage = 4 * base::kKiB;
+  return (base::as_word(a) ^ base::as_word(b)) >= kPage;
+}
+
 // The rings' sizes, and how many entries wait behind one before it leaves: the time that its line
 // has to arrive (docs/design/mark.md, "Rings").
 constexpr unsigned kWordRing = 64;
@@ -343,7 +348,8 @@ bool Marker::run_loop() {
     const auto take = [&](Word word) {
       Range child;
       if (!visit<kCompany>(view, word, &child)) return;
-      if (kOnGrey) prefetch(child.next);
+      // In the same page it arrives unbidden, or is there.
+      if (kOnGrey && are_in_different_pages(child.next, range.next)) prefetch(child.next);
       push(child);
     };
     while (__builtin_expect(described.bits != 0, 0)) {
@@ -405,16 +411,16 @@ bool Marker::run_loop() {
       // What is popped next has the shortest time to arrive: fetch it before the others.
       prefetch(*range.next);
     }
-    while (range.end > range.next) {
-      const Word* low = range.next;
-      if (kOnGrey && __builtin_expect(range.end - low > kLinearPrefetch, 0)) {
-        prefetch(range.end - kLinearPrefetch);
-        low = range.end - kLineWords;
-      }
-      while (range.end > low) {
+    while (kOnGrey && __builtin_expect(range.end - range.next > kLinearPrefetch, 0)) {
+      prefetch(range.end - kLinearPrefetch);
+      for (const Word* const low = range.end - kLineWords; range.end > low;) {
         const Word word = *--range.end;
-        if (view.holds(word)) take(word);
+        if (__builtin_expect(view.holds(word), 1)) take(word);
       }
+    }
+    while (range.end > range.next) {
+      const Word word = *--range.end;
+      if (__builtin_expect(view.holds(word), 1)) take(word);
     }
   }
 }
