@@ -50,7 +50,7 @@ class Deque {
   }
 
   // By the owner: the newest task, as long as no thief takes it.
-  jd_task* newest() const {
+  jd_task* newest() {
     const std::int64_t bottom = bottom_.load(std::memory_order_relaxed);
     if (top_.load(std::memory_order_acquire) >= bottom) return nullptr;
     return slot(bottom - 1).load(std::memory_order_relaxed);
@@ -73,18 +73,16 @@ class Deque {
   }
 
  private:
-  std::atomic<jd_task*>& slot(std::int64_t index) {
-    return slots_[static_cast<std::size_t>(index) % kCapacity];
-  }
-  const std::atomic<jd_task*>& slot(std::int64_t index) const {
-    return slots_[static_cast<std::size_t>(index) % kCapacity];
+  std::atomic_ref<jd_task*> slot(std::int64_t index) {
+    return std::atomic_ref(slots_[static_cast<std::size_t>(index) % kCapacity]);
   }
 
   // Moved by thieves, and by the owner when it takes the last task.
   alignas(64) std::atomic<std::int64_t> top_{0};
   // Moved by the owner.
   alignas(64) std::atomic<std::int64_t> bottom_{0};
-  alignas(64) std::atomic<jd_task*> slots_[kCapacity]{};
+  // Not initialised: none is read before it was written, and most are never touched.
+  alignas(64) jd_task* slots_[kCapacity];
 };
 
 }  // namespace jd::task

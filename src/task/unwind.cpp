@@ -358,9 +358,14 @@ void Unwinder::forget() {
 const Rule* Unwinder::rule_for(const Registers& registers, bool exactly) {
   constexpr Word kGolden = 0x9e3779b97f4a7c15u;
   const Word address = registers.value[kPc] - (exactly ? 0 : 1);
-  Rule* rule = &cache_[(address * kGolden) >> (64 - 12)];
-  static_assert(kEntries == std::size_t{1} << 12);
-  if (rule->address != address || rule->epoch != epoch_ || rule->kind == Rule::Unknown) {
+  const std::size_t place = (address * kGolden) >> (64 - kEntryBits);
+  const auto is_known = [this](const Rule& rule) {
+    return rule.kind != Rule::Unknown && rule.epoch == epoch_;
+  };
+  Rule* rule = &cache_[place];
+  // Two addresses of one walk that share a place would drive each other out in each walk.
+  if (is_known(*rule) && rule->address != address) rule = &cache_[place ^ 1];
+  if (!is_known(*rule) || rule->address != address) {
     fill(address, rule);
     rule->epoch = epoch_;
   }

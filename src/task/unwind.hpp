@@ -62,7 +62,8 @@ class Unwinder {
   static bool step(const Rule& rule, Registers* registers);
 
  private:
-  static constexpr std::size_t kEntries = 4096;  // power of two; a walk has some ten addresses
+  static constexpr unsigned kEntryBits = 10;  // 32 KiB a worker; a walk has some ten addresses
+  static constexpr std::size_t kEntries = std::size_t{1} << kEntryBits;
   Rule* cache_ = nullptr;
   std::uint32_t epoch_ = 0;
 };
