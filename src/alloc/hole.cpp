@@ -226,7 +226,7 @@ static void retire_reserves() {
           ++left;
         }
         reserve.first = heap::kNoBlock;
-        const unsigned taken = reserve.batch / 2;
+        const unsigned taken = reserve.taken;
         reserve.batch =
             static_cast<std::uint16_t>(base::max_of(taken - base::min_of(taken, left), taken / 2));
       }

@@ -16,9 +16,10 @@ using heap::space;
 
 // 8 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
 constexpr unsigned kMostBatch = 512;
-// What is in reserve, another can't have. All threads' reserves together are at most this part of
-// what the heap has beyond kSmallHeap, 2 MiB; those of a thread that allocates alone, a part of the
-// heap (docs/design/alloc.md, "Blocks in reserve").
+// What is in reserve, another can't have. All threads' reserves together are about this part of
+// what the heap has beyond kSmallHeap, 2 MiB, at most (more while threads come that have not been
+// counted); those of a thread that allocates alone, a part of the whole heap (docs/design/alloc.md,
+// "Blocks in reserve").
 constexpr BlockNumber kHeapShare = 2;
 constexpr BlockNumber kSmallHeap = 128;
 constexpr BlockNumber kLoneShare = 4;
@@ -126,6 +127,7 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
     ++owner->reserved;
   }
   *link = kNoBlock;
+  reserve.taken = static_cast<std::uint16_t>(taken);
   reserve.batch = static_cast<std::uint16_t>(base::min_of(2 * taken + 1, kMostBatch));
   return number;
 }

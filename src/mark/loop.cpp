@@ -345,11 +345,11 @@ bool Marker::run_loop() {
       }
       range = share(range);
     }
-    const auto take = [&](Word word) {
+    const auto take = [&](Word word, [[maybe_unused]] const Word* from) {
       Range child;
       if (!visit<kCompany>(view, word, &child)) return;
       // In the same page it arrives unbidden, or is there.
-      if (kOnGrey && are_in_different_pages(child.next, range.next)) prefetch(child.next);
+      if (kOnGrey && are_in_different_pages(child.next, from)) prefetch(child.next);
       push(child);
     };
     while (__builtin_expect(described.bits != 0, 0)) {
@@ -360,7 +360,7 @@ bool Marker::run_loop() {
       described.first += skipped + 1;
       if (!view.holds(word)) continue;
       if (!kRing) {
-        take(word);
+        take(word, described.first);
       } else if (words.full()) {
         push_word(word);
       } else {
@@ -415,12 +415,12 @@ bool Marker::run_loop() {
       prefetch(range.end - kLinearPrefetch);
       for (const Word* const low = range.end - kLineWords; range.end > low;) {
         const Word word = *--range.end;
-        if (__builtin_expect(view.holds(word), 1)) take(word);
+        if (__builtin_expect(view.holds(word), 1)) take(word, range.end);
       }
     }
     while (range.end > range.next) {
       const Word word = *--range.end;
-      if (__builtin_expect(view.holds(word), 1)) take(word);
+      if (__builtin_expect(view.holds(word), 1)) take(word, range.end);
     }
   }
 }

@@ -45,15 +45,9 @@ class Deque {
       // The last one: whoever moves top_ has it.
       if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst)) task = nullptr;
     }
-    bottom_.store(bottom + 1, std::memory_order_relaxed);
+    // Release: as in push(), for a thief that reads this value and an old top_.
+    bottom_.store(bottom + 1, std::memory_order_release);
     return task;
-  }
-
-  // By the owner: the newest task, as long as no thief takes it.
-  jd_task* newest() {
-    const std::int64_t bottom = bottom_.load(std::memory_order_relaxed);
-    if (top_.load(std::memory_order_acquire) >= bottom) return nullptr;
-    return slot(bottom - 1).load(std::memory_order_relaxed);
   }
 
   // By anybody: the oldest task; null if there is none, or another thread was faster.

@@ -177,8 +177,9 @@ bool have_spare(Worker* worker) {
   return worker->spare != nullptr;
 }
 
-// A fork by which a sleeper is woken. It is published first: the woken one takes it at once, where
-// a request might come before the fork is made, and would have to be answered in any case.
+// A fork by which a sleeper is woken. It is published by the time that one has come, which takes it
+// at once, where a request might come before the fork is made, and would have to be answered in any
+// case.
 struct WakingCall {
   void (*function)(void*);
   void* argument;
@@ -187,8 +188,11 @@ void wake_and_call(void* data) {
   const WakingCall call = *static_cast<const WakingCall*>(data);
   if (runtime.sleepers.load(std::memory_order_seq_cst) != 0) {
     // In stop mode the victim is stopped for each steal.
-    if (runtime.mode == JD_TASK_BARRIER) publish_own(current());
-    wake_one();
+    if (runtime.mode == JD_TASK_BARRIER) {
+      publish_own(current(), true);
+    } else {
+      wake_one(Waker::RunsOn);
+    }
   }
   call.function(call.argument);
 }
@@ -278,7 +282,7 @@ bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void*
   // Whoever arms this worker later looks into its deque once more.
   if (worker->armed.load(std::memory_order_relaxed) != 0) {
     disarm(worker);
-    wake_one();
+    wake_one(Waker::RunsOn);
   }
   function(argument);
   // Above it may be what the function forked into a scope of somebody else's.
@@ -315,13 +319,13 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
   if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
     if (runtime.alone_in_child) return run_here(task);
     ensure_running();
-    return inject(task);
+    return inject(task, Waker::RunsOn);
   }
   if (!worker->deque.push(task)) return run_here(task);
   add(&worker->counters.pushed);
   if (worker->armed.load(std::memory_order_relaxed) != 0) {
     disarm(worker);
-    wake_one();
+    wake_one(Waker::RunsOn);
   }
 }
 

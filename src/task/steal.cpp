@@ -339,11 +339,10 @@ bool prepare_stealing() {
 
 void prepare_victim() { os::unblock_signal(kSignal); }
 
-void publish_own(Worker* worker) {
-  Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  // To ask whether code was unloaded takes the loader's lock, whose owner may wait for this task.
-  worker->unwinder.forget();
-  const os::LockGuard guard(stack->lock);
+namespace {
+
+// Pre: the stack's lock is held.
+void publish_all(Worker* worker, Stack* stack) {
   Registers registers{};
   jd_task_registers(&registers);
   Walk walk(&worker->unwinder, *stack, registers, false);
@@ -360,6 +359,18 @@ void publish_own(Worker* worker) {
   }
   stack->top.store(newest, std::memory_order_relaxed);
   install_barrier(newest);
+}
+
+}  // namespace
+
+void publish_own(Worker* worker, bool and_wake) {
+  Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  // To ask whether code was unloaded takes the loader's lock, whose owner may wait for this task.
+  worker->unwinder.forget();
+  const os::LockGuard guard(stack->lock);
+  // Whoever wakes finds the lock taken, and looks again: it needs longer to come than publishing.
+  if (and_wake) wake_one(Waker::RunsOn);
+  publish_all(worker, stack);
 }
 
 jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how) {
@@ -484,7 +495,7 @@ extern "C" unsigned long jd_task_at_barrier(jd_task* task) {
 namespace jd::task {
 bool prepare_stealing() { return false; }
 void prepare_victim() {}
-void publish_own(Worker*) {}
+void publish_own(Worker*, bool) {}
 jd_task* steal_from_stack(Worker*, Worker*, jd_task_time*) { return nullptr; }
 }  // namespace jd::task
 

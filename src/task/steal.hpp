@@ -14,8 +14,8 @@ void prepare_victim();
 // *how tells in which of jd_task_time's ways.
 jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how);
 
-// Publishes the calling worker's own forks: before it blocks where no thief may stop it, and for a
+// Publishes the calling worker's own forks: before it blocks where no thief may stop it, or for a
 // worker that it wakes.
-void publish_own(Worker* worker);
+void publish_own(Worker* worker, bool and_wake);
 
 }  // namespace jd::task

@@ -9,6 +9,7 @@
 #include "jackdaw/task.h"
 #include "os/lock.hpp"
 #include "os/thread.hpp"
+#include "os/waking_place.hpp"
 #include "task/deque.hpp"
 #include "task/times.hpp"
 #include "task/unwind.hpp"
@@ -58,6 +59,7 @@ struct Worker {
   std::atomic<std::uint32_t> armed{0};
   // In jd_task_blocking, or not yet, or no more, a worker; by itself (release).
   std::atomic<bool> away{false};
+  os::WakingPlace waking_place;  // of its sleeps, not its naps
 
   Deque deque;
 
@@ -170,8 +172,11 @@ bool choose_mode(jd_task_mode mode);
 jd_task_mode mode_to_be();
 unsigned workers_to_be();
 
+// What the thread that wakes another does next: where it runs on, the other needs a processor of
+// its own.
+enum class Waker : std::uint8_t { RunsOn, Waits };
 // Called by a fork of an armed worker, or whenever there is work for somebody: wakes one sleeper.
-void wake_one();
+void wake_one(Waker waker);
 // Whether the next fork of this worker need not come here.
 void disarm(Worker* worker);
 // To be called by a worker that begins to run tasks, or goes on with one.
@@ -185,7 +190,7 @@ void after_fork_in_parent();
 void after_fork_in_child();
 
 // Gives the workers a task. By a thread that is not one.
-void inject(jd_task* task);
+void inject(jd_task* task, Waker waker);
 // The same, for one that is no scope's, and waits for its end.
 void inject_and_wait(jd_task* task);
 

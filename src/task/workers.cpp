@@ -245,8 +245,19 @@ void stop() {
 
 // ---- Sleeping and waking ----
 
-void wake_one() {
-  if (runtime.sleepers.load(std::memory_order_seq_cst) == 0) return;
+// Only one can be meant, where several sleep the kernel chooses.
+static void wake_the_only_one_elsewhere() {
+  const Visit visit;
+  const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (runtime.workers[i].load(std::memory_order_relaxed)->waking_place.leave_this_cpu()) return;
+  }
+}
+
+void wake_one(Waker waker) {
+  const std::uint32_t sleepers = runtime.sleepers.load(std::memory_order_seq_cst);
+  if (sleepers == 0) return;
+  if (sleepers == 1 && waker == Waker::RunsOn) wake_the_only_one_elsewhere();
   runtime.wake_word.fetch_add(1, std::memory_order_release);
   os::futex_wake(&runtime.wake_word, 1);
 }
@@ -305,7 +316,10 @@ jd_task* sleep(Worker* worker, std::uint64_t nanoseconds, bool armed) {
   worker->insists = false;
   if (task == nullptr && !runtime.quitting.load(std::memory_order_acquire)) {
     add(&worker->counters.sleeps);
+    const bool naps = nanoseconds <= kLastNap;
+    if (!naps) worker->waking_place.begin_sleep(worker->thread);
     wait_or_mark(word, nanoseconds);
+    if (!naps) worker->waking_place.end_sleep();
   }
   runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   return task;
@@ -381,7 +395,7 @@ jd_task* wait_for_work(Worker* worker) {
 
 // ---- Work from other threads ----
 
-void inject(jd_task* task) {
+void inject(jd_task* task, Waker waker) {
   task->reserved = kFromOutside;
   task->newer = nullptr;
   runtime.roots.fetch_add(1, std::memory_order_seq_cst);
@@ -391,13 +405,13 @@ void inject(jd_task* task) {
     runtime.queue_last = task;
     runtime.queued.fetch_add(1, std::memory_order_seq_cst);
   }
-  wake_one();
+  wake_one(waker);
 }
 
 void inject_and_wait(jd_task* task) {
   ensure_running();
   __atomic_store_n(&task->join, kRunning, __ATOMIC_RELAXED);
-  inject(task);
+  inject(task, Waker::Waits);
   auto* join = reinterpret_cast<std::atomic<std::uint32_t>*>(&task->join);
   // A worker that is up takes a short task in less time than sleeping takes.
   for (int i = 0; i < 1000; ++i) {
@@ -483,7 +497,7 @@ void call_blocking(void (*function)(void*), void* argument) {
     LockGuard guard(runtime.lock);
     if (add_worker()) runtime.surplus.fetch_add(1, std::memory_order_acq_rel);
   }
-  if (with_stacks()) publish_own(worker);
+  if (with_stacks()) publish_own(worker, false);
   worker->away.store(true, std::memory_order_release);
   __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
   function(argument);

@@ -40,8 +40,8 @@ struct Thread {
   // The handler found no_stop set. Both by this thread.
   volatile bool stop_pending = false;
   // Its answer to a stop or a suspension is awaited. Set by the collector (release) before the
-  // signal; taken back by the thread that answers (acquire), or by the collector once it is gone
-  // and writes it no more: so the thread needs no atomic exchange.
+  // signal; taken back by the thread that answers (acquire), or by the collector once that thread
+  // is gone and writes no more: so its own needs no exchange.
   std::atomic<bool> awaited{false};
   // Stack pointer while stopped. Written by the handler before the answer is counted (release);
   // read by the collector after it has counted all answers (acquire).

@@ -240,7 +240,7 @@ class Arrays {
     if (source_ != JD_HOMOGENEOUS || is_mcc()) {
       ASSERT_EQ(jd_size_of(made), size(count));
     } else {
-      // Some elements more, all zero: a slot wastes a fifth at most, a large object a granule.
+      // Some elements more, all zero: of these sizes a slot wastes a fifth at most.
       ASSERT_GE(jd_size_of(made), size(count));
       ASSERT_LE(jd_size_of(made), 16 + size(count) + size(count) / 4);
       for (std::size_t i = size(count); i < jd_size_of(made); ++i) ASSERT_EQ(body[i], 0) << i;
