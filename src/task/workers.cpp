@@ -95,6 +95,7 @@ bool add_worker() {
   if (worker == nullptr) {
     void* memory = os::map(base::align_up(sizeof(Worker), os::page_size()));
     if (memory == nullptr) return false;
+    // Without braces: they would clear the deque's slots, and so touch 64 KiB.
     worker = new (memory) Worker;
     runtime.workers[count].store(worker, std::memory_order_relaxed);
   } else {
