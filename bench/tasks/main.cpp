@@ -29,6 +29,14 @@
 #endif
 #include "ticks.hpp"
 
+// Prepares a problem where its tasks will run: with one worker, what the program's first thread had
+// just written would have to come out of another processor's cache.
+BENCH_DECLARE(void, prepare, void (*prepare_problem)(void*), void* problem);
+BENCH_TASK(void, prepare, void (*prepare_problem)(void*), void* problem) {
+  prepare_problem(problem);
+  BENCH_RETURN_VOID;
+}
+
 namespace bench {
 namespace {
 
@@ -93,12 +101,18 @@ void forget(Problem* problem) {
 }
 
 template <class Problem>
+void prepare(Problem& problem) {
+  const auto prepare_it = [](void* it) { static_cast<Problem*>(it)->prepare(); };
+  BENCH_RUN(::prepare, +prepare_it, static_cast<void*>(&problem));
+}
+
+template <class Problem>
 void measure(Problem problem, const char* name, unsigned workers, bool quick) {
   constexpr double kEnough = 0.5;
   constexpr std::size_t kMostRuns = 5;
   framework::start(workers);
   // One run that is not timed: threads start, pages are touched.
-  problem.prepare();
+  prepare(problem);
   forget(&problem);
   problem.run();
   if (!problem.check()) die("a wrong result");
@@ -110,7 +124,7 @@ void measure(Problem problem, const char* name, unsigned workers, bool quick) {
 #endif
   Taken taken;
   do {
-    problem.prepare();
+    prepare(problem);
     forget(&problem);
     const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     const uint64_t ticks = ticks_now();

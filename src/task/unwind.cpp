@@ -25,6 +25,9 @@ struct Row {
   std::int64_t frame_offset = 0;
   const Byte* frame_expression = nullptr;
   Place places[kRegisters];
+  // The addresses that it holds for.
+  Word low = 0;
+  Word high = 0;
 };
 
 // Runs one of the table's programs up to the address. *returns_oddly is set if any row of it, up to
@@ -38,12 +41,18 @@ bool run_program(const Byte* from, const Byte* to, const Entry& entry, Word addr
   Row row = *result;
   Word location = entry.low;
   bool passed = false;
+  const auto end_row = [&](Word high) {
+    *result = row;
+    result->low = location;
+    result->high = high;
+  };
   const auto advance = [&](Word by) {
-    location += by * entry.code_factor;
-    if (location > address && !passed) {
+    const Word next = location + by * entry.code_factor;
+    if (next > address && !passed) {
       passed = true;
-      *result = row;
+      end_row(next);
     }
+    location = next;
   };
   const auto place = [&](Word number, Place where) {
     if ((number == kRax || number == kRdx) && where.kind != Place::Same) *returns_oddly = true;
@@ -164,7 +173,7 @@ bool run_program(const Byte* from, const Byte* to, const Entry& entry, Word addr
         return false;
     }
   }
-  if (!passed) *result = row;
+  if (!passed) end_row(entry.high);
   return true;
 }
 
@@ -304,7 +313,10 @@ bool is_fork_site(Word return_address, const Entry& entry) {
          __builtin_memcmp(code + sizeof kNoOperation, &kMark, sizeof kMark) == 0;
 }
 
-void fill(Word address, Rule* rule) {
+// What the table says of the address, and of which others it says the same.
+void fill(Word address, Rule* rule, Word* low, Word* high) {
+  *low = address;
+  *high = address + 1;
   Rule fresh;
   fresh.address = address;
   fresh.kind = Rule::None;
@@ -312,6 +324,8 @@ void fill(Word address, Rule* rule) {
   Row row;
   if (read_row(address, &entry, &row, &fresh.returns_oddly) &&
       row.places[kPc].kind != Place::Lost) {
+    *low = row.low;
+    *high = row.high;
     fresh.is_site = is_fork_site(address + 1, entry);
     constexpr std::int64_t kReturnAddress = -static_cast<std::int64_t>(sizeof(Word));
     const Place& pc = row.places[kPc];
@@ -353,11 +367,28 @@ void Unwinder::forget() {
   if (++epoch_ != 0) return;
   // Once in four thousand million times.
   for (std::size_t i = 0; i < kEntries; ++i) cache_[i] = Rule{};
+  for (Span& span : spans_) span = Span{};
 }
 
 const Rule* Unwinder::rule_for(const Registers& registers, bool exactly) {
+  const Word pc = registers.value[kPc];
+  const Rule* rule = exactly ? rule_at_interruption(pc) : rule_at_return(pc - 1);
+  return rule->kind == Rule::None ? nullptr : rule;
+}
+
+const Rule* Unwinder::rule_at_interruption(Word address) {
+  for (const Span& span : spans_) {
+    if (address >= span.low && address < span.high && span.rule.epoch == epoch_) return &span.rule;
+  }
+  Span* span = &spans_[next_span_];
+  next_span_ = (next_span_ + 1) % kSpans;
+  fill(address, &span->rule, &span->low, &span->high);
+  span->rule.epoch = epoch_;
+  return &span->rule;
+}
+
+const Rule* Unwinder::rule_at_return(Word address) {
   constexpr Word kGolden = 0x9e3779b97f4a7c15u;
-  const Word address = registers.value[kPc] - (exactly ? 0 : 1);
   const std::size_t place = (address * kGolden) >> (64 - kEntryBits);
   const auto is_known = [this](const Rule& rule) {
     return rule.kind != Rule::Unknown && rule.epoch == epoch_;
@@ -366,10 +397,12 @@ const Rule* Unwinder::rule_for(const Registers& registers, bool exactly) {
   // Two addresses of one walk that share a place would drive each other out in each walk.
   if (is_known(*rule) && rule->address != address) rule = &cache_[place ^ 1];
   if (!is_known(*rule) || rule->address != address) {
-    fill(address, rule);
+    Word low = 0;
+    Word high = 0;
+    fill(address, rule, &low, &high);
     rule->epoch = epoch_;
   }
-  return rule->kind == Rule::None ? nullptr : rule;
+  return rule;
 }
 
 Word Unwinder::frame_address(const Rule& rule, const Registers& registers) {

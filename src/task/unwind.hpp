@@ -62,10 +62,24 @@ class Unwinder {
   static bool step(const Rule& rule, Registers* registers);
 
  private:
+  // A rule, and the addresses that have the same: one row of a function's table.
+  struct Span {
+    Word low = 0;
+    Word high = 0;
+    Rule rule;
+  };
+
+  const Rule* rule_at_return(Word address);
+  const Rule* rule_at_interruption(Word address);
+
   static constexpr unsigned kEntryBits = 10;  // 32 KiB a worker; a walk has some ten addresses
   static constexpr std::size_t kEntries = std::size_t{1} << kEntryBits;
   Rule* cache_ = nullptr;
   std::uint32_t epoch_ = 0;
+  // Of interrupted code, whose addresses hardly ever come again, but whose rows do: the newest.
+  static constexpr unsigned kSpans = 8;
+  Span spans_[kSpans];
+  unsigned next_span_ = 0;
 };
 
 // Can this process's stacks be walked at all?

@@ -55,6 +55,8 @@ enum Doing : std::uint8_t {
   Telling,    // has run it
 };
 
+enum AnswerState : std::uint8_t { NotYet, AtBarrier, Given };
+
 struct Fork {
   std::uint8_t slot = Dead;
   std::uint8_t join = Garbage;
@@ -75,10 +77,11 @@ struct State {
   std::int8_t lock = kNone;
   std::int8_t top = kNone;
   std::int8_t oldest = kNone;
-  std::uint8_t answered = 0;   // the handler has run, for the thread that asks
-  std::int8_t asked = kNone;   // the thread that is to answer
-  std::int8_t newest = kNone;  // what it found
-  std::uint8_t stolen = 0;     // the barrier's code: was it?
+  std::uint8_t answered = NotYet;  // to the thread that asks
+  std::uint8_t borrowed = 0;       // the barrier's code runs under the asking thread's lock
+  std::int8_t asked = kNone;       // the thread that is to answer
+  std::int8_t newest = kNone;      // what it found
+  std::uint8_t stolen = 0;         // the barrier's code: was it?
   std::array<Fork, kForks> forks;
   std::array<Thread, kThreads> threads;
 };
@@ -105,6 +108,7 @@ class Search {
   std::size_t states() const { return seen_.size(); }
   bool reached(Doing doing) const { return (doings_ >> doing & 1) != 0; }
   bool reached_suspension() const { return suspended_; }
+  bool reached_borrowing() const { return borrows_; }
 
  private:
   void visit(const State& state) {
@@ -132,7 +136,7 @@ class Search {
     const auto me = static_cast<std::int8_t>(number);
     bool any = false;
     // A signal comes at any time.
-    if (state.asked == me && state.answered == 0) {
+    if (state.asked == me && state.answered == NotYet) {
       answer(&next, me);
       visit(next);
       any = true;
@@ -167,14 +171,14 @@ class Search {
           self.doing = Releasing;
         } else {
           next.asked = next.runner;
-          next.answered = 0;
+          next.answered = NotYet;
           self.doing = Asking;
         }
         break;
       case Asking:
-        if (next.answered == 0) return any;
+        if (next.answered != Given) return any;
         next.asked = kNone;
-        next.answered = 0;
+        next.answered = NotYet;
         if (next.newest == kNone) {
           self.doing = Releasing;
         } else {
@@ -262,7 +266,7 @@ class Search {
 
   // The handler.
   void answer(State* state, std::int8_t me) {
-    state->answered = 1;
+    state->answered = Given;
     state->newest = kNone;
     if (state->runner != me) return;
     const bool in_barrier = state->stage == AtLock || state->stage == Popping ||
@@ -300,6 +304,14 @@ class Search {
         }
         return true;
       case AtLock:
+        if (state->lock != kNone && state->asked == me && state->answered == NotYet) {
+          // The thief waits for this very thread: its lock will do.
+          state->answered = AtBarrier;
+          state->newest = kNone;
+          state->borrowed = 1;
+          state->stage = Popping;
+          return true;
+        }
         if (state->lock != kNone && broken_ != Break::BarrierWithoutLock) return false;
         if (broken_ != Break::BarrierWithoutLock) state->lock = me;
         state->stage = Popping;
@@ -317,7 +329,13 @@ class Search {
         state->stage = Unlocking;
         return true;
       case Unlocking:
-        if (broken_ != Break::BarrierWithoutLock) state->lock = kNone;
+        if (state->borrowed != 0) {
+          state->answered = Given;
+          state->borrowed = 0;
+          borrows_ = true;
+        } else if (broken_ != Break::BarrierWithoutLock) {
+          state->lock = kNone;
+        }
         state->stage = state->stolen != 0 ? Joining : Second;
         return true;
       case Joining:
@@ -363,6 +381,7 @@ class Search {
   std::optional<std::string> violation_;
   unsigned doings_ = 0;
   bool suspended_ = false;
+  bool borrows_ = false;
 };
 
 TEST(Model, HoldsInEveryOrder) {
@@ -375,6 +394,7 @@ TEST(Model, HoldsInEveryOrder) {
     EXPECT_TRUE(search.reached(doing)) << static_cast<int>(doing);
   }
   EXPECT_TRUE(search.reached_suspension());
+  EXPECT_TRUE(search.reached_borrowing());
   std::printf("%zu states\n", search.states());
 }
 

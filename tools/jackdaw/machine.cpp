@@ -36,12 +36,21 @@ std::string huge_page_setting() {
 
 }  // namespace
 
+std::vector<int> usable_processors() {
+  std::vector<int> numbers;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return numbers;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) numbers.push_back(cpu);
+  }
+  return numbers;
+}
+
 Machine this_machine() {
   Machine machine;
   machine.cpu = cpu_name();
-  cpu_set_t set;
-  machine.cpus =
-      sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+  const std::size_t usable = usable_processors().size();
+  machine.cpus = usable > 0 ? static_cast<long>(usable) : sysconf(_SC_NPROCESSORS_ONLN);
   utsname name{};
   machine.kernel = uname(&name) == 0
                        ? fmt::format("{} {} {}", name.sysname, name.release, name.machine)

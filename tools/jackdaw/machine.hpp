@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "places.hpp"
 
@@ -17,6 +18,8 @@ struct Machine {
 };
 
 Machine this_machine();
+// The numbers of the processors that this process may use. Empty if the kernel does not say.
+std::vector<int> usable_processors();
 
 std::string to_text(const Machine& machine);
 nlohmann::ordered_json to_json(const Machine& machine);

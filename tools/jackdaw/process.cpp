@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -77,6 +78,12 @@ pid_t start(const Command& command, std::uint64_t* owner, const sigset_t& mask) 
         (command.out != 1 && dup2(command.out, 1) < 0) ||
         (command.err != 2 && dup2(command.err, 2) < 0)) {
       report_exec_failure(error_pipe[1]);
+    }
+    if (command.processor) {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(static_cast<unsigned>(*command.processor), &set);
+      if (sched_setaffinity(0, sizeof set, &set) != 0) report_exec_failure(error_pipe[1]);
     }
     if (owner != nullptr) {
       __atomic_store_n(owner, static_cast<std::uint64_t>(getpid()), __ATOMIC_RELAXED);

@@ -44,6 +44,8 @@ struct Command {
   bool interactive = true;
   // Kill the program after that long, or when this process ends. Only if not interactive.
   std::optional<std::chrono::seconds> limit;
+  // Run on that processor alone.
+  std::optional<int> processor;
 };
 
 // How a program ended, and what the kernel counted for it.

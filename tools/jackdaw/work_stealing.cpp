@@ -150,7 +150,18 @@ const char* mode_of(Runner runner) {
   return runner == Runner::Stop ? "stop" : runner == Runner::Deque ? "deque" : "barrier";
 }
 
-RunFigures run_program(const Plan& plan, const std::string& problem, const TaskCell& cell) {
+// Where a cell with one worker runs: every such cell of a round on the same processor, for one that
+// serves interrupts or shares its core with another guest is slower by several hundredths, and the
+// kernel would leave the sequential program on one and put a worker on the other. Cells with more
+// workers may use all.
+std::optional<int> processor_for(const TaskCell& cell, int round) {
+  const std::vector<int> usable = usable_processors();
+  if (cell.workers != 1 || usable.empty()) return std::nullopt;
+  return usable[static_cast<std::size_t>(round) % usable.size()];
+}
+
+RunFigures run_program(const Plan& plan, const std::string& problem, const TaskCell& cell,
+                       int round) {
   const File out = make_memory_file("jackdaw-bench");
   const File null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   Command command;
@@ -176,6 +187,7 @@ RunFigures run_program(const Plan& plan, const std::string& problem, const TaskC
   command.in = null.fd();
   command.out = out.fd();
   command.interactive = false;
+  command.processor = processor_for(cell, round);
   command.limit = std::chrono::seconds(plan.settings.limit_seconds);
   const Outcome outcome = run(command, nullptr);
   if (!outcome.succeeded()) throw Failure(kExitFailed, outcome.describe());
@@ -207,7 +219,7 @@ void run_cells(const Plan& plan, const std::string& prefix, TaskRow* row, Progre
       progress->say(fmt::format("{}{}: round {} of {}, {}", prefix, row->name, round + 1, rounds,
                                 cell.key()));
       try {
-        row->row.runs[c].push_back(run_program(plan, row->name, cell));
+        row->row.runs[c].push_back(run_program(plan, row->name, cell, round));
       } catch (const Failure& failure) {
         cell.failure = failure.what();
         row->row.runs[c].clear();

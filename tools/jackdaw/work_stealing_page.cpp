@@ -451,7 +451,8 @@ std::string problems_section(const TaskResults& results) {
       "victim at each steal, and a conventional deque. *sequential* is the same source with each "
       "fork a call that the compiler may inline, *calls* the same with functions that are not "
       "inlined. Each process runs its problem once to warm up, then until half a second or five "
-      "runs are over, and checks every result; its figure is the median.\n";
+      "runs are over, and checks every result; its figure is the median. In a round, all that run "
+      "with one worker do so on the same processor; those with more use all.\n";
   text +=
       "\n## Overhead with one worker\n\n*forks* were counted by a build of its own. *calls*: by "
       "sequential; all to the right of it: the time with one worker by that of the sequential "

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "../framework.hpp"
@@ -20,8 +21,8 @@ struct Plate {
 constexpr int kHeatLeaf = 10;
 
 // The edge stays.
-inline void heat_leaf(const Plate& plate, const double* __restrict from, double* __restrict to,
-                      int begin, int end) {
+BENCH_LEAF void heat_leaf(const Plate& plate, const double* __restrict from, double* __restrict to,
+                          int begin, int end) {
   const auto columns = static_cast<std::ptrdiff_t>(plate.columns);
   for (int row = begin; row < end; ++row) {
     if (row == 0 || row == plate.rows - 1) continue;
@@ -48,6 +49,15 @@ BENCH_TASK(void, heat, const bench::Plate* plate, const double* from, double* to
   BENCH_PAR_VOID(heat, (plate, from, to, begin, middle), heat, (plate, from, to, middle, end));
 }
 
+// One root task makes all steps, as Jacobi's does.
+BENCH_DECLARE(void, heat_steps, const bench::Plate* plate, double* from, double* to, int steps);
+BENCH_TASK(void, heat_steps, const bench::Plate* plate, double* from, double* to, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    BENCH_CALL_VOID(heat, (plate, from, to, 0, plate->rows));
+    std::swap(from, to);
+  }
+}
+
 namespace bench {
 
 class Heat {
@@ -64,10 +74,8 @@ class Heat {
     to_ = from_;
   }
   void run() {
-    for (int step = 0; step < steps_; ++step) {
-      BENCH_RUN(heat, &plate_, from_.data(), to_.data(), 0, plate_.rows);
-      from_.swap(to_);
-    }
+    BENCH_RUN(heat_steps, &plate_, from_.data(), to_.data(), steps_);
+    if (steps_ % 2 != 0) from_.swap(to_);
   }
   bool check() const {
     const double one = 1 - 2 * plate_.by_rows * (1 - std::cos(angle(1, plate_.rows))) -

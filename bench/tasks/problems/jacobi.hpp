@@ -5,23 +5,23 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "../framework.hpp"
 
 namespace bench {
 
-// Half-open, in a square with `side` points a row.
+// Half-open.
 struct Region {
-  int side;
   int top, bottom;
   int left, right;
 };
 
 constexpr int kJacobiLeaf = 256;
 
-inline void jacobi_leaf(const double* __restrict from, double* __restrict to, Region region) {
-  const auto side = static_cast<std::ptrdiff_t>(region.side);
+BENCH_LEAF void jacobi_leaf(const double* __restrict from, double* __restrict to,
+                            std::ptrdiff_t side, Region region) {
   for (std::ptrdiff_t row = region.top; row < region.bottom; ++row) {
     const double* here = from + row * side;
     for (std::ptrdiff_t x = region.left; x < region.right; ++x) {
@@ -50,14 +50,24 @@ inline Region second_half(Region r) {
 
 }  // namespace bench
 
-BENCH_DECLARE(void, jacobi, const double* from, double* to, bench::Region region);
-BENCH_TASK(void, jacobi, const double* from, double* to, bench::Region region) {
+// In a square with `side` points a row.
+BENCH_DECLARE(void, jacobi, const double* from, double* to, int side, bench::Region region);
+BENCH_TASK(void, jacobi, const double* from, double* to, int side, bench::Region region) {
   if ((region.bottom - region.top) * (region.right - region.left) <= bench::kJacobiLeaf) {
-    bench::jacobi_leaf(from, to, region);
+    bench::jacobi_leaf(from, to, side, region);
     BENCH_RETURN_VOID;
   }
-  BENCH_PAR_VOID(jacobi, (from, to, bench::first_half(region)), jacobi,
-                 (from, to, bench::second_half(region)));
+  BENCH_PAR_VOID(jacobi, (from, to, side, bench::first_half(region)), jacobi,
+                 (from, to, side, bench::second_half(region)));
+}
+
+// One root task makes all steps: a root for each would measure how threads wake each other.
+BENCH_DECLARE(void, jacobi_steps, double* from, double* to, int side, int steps);
+BENCH_TASK(void, jacobi_steps, double* from, double* to, int side, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    BENCH_CALL_VOID(jacobi, (from, to, side, bench::Region{1, side - 1, 1, side - 1}));
+    std::swap(from, to);
+  }
 }
 
 namespace bench {
@@ -74,10 +84,8 @@ class Jacobi {
     to_ = from_;
   }
   void run() {
-    for (int step = 0; step < steps_; ++step) {
-      BENCH_RUN(jacobi, from_.data(), to_.data(), Region{side_, 1, side_ - 1, 1, side_ - 1});
-      from_.swap(to_);
-    }
+    BENCH_RUN(jacobi_steps, from_.data(), to_.data(), side_, steps_);
+    if (steps_ % 2 != 0) from_.swap(to_);
   }
   bool check() const {
     const double factor = std::pow(std::cos(angle(1)), steps_);

@@ -28,7 +28,7 @@ inline void subtract_times(double factor, const double* from, double* to, int be
   for (int i = begin; i < end; ++i) to[i] -= factor * from[i];
 }
 
-inline void factor_block(Block& m) {
+BENCH_LEAF void factor_block(Block& m) {
   for (int k = 0; k < kBlock; ++k) {
     for (int i = k + 1; i < kBlock; ++i) {
       m.at[i][k] /= m.at[k][k];
@@ -37,13 +37,13 @@ inline void factor_block(Block& m) {
   }
 }
 // m := the inverse of l's lower part, times m.
-inline void lower_block(Block& m, const Block& l) {
+BENCH_LEAF void lower_block(Block& m, const Block& l) {
   for (int i = 1; i < kBlock; ++i) {
     for (int k = 0; k < i; ++k) subtract_times(l.at[i][k], m.at[k], m.at[i], 0, kBlock);
   }
 }
 // m := m times the inverse of u's upper part.
-inline void upper_block(Block& m, const Block& u) {
+BENCH_LEAF void upper_block(Block& m, const Block& u) {
   for (auto& row : m.at) {
     for (int k = 0; k < kBlock; ++k) {
       row[k] /= u.at[k][k];
@@ -52,7 +52,7 @@ inline void upper_block(Block& m, const Block& u) {
   }
 }
 // m := m - a times b.
-inline void multiply_block(Block& m, const Block& a, const Block& b) {
+BENCH_LEAF void multiply_block(Block& m, const Block& a, const Block& b) {
   for (int i = 0; i < kBlock; ++i) {
     for (int k = 0; k < kBlock; ++k) subtract_times(a.at[i][k], b.at[k], m.at[i], 0, kBlock);
   }

@@ -22,7 +22,7 @@ struct Product {
   std::ptrdiff_t stride;
 };
 
-inline void multiply_leaf(const Product& p) {
+BENCH_LEAF void multiply_leaf(const Product& p) {
   for (int i = 0; i < p.rows; ++i) {
     double* __restrict row = p.c + i * p.stride;
     for (int k = 0; k < p.inner; ++k) {
