@@ -72,7 +72,7 @@ class Unwinder {
   const Rule* rule_at_return(Word address);
   const Rule* rule_at_interruption(Word address);
 
-  static constexpr unsigned kEntryBits = 10;  // 32 KiB a worker; a walk has some ten addresses
+  static constexpr unsigned kEntryBits = 8;  // 8 KiB a worker; a walk has some ten addresses
   static constexpr std::size_t kEntries = std::size_t{1} << kEntryBits;
   Rule* cache_ = nullptr;
   std::uint32_t epoch_ = 0;
