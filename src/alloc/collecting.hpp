@@ -14,7 +14,8 @@ struct Pacer {
   void (*start)();
   // No free run is long enough for `blocks` blocks (one, for a small block): collects or grows the
   // heap. False if there is nothing more to be had. The lock may have been released meanwhile.
-  bool (*make_room)(BlockNumber blocks);
+  // `attempt`: how often it was called for the same allocation before.
+  bool (*make_room)(BlockNumber blocks, unsigned attempt);
   // A slow path begins: the place for stress collections and for finalizers that are due. The lock
   // is not held.
   void (*on_slow_path)();

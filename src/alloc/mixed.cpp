@@ -96,7 +96,8 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {
   os::LockGuard guard(heap::heap_lock);
   add_taken(owner);
   leave_block(hole);
-  for (bool may_use_reserve = false;; may_use_reserve = true) {
+  for (unsigned attempt = 0;; ++attempt) {
+    const bool may_use_reserve = attempt != 0;
     heap::BlockNumber number = heap::take_listed_block(kind, heap::class_for(heap::kGranule));
     bool clean = false;
     if (number == kNoBlock && (may_use_reserve || !is_reserve_all())) {
@@ -109,7 +110,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {
       __atomic_store_n(&extra.owner, hole, __ATOMIC_RELEASE);
       return true;
     }
-    if (!pacer.make_room(1) && may_use_reserve) return false;
+    if (!pacer.make_room(1, attempt) && may_use_reserve) return false;
   }
 }
 

@@ -201,13 +201,13 @@ bool next_block(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
   LockGuard guard(heap_lock);
   add_taken(owner);
   if (hole->block != kNoBlock) retire(hole);
-  for (;;) {
+  for (unsigned attempt = 0;; ++attempt) {
     const BlockNumber number = take_blocks(owner, row, hole, kind, size_class);
     if (number != kNoBlock) {
       move_to_block(hole, number);
       return true;
     }
-    if (!pacer.make_room(1)) return false;
+    if (!pacer.make_room(1, attempt)) return false;
   }
 }
 
@@ -247,11 +247,11 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   os::clear_stack_below();
   {
     LockGuard guard(heap_lock);
-    for (;;) {
+    for (unsigned attempt = 0;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
       if (give_back_reserves(cache)) continue;
-      if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1))) {
+      if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1), attempt++)) {
         return nullptr;
       }
     }

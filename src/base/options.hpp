@@ -13,8 +13,9 @@
 
 namespace jd::base {
 
-// The strategies by which the marker hides cache misses (src/mark/marker.hpp).
-enum class MarkStrategy : std::uint8_t { None, OnGrey, Ring };
+// The strategies by which the marker hides cache misses (src/mark/marker.hpp). Measured: none or
+// ring, whichever was quicker lately (src/mark/choice.hpp).
+enum class MarkStrategy : std::uint8_t { None, OnGrey, Ring, Measured };
 // What free() means to a program whose malloc is ours (src/malloc).
 enum class MallocMode : std::uint8_t { Free, Ignore, LeakCheck };
 
@@ -45,7 +46,7 @@ struct Options {
   std::uint64_t all_interior_pointers = 2;  // 2: as the program has it
   const char* log_file = nullptr;
 
-  std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Ring);
+  std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Measured);
   std::uint64_t mark_stack = 0;
   std::uint64_t mark_patience = 2048;
   std::uint64_t sweep_time = static_cast<std::uint64_t>(SweepTime::Lazy);
@@ -127,9 +128,10 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_ALL_INTERIOR_POINTERS", OptionType::Flag, "", "as the program sets it (on)",
      "Do pointers past an object's end count on stacks? Interior ones always do.", 0, 1,
      &Options::all_interior_pointers, nullptr},
-    {"JACKDAW_MARK_STRATEGY", OptionType::Choice, "none, on-grey, ring", "ring",
-     "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring.", 0, 2,
-     &Options::mark_strategy, nullptr},
+    {"JACKDAW_MARK_STRATEGY", OptionType::Choice, "none, on-grey, ring, measured", "measured",
+     "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring, or, "
+     "in small heaps, the first or the last by what was quicker.",
+     0, 3, &Options::mark_strategy, nullptr},
     {"JACKDAW_MARK_STACK", OptionType::Count, "16 or more; 0: by the heap", "0",
      "Entries of the mark stack; a small one forces the overflow path.", 16, kNoLimit,
      &Options::mark_stack, nullptr, true},

@@ -25,6 +25,7 @@
 #include "heap/mixed.hpp"
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
+#include "mark/choice.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
 #include "os/context.hpp"
@@ -109,12 +110,23 @@ struct Cycle {
   }
 };
 
+// By JACKDAW_MARK_STRATEGY, and what collections before this one took. Under the lock.
+mark::StrategyChoices strategy_choices;
+
+mark::MarkStrategy strategy_now() {
+  const auto strategy = static_cast<mark::MarkStrategy>(options.mark_strategy);
+  return strategy == mark::MarkStrategy::Measured
+             ? strategy_choices.next(measured.live_objects, measured.live_bytes)
+             : strategy;
+}
+
 // False if the collection was abandoned.
 bool mark_everything(char* stack_top, const Cycle& cycle) {
   // The threads stand: a function that allows a collection so much time wants to know how long that
   // took.
   if (cycle.asked_to_stop()) return false;
   MarkRoots roots;
+  marker.set_strategy(strategy_now());
   marker.mark_uncollectable();
   const std::uint64_t began = os::now_ns();
   visit_all_roots(&roots, stack_top);
@@ -123,7 +135,9 @@ bool mark_everything(char* stack_top, const Cycle& cycle) {
     marker.forget_queued();
     return false;
   }
+  const std::uint64_t queued = os::now_ns();
   marker.drain();
+  measured.drain_last = os::now_ns() - queued;
   measured.root_bytes = roots.bytes;
   measured.mark_stack_overflows += marker.take_overflows();
   // Once more, since what comes now is not undone.
@@ -199,6 +213,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   alloc::show_holes();
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
+  if (!copied) strategy_choices.note(count.live_objects, measured.drain_last);
   measured.mark_last = marked - begin;
   measured.mark_total += marked - begin;
   measured.sweep_last = swept - marked;

@@ -148,32 +148,41 @@ bool grow_heap(BlockNumber least) {
 
 namespace {
 
-// Every block may hold a survivor that could lie elsewhere.
+bool can_compact() { return copy::in_use && copy::policy.moves && !copy::policy.mcc; }
+
+// Every block may hold a survivor that could lie elsewhere. False unless it has helped: what cannot
+// move may still lie between free blocks.
 bool compact_for_room(BlockNumber blocks) {
-  if (!copy::in_use || !copy::policy.moves || copy::policy.mcc) return false;
+  if (!can_compact()) return false;
   wish_to_compact();
-  return collect_locked(nullptr) && heap::free_blocks() >= blocks;
+  return collect_locked(nullptr) && heap::has_run(blocks);
+}
+
+// So little that a collection without compaction would hardly find room.
+bool little_was_allocated() {
+  constexpr std::size_t kShare = 16;
+  return alloc::totals().allocated_since_gc < bytes_of(space.committed) / kShare;
 }
 
 }  // namespace
 
-bool make_room(BlockNumber blocks) {
+bool make_room(BlockNumber blocks, unsigned attempt) {
   const bool may_collect = !collecting_is_off();
-  const auto collect_for_room = [](GC_stop_func stop_function) {
-    // A collection that could not be made freed nothing: asking for it again would never end.
-    return alloc::totals().allocated_since_gc != 0 && collect_locked(stop_function);
-  };
-  if (may_collect && (GC_dont_expand != 0 || collection_is_due()) &&
-      collect_for_room(settings.stop_function)) {
+  const bool allocated = alloc::totals().allocated_since_gc != 0;
+  if (may_collect && allocated && (GC_dont_expand != 0 || collection_is_due()) &&
+      collect_locked(settings.stop_function)) {
     return true;
   }
   if (grow_heap(blocks)) return true;
   // There are blocks, but copies would have too few.
   if (copy::policy.mcc && heap::free_blocks() >= blocks) return false;
-  // The last resort, which nobody may stop. It helps only if something was allocated since the last
-  // one.
-  if (may_collect && collect_for_room(nullptr)) return true;
-  return may_collect && compact_for_room(blocks);
+  if (!may_collect) return false;
+  // The last resort, which nobody may stop. Once for each allocation, for the program may have let
+  // go of something since the last collection even where it allocated nothing; again only if
+  // something was allocated since.
+  const bool compact_at_once = can_compact() && little_was_allocated();
+  if ((attempt == 0 || allocated) && !compact_at_once && collect_locked(nullptr)) return true;
+  return compact_for_room(blocks);
 }
 
 }  // namespace jd::cycle

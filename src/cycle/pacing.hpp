@@ -15,7 +15,8 @@ namespace jd::cycle {
 bool collection_is_due();
 
 // Makes room for a run of that many blocks, by collecting or by growing; false when neither helps.
-bool make_room(heap::BlockNumber blocks);
+// `attempt`: how often it was called for the same allocation before.
+bool make_room(heap::BlockNumber blocks, unsigned attempt);
 
 // Grows the heap by at least `least` blocks, and by the growth rule if that is possible.
 bool grow_heap(heap::BlockNumber least);

@@ -110,8 +110,7 @@ void make_heap() {
         "needed");
   }
   if (options.huge_pages != 0) heap::start_huge_pages();
-  const auto strategy = static_cast<base::MarkStrategy>(options.mark_strategy);
-  if (!mark::marker.initialise(strategy, options.mark_stack)) {
+  if (!mark::marker.initialise(options.mark_stack)) {
     os::fatal("the system refuses memory for the mark stack");
   }
   GC_least_plausible_heap_addr = base::as_pointer(heap::space.base);

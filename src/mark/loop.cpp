@@ -486,6 +486,8 @@ bool Marker::run_strategy() {
       return run_loop<MarkStrategy::OnGrey, kCompany>();
     case MarkStrategy::Ring:
       return run_loop<MarkStrategy::Ring, kCompany>();
+    case MarkStrategy::Measured:
+      break;
   }
   __builtin_unreachable();
 }

@@ -58,14 +58,13 @@ void Marker::rescan_marked_objects() {
 }
 
 bool Marker::initialise_as_helper(std::size_t entries) {
-  if (stack_ == nullptr) return initialise(strategy_, entries);
+  if (stack_ == nullptr) return initialise(entries);
   bottom_ = top_ = stack_;
   overflowed_ = false;
   return true;
 }
 
-bool Marker::initialise(MarkStrategy strategy, std::size_t entries) {
-  strategy_ = strategy;
+bool Marker::initialise(std::size_t entries) {
   if (entries != 0) {
     entries = base::max_of(entries, kLeastEntries);
   } else {

@@ -30,11 +30,12 @@ class alignas(128) Marker {
  public:
   // Reserves the mark stack: room for `entries` ranges; 0: for as many as the heap can need.
   // False if the system refuses.
-  [[nodiscard]] bool initialise(MarkStrategy strategy, std::size_t entries);
+  [[nodiscard]] bool initialise(std::size_t entries);
 
   // The same for a helper, which may have been one before the process forked.
   [[nodiscard]] bool initialise_as_helper(std::size_t entries);
 
+  // Pre: not Measured, which is no way to mark.
   void set_strategy(MarkStrategy strategy) { strategy_ = strategy; }
   [[nodiscard]] MarkStrategy strategy() const { return strategy_; }
 

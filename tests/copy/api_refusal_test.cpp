@@ -168,6 +168,37 @@ TEST(Refusal, ToResizeATypedObject) {
   EXPECT_EQ(jd_layout_of(object), layout);
 }
 
+// ---- Room ----
+
+// A heap that may not grow, whose free blocks lie between objects that do not move: more of them
+// than are asked for, and nowhere enough side by side. Compaction cannot help, and is not tried for
+// ever.
+JD_CHILD(no_room_side_by_side) {
+  GC_INIT();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  GC_set_max_heap_size(4U << 20);
+  const Nodes nodes(JD_HEADER);
+  Cell typed(nodes.sparse_list(10, 1));
+  constexpr std::size_t kBlock = 16000;
+  static void* blocks[512];
+  std::size_t count = 0;
+  for (void* block = GC_malloc(kBlock); block != nullptr && count < 512;
+       block = GC_malloc(kBlock)) {
+    blocks[count++] = block;
+  }
+  asm volatile("" : : "r"(blocks) : "memory");
+  if (count < 100 || count == 512) return 1;
+  for (std::size_t i = 0; i < count; i += 2) blocks[i] = nullptr;
+  asm volatile("" : : "r"(blocks) : "memory");
+  if (GC_malloc(3 * kBlock) != nullptr) return 2;
+  if (GC_malloc(kBlock) == nullptr) return 3;
+  return nodes.is_list(typed.get(), 10) ? 0 : 4;
+}
+TEST(Room, BetweenObjectsThatStayIsNoneForLongOnes) {
+  const ChildResult r = run_child("no_room_side_by_side");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 // ---- Policy ----
 
 JD_CHILD(policy_by_program) {

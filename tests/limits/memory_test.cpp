@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "child.hpp"
@@ -90,6 +92,32 @@ TEST(Memory, TheHeapLimitEndsInNull) {
   EXPECT_GE(count_lines(small.err), 1u) << small;
   EXPECT_GE(count_lines(large.err), 1u) << large;
   EXPECT_LE(count_lines(small.err), kPeer ? 1000u : 3u) << small;
+}
+
+// The last collection found all of it alive, and nothing was allocated since; yet the program has
+// let go of it.
+JD_CHILD(heap_limit_let_go) {
+  GC_INIT();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  GC_set_max_heap_size(16 * kMiB);
+  constexpr std::size_t kBlock = 16000;
+  static void* blocks[2048];
+  std::size_t count = 0;
+  for (void* block = GC_malloc(kBlock); block != nullptr && count < 2048;
+       block = GC_malloc(kBlock)) {
+    blocks[count++] = block;
+  }
+  asm volatile("" : : "r"(blocks) : "memory");
+  if (count < 500 || count == 2048) return 1;
+  std::fill(std::begin(blocks), std::end(blocks), nullptr);
+  asm volatile("" : : "r"(blocks) : "memory");
+  return GC_malloc(kBlock) != nullptr ? 0 : 2;
+}
+
+TEST(Memory, WhatWasLetGoAfterTheLimitIsFoundAtOnce) {
+  if (kPeer) GTEST_SKIP() << "bdwgc returns NULL once more";
+  const ChildResult r = run_child("heap_limit_let_go");
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 JD_CHILD(heap_limit_raised_in_oom) {

@@ -193,7 +193,8 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
   graph.make_objects(60000);
   graph.link(400000);
   Marker marker;
-  ASSERT_TRUE(marker.initialise(GetParam().strategy, GetParam().stack));
+  ASSERT_TRUE(marker.initialise(GetParam().stack));
+  marker.set_strategy(GetParam().strategy);
   // Helpers of an earlier case may still be there; under ctest each case is a process of its own.
   const unsigned helpers = GetParam().markers - 1;
   team.configure({.markers = helpers + 1, .patience = 1, .stack_entries = GetParam().stack});
@@ -263,7 +264,8 @@ TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
   ASSERT_EQ(leaves.size(), kWords);
   for (std::size_t i = 0; i < kWords; ++i) words[i] = leaves[i].address();
   Marker marker;
-  ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, kEntries));
+  ASSERT_TRUE(marker.initialise(kEntries));
+  marker.set_strategy(MarkStrategy::Ring);
   // Somebody is hungry from the start, and gets half of the object: the other half's rest finds the
   // stack full.
   team.configure({.markers = 2, .patience = 1, .stack_entries = kEntries});
@@ -305,7 +307,8 @@ TEST(Stack, ItsLastExtensionMayBeShorterThanAnObject) {
   team.configure({.markers = 1});
   for (std::size_t entries = 4096; entries < 4096 + 2 * kNodeWords; ++entries) {
     Marker marker;
-    ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, entries));
+    ASSERT_TRUE(marker.initialise(entries));
+    marker.set_strategy(MarkStrategy::Ring);
     clear_marks();
     // As one range, whose words fill the ring.
     marker.push_range(roots.data(), roots.data() + roots.size());
@@ -325,7 +328,8 @@ TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
   block.allocated[0] = 9;  // slots 0 and 3; slot 1 is free, with a word of its past
   *reinterpret_cast<Word*>(block_address(number) + 32) = block_address(number) + 96;
   Marker marker;
-  ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, 0));
+  ASSERT_TRUE(marker.initialise(0));
+  marker.set_strategy(MarkStrategy::Ring);
   const Word past = block_address(number) + 32;
   clear_marks();
   marker.scan_roots(&past, &past + 1, true);
@@ -351,7 +355,8 @@ TEST(Roots, OnePastTheEndOfALargeObjectAcrossBlocks) {
   Block* second = make_large(kNormal, kBlockSize, 1, &dirty);
   ASSERT_EQ(number_of(second), number_of(first) + 2);
   Marker marker;
-  ASSERT_TRUE(marker.initialise(MarkStrategy::Ring, 0));
+  ASSERT_TRUE(marker.initialise(0));
+  marker.set_strategy(MarkStrategy::Ring);
   clear_marks();
   const Word past = block_address(number_of(second));
   marker.scan_roots(&past, &past + 1, true);

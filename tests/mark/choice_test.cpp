@@ -1,0 +1,103 @@
+// Which strategy is used where both were measured (src/mark/choice.hpp), on made-up times.
+#include "mark/choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace jd::mark {
+namespace {
+
+// Nanoseconds an object with each.
+struct Times {
+  double none;
+  double ring;
+};
+
+// So many collections that mark so many objects; how many of them used the ring.
+int collect(StrategyChoices* choices, int collections, std::size_t objects, Times times,
+            std::size_t bytes = base::kMiB) {
+  int rings = 0;
+  for (int i = 0; i < collections; ++i) {
+    const MarkStrategy strategy = choices->next(objects, bytes);
+    const bool ring = strategy == MarkStrategy::Ring;
+    rings += ring ? 1 : 0;
+    const double each = ring ? times.ring : times.none;
+    choices->note(objects, static_cast<std::uint64_t>(each * static_cast<double>(objects)));
+  }
+  return rings;
+}
+
+constexpr std::size_t kSmall = 5000;
+constexpr std::size_t kLarge = 200000;
+
+TEST(StrategyChoice, TakesTheQuickerOfTheTwo) {
+  for (const std::size_t objects : {kSmall, kLarge}) {
+    StrategyChoices choices;
+    collect(&choices, 30, objects, {4, 8});
+    EXPECT_LE(collect(&choices, 100, objects, {4, 8}), 10) << objects;
+    StrategyChoices others;
+    collect(&others, 30, objects, {20, 8});
+    EXPECT_GE(collect(&others, 100, objects, {20, 8}), 90) << objects;
+  }
+}
+
+TEST(StrategyChoice, FollowsAProgramThatChanges) {
+  StrategyChoices choices;
+  collect(&choices, 500, kLarge, {4, 8});
+  collect(&choices, 300, kLarge, {20, 8});
+  EXPECT_GE(collect(&choices, 100, kLarge, {20, 8}), 90);
+}
+
+TEST(StrategyChoice, IsMadeForEachSizeOfTheLiveData) {
+  StrategyChoices choices;
+  for (int i = 0; i < 50; ++i) {
+    collect(&choices, 4, kSmall, {4, 8});
+    collect(&choices, 4, kLarge, {20, 8});
+  }
+  EXPECT_LE(collect(&choices, 20, kSmall, {4, 8}), 4);
+  EXPECT_GE(collect(&choices, 20, kLarge, {20, 8}), 16);
+}
+
+TEST(StrategyChoice, TriesALosingOneSeldom) {
+  StrategyChoices choices;
+  EXPECT_GE(collect(&choices, 1000, kLarge, {80, 8}), 985);
+}
+
+TEST(StrategyChoice, IsNotMovedByASingleMeasurement) {
+  StrategyChoices choices;
+  collect(&choices, 300, kLarge, {20, 8});
+  // The thread lost its processor once, with either.
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_GE(collect(&choices, 1, kLarge, {20, i % 7 == 0 ? 80.0 : 8.0}), 0);
+  }
+  EXPECT_GE(collect(&choices, 100, kLarge, {20, 8}), 95);
+}
+
+TEST(StrategyChoice, OfWhatFitsNoCacheIsTheRing) {
+  StrategyChoices choices;
+  EXPECT_EQ(collect(&choices, 100, kLarge, {1, 8}, StrategyChoices::kMostLive + 1), 100);
+}
+
+TEST(StrategyChoice, OfAlmostNothingIsNeverTried) {
+  StrategyChoices choices;
+  EXPECT_EQ(collect(&choices, 100, 0, {8, 1}), 0);
+  EXPECT_EQ(collect(&choices, 100, StrategyChoice::kLeastObjects - 1, {8, 1}), 0);
+}
+
+TEST(StrategyChoice, ComparesOnlyLikeWithLike) {
+  StrategyChoices choices;
+  // All of one logarithm; where many objects are marked, each takes longer with either.
+  for (int i = 0; i < 1000; ++i) {
+    const bool many = i % 2 == 0;
+    const MarkStrategy strategy = choices.next(40000, base::kMiB);
+    const std::size_t objects = many ? 60000 : 33000;
+    const double each = (many ? 20 : 5) * (strategy == MarkStrategy::Ring ? 0.8 : 1.0);
+    choices.note(objects, static_cast<std::uint64_t>(each * static_cast<double>(objects)));
+  }
+  EXPECT_GE(collect(&choices, 20, 40000, {20, 16}), 18);
+}
+
+}  // namespace
+}  // namespace jd::mark
