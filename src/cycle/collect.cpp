@@ -111,7 +111,7 @@ struct Cycle {
 };
 
 // By JACKDAW_MARK_STRATEGY, and what collections before this one took. Under the lock.
-mark::StrategyChoices strategy_choices;
+constinit mark::StrategyChoices strategy_choices;
 
 mark::MarkStrategy strategy_now() {
   const auto strategy = static_cast<mark::MarkStrategy>(options.mark_strategy);
