@@ -188,13 +188,16 @@ JD_CHILD(no_room_side_by_side) {
   }
   asm volatile("" : : "r"(blocks) : "memory");
   if (count < 100 || count == 512) return 1;
-  for (std::size_t i = 0; i < count; i += 2) blocks[i] = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (reinterpret_cast<std::uintptr_t>(blocks[i]) / (16 << 10) % 2 == 0) blocks[i] = nullptr;
+  }
   asm volatile("" : : "r"(blocks) : "memory");
   if (GC_malloc(3 * kBlock) != nullptr) return 2;
   if (GC_malloc(kBlock) == nullptr) return 3;
   return nodes.is_list(typed.get(), 10) ? 0 : 4;
 }
 TEST(Room, BetweenObjectsThatStayIsNoneForLongOnes) {
+  JD_SKIP_IF_MCC("a third of the heap waits for copies, in one piece");
   const ChildResult r = run_child("no_room_side_by_side");
   EXPECT_TRUE(r.ok()) << r;
 }
