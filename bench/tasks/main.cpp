@@ -66,29 +66,29 @@ jd_task_counters counters_now() {
   return counters;
 }
 
-void print_counters(const jd_task_counters& before, const jd_task_counters& after) {
+// Those that grow, of the timed runs alone.
+#define BENCH_EACH_COUNTER(visit)                                                               \
+  visit(pushed) visit(steals) visit(stack_steals) visit(requests) visit(requests_empty)         \
+      visit(requests_refused) visit(barrier_hits) visit(barrier_waits) visit(joins_suspended)   \
+          visit(sleeps) visit(victim_stop_ticks) visit(victim_barrier_ticks) visit(thief_ticks) \
+              visit(polls_answered) visit(victim_poll_ticks)
+
+void add_difference(jd_task_counters* sum, const jd_task_counters& before,
+                    const jd_task_counters& after) {
+#define BENCH_ADD(name) sum->name += after.name - before.name;
+  BENCH_EACH_COUNTER(BENCH_ADD)
+#undef BENCH_ADD
+}
+
+void print_counters(const jd_task_counters& sum, const jd_task_counters& now) {
   const auto print = [](const char* name, uint64_t value) {
     std::printf(", \"%s\": %llu", name, static_cast<unsigned long long>(value));
   };
-#define BENCH_COUNTER(name) print(#name, after.name - before.name)
-  BENCH_COUNTER(pushed);
-  BENCH_COUNTER(steals);
-  BENCH_COUNTER(stack_steals);
-  BENCH_COUNTER(requests);
-  BENCH_COUNTER(requests_empty);
-  BENCH_COUNTER(requests_refused);
-  BENCH_COUNTER(barrier_hits);
-  BENCH_COUNTER(barrier_waits);
-  BENCH_COUNTER(joins_suspended);
-  BENCH_COUNTER(sleeps);
-  BENCH_COUNTER(victim_stop_ticks);
-  BENCH_COUNTER(victim_barrier_ticks);
-  BENCH_COUNTER(thief_ticks);
-  BENCH_COUNTER(polls_answered);
-  BENCH_COUNTER(victim_poll_ticks);
-#undef BENCH_COUNTER
-  print("stacks", after.stacks);
-  print("stacks_peak", after.stacks_peak);
+#define BENCH_PRINT(name) print(#name, sum.name);
+  BENCH_EACH_COUNTER(BENCH_PRINT)
+#undef BENCH_PRINT
+  print("stacks", now.stacks);
+  print("stacks_peak", now.stacks_peak);
   static const char* const modes[] = {"deque", "stop", "barrier"};
   std::printf(", \"mode\": \"%s\"", modes[jd_task_get_mode()]);
 }
@@ -120,12 +120,15 @@ void measure(Problem problem, const char* name, unsigned workers, bool quick) {
   framework::forks = 0;
 #endif
 #if defined(BENCH_IS_JACKDAW)
-  const jd_task_counters before = counters_now();
+  jd_task_counters counters{};
 #endif
   Taken taken;
   do {
     prepare(problem);
     forget(&problem);
+#if defined(BENCH_IS_JACKDAW)
+    const jd_task_counters before = counters_now();
+#endif
     const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     const uint64_t ticks = ticks_now();
     const double began = seconds(CLOCK_MONOTONIC);
@@ -136,6 +139,9 @@ void measure(Problem problem, const char* name, unsigned workers, bool quick) {
     taken.processors += seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     taken.elapsed += took;
     taken.times.push_back(took);
+#if defined(BENCH_IS_JACKDAW)
+    add_difference(&counters, before, counters_now());
+#endif
     if (!problem.check()) die("a wrong result");
   } while (!quick && taken.elapsed < kEnough && taken.times.size() < kMostRuns);
   std::sort(taken.times.begin(), taken.times.end());
@@ -153,7 +159,7 @@ void measure(Problem problem, const char* name, unsigned workers, bool quick) {
               static_cast<double>(framework::deepest));
 #endif
 #if defined(BENCH_IS_JACKDAW)
-  print_counters(before, counters_now());
+  print_counters(counters, counters_now());
   if (jd_task_workers() != workers) die("another number of workers");
 #endif
 #if defined(BENCH_TREES)

@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
@@ -115,9 +116,9 @@ constinit mark::StrategyChoices strategy_choices;
 
 mark::MarkStrategy strategy_now() {
   const auto strategy = static_cast<mark::MarkStrategy>(options.mark_strategy);
-  return strategy == mark::MarkStrategy::Measured
-             ? strategy_choices.next(measured.live_objects, measured.live_bytes)
-             : strategy;
+  if (strategy != mark::MarkStrategy::Measured) return strategy;
+  return strategy_choices.next(measured.live_objects, measured.live_bytes,
+                               alloc::totals().allocated_since_gc);
 }
 
 // False if the collection was abandoned.
@@ -126,7 +127,6 @@ bool mark_everything(char* stack_top, const Cycle& cycle) {
   // took.
   if (cycle.asked_to_stop()) return false;
   MarkRoots roots;
-  marker.set_strategy(strategy_now());
   marker.mark_uncollectable();
   const std::uint64_t began = os::now_ns();
   visit_all_roots(&roots, stack_top);
@@ -135,9 +135,7 @@ bool mark_everything(char* stack_top, const Cycle& cycle) {
     marker.forget_queued();
     return false;
   }
-  const std::uint64_t queued = os::now_ns();
   marker.drain();
-  measured.drain_last = os::now_ns() - queued;
   measured.root_bytes = roots.bytes;
   measured.mark_stack_overflows += marker.take_overflows();
   // Once more, since what comes now is not undone.
@@ -181,10 +179,13 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const std::uint64_t begin = os::now_ns();
   tell(GC_EVENT_MARK_START);
   heap::clear_marks();
+  marker.set_strategy(strategy_now());
+  const std::uint64_t cleared = os::now_ns();
   // Nothing may move for words that nobody looked at.
   const bool copied = copy::policy.mcc && cycle->outcome == Outcome::Done &&
                       !cycle->asked_to_stop() && copy_everything(stack_top, &measured.root_bytes);
   if (!copied && !mark_everything(stack_top, *cycle)) cycle->outcome = Outcome::Abandoned;
+  const std::uint64_t reached = os::now_ns();
   alloc::unmark_mixed_holes();
   if (cycle->outcome == Outcome::Done && verify) {
     verify_marks(stack_top, MarkVerifier::When::Marked);
@@ -213,7 +214,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   alloc::show_holes();
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
-  if (!copied) strategy_choices.note(count.live_objects, measured.drain_last);
+  if (!copied) strategy_choices.note(count.live_objects, reached - cleared);
   measured.mark_last = marked - begin;
   measured.mark_total += marked - begin;
   measured.sweep_last = swept - marked;

@@ -41,6 +41,8 @@ std::size_t planned = 0;
 // The same of what the last collection found, before the divisor; 0 before the first.
 std::size_t last_work = 0;
 std::size_t physical_limit = 0;
+// Did the last collection compact, for want of room?
+bool last_compacted = false;
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
 
@@ -106,6 +108,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   last_work = work;
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
   planned = base::max_of(counted / divisor, settings.min_bytes_allocated);
+  last_compacted = false;
 }
 
 bool commit_quietly(BlockNumber blocks) {
@@ -150,12 +153,16 @@ namespace {
 
 bool can_compact() { return copy::in_use && copy::policy.moves && !copy::policy.mcc; }
 
-// Every block may hold a survivor that could lie elsewhere. False unless it has helped: what cannot
-// move may still lie between free blocks.
-bool compact_for_room(BlockNumber blocks) {
-  if (!can_compact()) return false;
+// Every block may hold a survivor that could lie elsewhere.
+bool compact_for_room() {
   wish_to_compact();
-  return collect_locked(nullptr) && heap::has_run(blocks);
+  last_compacted = collect_locked(nullptr);
+  return last_compacted;
+}
+
+// Could a run of so many ever be had?
+bool fits_limits(BlockNumber blocks) {
+  return settings.max_heap_size == 0 || bytes_of(blocks) <= settings.max_heap_size;
 }
 
 // So little that a collection without compaction would hardly find room.
@@ -176,13 +183,15 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
   if (grow_heap(blocks)) return true;
   // There are blocks, but copies would have too few.
   if (copy::policy.mcc && heap::free_blocks() >= blocks) return false;
-  if (!may_collect) return false;
-  // The last resort, which nobody may stop. Once for each allocation, for the program may have let
-  // go of something since the last collection even where it allocated nothing; again only if
-  // something was allocated since.
+  if (!may_collect || !fits_limits(blocks)) return false;
+  // The last resorts, which nobody may stop: a collection, then one that compacts, or that at once
+  // where little was allocated. For each allocation once, since the program may have let go of
+  // something after the last collection even where it allocated nothing; again only if something
+  // was allocated meanwhile.
+  const bool again = attempt == 0 || allocated;
   const bool compact_at_once = can_compact() && little_was_allocated();
-  if ((attempt == 0 || allocated) && !compact_at_once && collect_locked(nullptr)) return true;
-  return compact_for_room(blocks);
+  if (again && !compact_at_once && collect_locked(nullptr)) return true;
+  return can_compact() && (again || !last_compacted) && compact_for_room();
 }
 
 }  // namespace jd::cycle

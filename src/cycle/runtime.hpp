@@ -50,7 +50,6 @@ struct Measurements {
   std::uint64_t stop_longest = 0;
   std::uint64_t mark_total = 0;
   std::uint64_t mark_last = 0;
-  std::uint64_t drain_last = 0;   // of it, ns from the roots' end to the empty mark stack
   std::uint64_t sweep_total = 0;  // from the records; clearing and hole finding happen elsewhere
   std::uint64_t sweep_last = 0;
   std::uint64_t marked_objects = 0;  // by all collections together

@@ -103,21 +103,6 @@ void cut(BlockNumber first, BlockNumber run, BlockNumber at, BlockNumber count) 
   }
 }
 
-// Where in a free run, which begins at *first, so many aligned blocks lie; kNoBlock if nowhere.
-BlockNumber find_run(BlockNumber count, BlockNumber alignment, BlockNumber* first) {
-  std::uint64_t candidates = bins_in_use & (~std::uint64_t{0} << bin_of(count));
-  for (; candidates != 0; candidates &= candidates - 1) {
-    const unsigned bin = base::lowest_bit(candidates);
-    for (BlockNumber b = heads[bin]; b != kNoBlock; b = space.extras[b].next) {
-      const BlockNumber at = fit(b, space.blocks[b].run, count, alignment);
-      if (at == kNoBlock) continue;
-      *first = b;
-      return at;
-    }
-  }
-  return kNoBlock;
-}
-
 template <class Visit>
 void for_each_run(Visit visit) {
   for (unsigned bin = 0; bin < kBins; ++bin) {
@@ -141,15 +126,18 @@ void describe_free(BlockNumber first, BlockNumber count) {
 }
 
 BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
-  BlockNumber first = kNoBlock;
-  const BlockNumber at = find_run(count, alignment, &first);
-  if (at != kNoBlock) cut(first, space.blocks[first].run, at, count);
-  return at;
-}
-
-bool has_run(BlockNumber count) {
-  BlockNumber first = kNoBlock;
-  return find_run(count, 1, &first) != kNoBlock;
+  std::uint64_t candidates = bins_in_use & (~std::uint64_t{0} << bin_of(count));
+  for (; candidates != 0; candidates &= candidates - 1) {
+    const unsigned bin = base::lowest_bit(candidates);
+    for (BlockNumber b = heads[bin]; b != kNoBlock; b = space.extras[b].next) {
+      const BlockNumber run = space.blocks[b].run;
+      const BlockNumber at = fit(b, run, count, alignment);
+      if (at == kNoBlock) continue;
+      cut(b, run, at, count);
+      return at;
+    }
+  }
+  return kNoBlock;
 }
 
 bool take_run_at(BlockNumber first, BlockNumber count) {

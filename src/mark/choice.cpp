@@ -65,7 +65,6 @@ void StrategyChoice::judge(Sample trial) {
   // By less than a sixteenth is as good as not.
   const double limit = cost(reference->objects, reference->ns) * 15 / 16;
   if (cost(trial.objects, trial.ns) >= limit) {
-    interval_ = base::min_of(4 * interval_, kLongestInterval);
     end_trial();
   } else if (++wins_ == kWins) {
     prefer_other(trial);
@@ -73,6 +72,7 @@ void StrategyChoice::judge(Sample trial) {
 }
 
 void StrategyChoice::end_trial() {
+  interval_ = base::min_of(4 * interval_, kLongestInterval);
   trying_ = false;
   attempts_ = 0;
   wins_ = 0;
@@ -83,13 +83,13 @@ void StrategyChoice::prefer_other(Sample sample) {
   preferred_ = other();
   for (Sample& old : samples_) old = {};
   remember(sample);
-  interval_ = kFirstInterval;
   end_trial();
+  interval_ = kFirstInterval;
 }
 
-MarkStrategy StrategyChoices::next(std::size_t objects, std::size_t bytes) {
+MarkStrategy StrategyChoices::next(std::size_t objects, std::size_t bytes, std::size_t allocated) {
   chosen_ = nullptr;
-  if (bytes > kMostLive) return MarkStrategy::Ring;
+  if (bytes > kMostLive || bytes + allocated > kMostInUse) return MarkStrategy::Ring;
   const unsigned bits = objects == 0 ? 0 : base::log2_floor(objects);
   chosen_ = &by_size_[base::min_of(bits, kSizes - 1)];
   return chosen_->next();

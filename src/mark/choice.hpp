@@ -26,12 +26,12 @@ class StrategyChoice {
 
   // For the next collection.
   MarkStrategy next();
-  // What that collection's marking took, but for looking at roots.
+  // What that collection's marking took.
   void note(std::size_t objects, std::uint64_t ns);
 
   // A collection that marks fewer tells nothing.
   static constexpr std::size_t kLeastObjects = 1024;
-  // Collections between two trials; four times as many after each that was lost.
+  // Collections between two trials; four times as many after each that was not won.
   static constexpr unsigned kFirstInterval = 4;
   static constexpr unsigned kLongestInterval = 128;
 
@@ -69,13 +69,17 @@ class StrategyChoices {
     }
   }
 
-  // For the next collection, where the last one has found so much live.
-  MarkStrategy next(std::size_t objects, std::size_t bytes);
-  // What that collection's marking took, but for looking at roots.
+  // For the next collection, where the last one has found so much live, and so many bytes were
+  // allocated since.
+  MarkStrategy next(std::size_t objects, std::size_t bytes, std::size_t allocated);
+  // What that collection's marking took.
   void note(std::size_t objects, std::uint64_t ns);
 
   // Live data beyond which there are no trials: without the ring each miss would be waited for.
   static constexpr std::size_t kMostLive = 16 * base::kMiB;
+  // The same, together with what was allocated since, of which more or less may live: in a first
+  // collection, of a heap that was filled before.
+  static constexpr std::size_t kMostInUse = 4 * kMostLive;
 
  private:
   // So many objects (as a power of two) are mostly in a processor's own caches.

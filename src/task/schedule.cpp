@@ -249,7 +249,12 @@ jd_task* steal_from(Worker* thief, Worker* victim) {
 
 jd_task* find_task(Worker* worker) {
   if (jd_task* own = worker->deque.pop(); own != nullptr) return own;
-  if (jd_task* queued = take_queued(); queued != nullptr) return queued;
+  if (jd_task* queued = take_queued(); queued != nullptr) {
+    // That nothing could be stolen from what this worker did before says nothing about this.
+    worker->empty_answers.store(0, std::memory_order_relaxed);
+    worker->ask_again.store(0, std::memory_order_relaxed);
+    return queued;
+  }
   const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
   if (count < 2) return nullptr;
   const auto first = static_cast<std::uint32_t>(base::next_random(&worker->random) % count);

@@ -62,7 +62,7 @@ class Unwinder {
   static bool step(const Rule& rule, Registers* registers);
 
  private:
-  // A rule, and the addresses that have the same: one row of a function's table.
+  // A rule, and the addresses that have the same, but for is_site: one row of a function's table.
   struct Span {
     Word low = 0;
     Word high = 0;

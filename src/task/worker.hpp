@@ -82,7 +82,8 @@ struct Worker {
   Answer answer = Answer::Refused;  // by the victim
   Registers walk{};                 // where the thief goes on walking; by the victim
   jd_task* newest = nullptr;        // what the victim found; by the victim
-  // When thieves may stop it again, and how often in a row it had nothing. By thieves.
+  // When thieves may stop it again, and how often in a row it had nothing. By thieves, and by
+  // itself when it takes a root (relaxed).
   std::atomic<std::uint64_t> ask_again{0};
   std::atomic<unsigned> empty_answers{0};
   // Its code polls, so that a thief need not send a signal at once. By itself, and by a thief that

@@ -202,6 +202,45 @@ TEST(Room, BetweenObjectsThatStayIsNoneForLongOnes) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// Untyped objects beside a typed one, in a heap that may not grow: those that the program let go of
+// are room at once, in blocks that are full of others, too.
+JD_CHILD(room_among_others) {
+  GC_INIT();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  GC_set_max_heap_size(4U << 20);
+  const Nodes nodes(JD_HEADER);
+  Cell typed(nodes.sparse_list(10, 1));
+  constexpr std::size_t kSize = 64;
+  constexpr std::size_t kMost = 100000;
+  static void* objects[kMost];
+  std::size_t count = 0;
+  for (void* p = GC_malloc(kSize); p != nullptr && count < kMost; p = GC_malloc(kSize)) {
+    objects[count++] = p;
+  }
+  asm volatile("" : : "r"(objects) : "memory");
+  if (count < 10000 || count == kMost) return 1;
+  const auto let_go = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; i += 2) objects[i] = nullptr;
+    asm volatile("" : : "r"(objects) : "memory");
+  };
+  let_go(0, count / 10);
+  // A little of it, then more is wanted than is left.
+  for (std::size_t i = 0; i < count / 40; ++i) {
+    if ((objects[2 * i] = GC_malloc(kSize)) == nullptr) return 2;
+  }
+  asm volatile("" : : "r"(objects) : "memory");
+  let_go(count / 2, count);
+  for (std::size_t i = 0; i < count / 5; ++i) {
+    if (GC_malloc(kSize) == nullptr) return 3;
+  }
+  return nodes.is_list(typed.get(), 10) ? 0 : 4;
+}
+TEST(Room, AmongObjectsThatStayIsFoundForShortOnes) {
+  JD_SKIP_IF_MCC("a third of the heap waits for copies");
+  const ChildResult r = run_child("room_among_others");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 // ---- Policy ----
 
 JD_CHILD(policy_by_program) {

@@ -50,7 +50,8 @@ sigset_t passed_signals() {
   return set;
 }
 
-// What the child says when it cannot execute the program. Async-signal-safe, for it is forked.
+// What the child says when it cannot execute the program (errno), or not where it should (a
+// negative one). Async-signal-safe, for it is forked.
 [[noreturn]] void report_exec_failure(int error_pipe) {
   const int error = errno;
   if (write(error_pipe, &error, sizeof error) < 0) _exit(kExitRefused);
@@ -83,7 +84,10 @@ pid_t start(const Command& command, std::uint64_t* owner, const sigset_t& mask) 
       cpu_set_t set;
       CPU_ZERO(&set);
       CPU_SET(static_cast<unsigned>(*command.processor), &set);
-      if (sched_setaffinity(0, sizeof set, &set) != 0) report_exec_failure(error_pipe[1]);
+      if (sched_setaffinity(0, sizeof set, &set) != 0) {
+        errno = -errno;
+        report_exec_failure(error_pipe[1]);
+      }
     }
     if (owner != nullptr) {
       __atomic_store_n(owner, static_cast<std::uint64_t>(getpid()), __ATOMIC_RELAXED);
@@ -98,6 +102,11 @@ pid_t start(const Command& command, std::uint64_t* owner, const sigset_t& mask) 
   close(error_pipe[0]);
   if (n == static_cast<ssize_t>(sizeof error)) {
     waitpid(child, nullptr, 0);
+    if (error < 0) {
+      throw Failure(kExitRefused,
+                    fmt::format("processor {} is not to be had: {}", command.processor.value_or(-1),
+                                std::strerror(-error)));
+    }
     throw Failure(kExitNotExecutable, fmt::format("cannot execute {}: {}", command.file.string(),
                                                   std::strerror(error)));
   }

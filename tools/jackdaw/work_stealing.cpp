@@ -78,6 +78,7 @@ struct Plan {
   std::vector<unsigned> workers;  // 1, 2, 4 ... up to four for each processor
   std::vector<unsigned> few;      // those up to one for each processor
   std::vector<Runner> peers;      // those that were built
+  std::size_t rounds_before = 0;  // in the file that this series is added to
 };
 
 std::vector<unsigned> powers_up_to(unsigned most) {
@@ -154,10 +155,10 @@ const char* mode_of(Runner runner) {
 // serves interrupts or shares its core with another guest is slower by several hundredths, and the
 // kernel would leave the sequential program on one and put a worker on the other. Cells with more
 // workers may use all.
-std::optional<int> processor_for(const TaskCell& cell, int round) {
+std::optional<int> processor_for(const TaskCell& cell, std::size_t round) {
   const std::vector<int> usable = usable_processors();
   if (cell.workers != 1 || usable.empty()) return std::nullopt;
-  return usable[static_cast<std::size_t>(round) % usable.size()];
+  return usable[round % usable.size()];
 }
 
 RunFigures run_program(const Plan& plan, const std::string& problem, const TaskCell& cell,
@@ -183,11 +184,13 @@ RunFigures run_program(const Plan& plan, const std::string& problem, const TaskC
   } else if (problem == kTrees) {
     preload.push_back(is_peer(cell.runner) ? plan.peer.path : plan.ours.path);
   }
+  // On one processor: libgc counts those of the machine.
+  if (cell.workers == 1) variables.emplace_back("GC_MARKERS=1");
   command.environment = environment_with(preload, variables);
   command.in = null.fd();
   command.out = out.fd();
   command.interactive = false;
-  command.processor = processor_for(cell, round);
+  command.processor = processor_for(cell, plan.rounds_before + static_cast<std::size_t>(round));
   command.limit = std::chrono::seconds(plan.settings.limit_seconds);
   const Outcome outcome = run(command, nullptr);
   if (!outcome.succeeded()) throw Failure(kExitFailed, outcome.describe());
@@ -283,7 +286,7 @@ int work_stealing_command(const BenchSettings& settings) {
   }
   const std::vector<std::string> parts = chosen_parts(settings);
   TaskResults results;
-  const Plan plan = make_plan(settings, &results.notes);
+  Plan plan = make_plan(settings, &results.notes);
   if (!fs::exists(benchmark_folder() / "tasks-jackdaw")) {
     throw Failure(kExitRefused, "this build has no benchmarks of tasks");
   }
@@ -298,6 +301,11 @@ int work_stealing_command(const BenchSettings& settings) {
   if (before) {
     TaskResults probe = results;
     add_task_rounds(*before, &probe);
+    for (const TaskRow& row : probe.rows) {
+      for (const auto& runs : row.row.runs) {
+        plan.rounds_before = std::max(plan.rounds_before, runs.size());
+      }
+    }
   }
   run_parts(plan, parts, before, &results);
   const int failures = count_failures(results.rows) + count_failures(results.latencies);
