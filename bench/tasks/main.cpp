@@ -111,9 +111,7 @@ void measure(Problem problem, const char* name, unsigned workers, bool quick) {
   constexpr double kEnough = 0.5;
   constexpr std::size_t kMostRuns = 5;
   framework::start(workers);
-  // Here, so that its arrays come from the first thread's malloc in every program. Those of other
-  // threads put them elsewhere within a page, on which it depends how loads wait for stores: half
-  // of the time of a matrix product.
+  // Here, so that its arrays come from the first thread's malloc in every program.
   problem.prepare();
   // One run that is not timed: threads start, pages are touched.
   prepare(problem);
