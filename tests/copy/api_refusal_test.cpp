@@ -82,8 +82,8 @@ TEST_P(Refusal, PointersInElements) {
 
 TEST_P(Refusal, TraceProcedureAndBitmap) {
   jd_layout_info info = info_of("both", GetParam(), 32, GetParam() == JD_SELF ? nullptr : kFirst);
-  static const std::uint64_t kSecond = 2;
-  if (GetParam() == JD_SELF) info.pointers = &kSecond;
+  static const std::uint64_t second = 2;
+  if (GetParam() == JD_SELF) info.pointers = &second;
   info.trace = [](void*, std::size_t, jd_tracer*) {};
   EXPECT_TRUE(is_refused(info, "instead of bitmaps"));
 }
@@ -226,7 +226,8 @@ JD_CHILD(room_among_others) {
   let_go(0, count / 10);
   // A little of it, then more is wanted than is left.
   for (std::size_t i = 0; i < count / 40; ++i) {
-    if ((objects[2 * i] = GC_malloc(kSize)) == nullptr) return 2;
+    objects[2 * i] = GC_malloc(kSize);
+    if (objects[2 * i] == nullptr) return 2;
   }
   asm volatile("" : : "r"(objects) : "memory");
   let_go(count / 2, count);

@@ -531,7 +531,7 @@ std::string task_page(const TaskResults& results, const std::vector<std::string>
 
 std::vector<Plot> task_plots(const TaskResults& results) {
   std::vector<Plot> plots;
-  const auto bars_of = [&](const char* title, const char* unit, std::vector<Runner> runners,
+  const auto bars_of = [&](const char* title, const char* unit, const std::vector<Runner>& runners,
                            const std::set<unsigned>& workers, bool papers, auto value) {
     Bars bars{title, unit, {}, {}};
     for (const Runner runner : runners) bars.series.emplace_back(name_of(runner));
