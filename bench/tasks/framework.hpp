@@ -26,7 +26,7 @@
 //
 // BENCH_LEAF stands before a function that does a leaf's work: it is not inlined, and lies at a
 // line's beginning, so that its code is the same in every program. Inlined, one compiler gave the
-// same loop other registers in each, with differences of 10 to 20% that no fork had caused.
+// same loop other registers in each, with differences of 6 to 18% that no fork had caused.
 #pragma once
 
 #include BENCH_FRAMEWORK

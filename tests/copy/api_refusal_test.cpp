@@ -170,6 +170,16 @@ TEST(Refusal, ToResizeATypedObject) {
 
 // ---- Room ----
 
+// Fills the heap with untyped objects, whose number it returns; `most` or more do not fit.
+std::size_t fill(std::size_t size, void** objects, std::size_t most) {
+  std::size_t count = 0;
+  for (void* p = GC_malloc(size); p != nullptr && count < most; p = GC_malloc(size)) {
+    objects[count++] = p;
+  }
+  asm volatile("" : : "r"(objects) : "memory");
+  return count;
+}
+
 // A heap that may not grow, whose free blocks lie between objects that do not move: more of them
 // than are asked for, and nowhere enough side by side. Compaction cannot help, and is not tried for
 // ever.
@@ -181,12 +191,7 @@ JD_CHILD(no_room_side_by_side) {
   Cell typed(nodes.sparse_list(10, 1));
   constexpr std::size_t kBlock = 16000;
   static void* blocks[512];
-  std::size_t count = 0;
-  for (void* block = GC_malloc(kBlock); block != nullptr && count < 512;
-       block = GC_malloc(kBlock)) {
-    blocks[count++] = block;
-  }
-  asm volatile("" : : "r"(blocks) : "memory");
+  const std::size_t count = fill(kBlock, blocks, 512);
   if (count < 100 || count == 512) return 1;
   for (std::size_t i = 0; i < count; ++i) {
     if (reinterpret_cast<std::uintptr_t>(blocks[i]) / (16 << 10) % 2 == 0) blocks[i] = nullptr;
@@ -213,11 +218,7 @@ JD_CHILD(room_among_others) {
   constexpr std::size_t kSize = 64;
   constexpr std::size_t kMost = 100000;
   static void* objects[kMost];
-  std::size_t count = 0;
-  for (void* p = GC_malloc(kSize); p != nullptr && count < kMost; p = GC_malloc(kSize)) {
-    objects[count++] = p;
-  }
-  asm volatile("" : : "r"(objects) : "memory");
+  const std::size_t count = fill(kSize, objects, kMost);
   if (count < 10000 || count == kMost) return 1;
   const auto let_go = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; i += 2) objects[i] = nullptr;
