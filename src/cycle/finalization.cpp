@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "cycle/links.hpp"
+#include "cycle/pacing.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/growable.hpp"
@@ -207,7 +208,10 @@ TableResult set_finalizer(void* object, Finalizer finalizer, FinalizerOrder orde
     return TableResult::Ok;
   }
   const bool known = entry != nullptr;
-  if (!known) entry = finalizers.add(key);
+  if (!known) {
+    if (finalizers.is_full()) collect_before_table_grows(finalizers.count());
+    entry = finalizers.add(key);
+  }
   if (entry == nullptr) return TableResult::NoMemory;
   entry->finalizer = finalizer;
   entry->order = order;

@@ -1,5 +1,6 @@
 #include "cycle/links.hpp"
 
+#include "cycle/pacing.hpp"
 #include "heap/growable.hpp"
 #include "heap/pointer_table.hpp"
 #include "heap/space.hpp"
@@ -40,6 +41,7 @@ TableResult add_link(void** link, const void* object, LinkLength length) {
     known->object = base::as_word(object);
     return TableResult::Duplicate;
   }
+  if (table.is_full()) collect_before_table_grows(table.count());
   Link* added = table.add(key);
   if (added == nullptr) return TableResult::NoMemory;
   added->object = base::as_word(object);

@@ -36,6 +36,13 @@ constexpr BlockNumber kMostShareGrowth = 64;
 // else collect as many times more often, with the others waiting.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
+// Finalizers and links are often for objects that hold other memory, and it takes two collections
+// for that to go: a full table of them is a reason to collect, as with bdwgc, which has the same
+// least number. Differs: not before an eighth of what makes a collection due was allocated
+// (docs/design/cycle.md, "Full tables").
+constexpr std::size_t kLeastFullTable = 4096;
+constexpr std::size_t kFullTableShare = 8;
+
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
 // The same of what the last collection found, before the divisor; 0 before the first.
@@ -97,6 +104,11 @@ bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collecti
 bool collection_is_due() {
   const std::size_t charged = charged_bytes();
   return copy::policy.mcc ? is_two_thirds_full(charged) : charged >= due_after();
+}
+
+void collect_before_table_grows(std::size_t entries) {
+  if (entries < kLeastFullTable || collecting_is_off()) return;
+  if (charged_bytes() >= due_after() / kFullTableShare) collect_locked(settings.stop_function);
 }
 
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,

@@ -18,6 +18,10 @@ bool collection_is_due();
 // `attempt`: how often it was called for the same allocation before.
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
 
+// A table with so many finalizers or links is full. Collects, if that may leave enough room in it
+// at a price that is not out of proportion.
+void collect_before_table_grows(std::size_t entries);
+
 // Grows the heap by at least `least` blocks, and by the growth rule if that is possible.
 bool grow_heap(heap::BlockNumber least);
 

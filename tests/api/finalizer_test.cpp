@@ -403,6 +403,15 @@ TEST(Finalizer, ManyThreadsRegisterAndDrop) {
   EXPECT_LE(finalized.load(), 4 * each);
 }
 
+TEST(Finalizer, AFullTableIsAReasonToCollect) {
+  // More than a table has room for that another test may have made, in a heap in which nothing
+  // else is a reason.
+  ASSERT_EQ(GC_expand_hp(128 << 20), 1);
+  const GC_word before = GC_get_gc_no();
+  make_finalizable(600'000);
+  EXPECT_GT(GC_get_gc_no(), before);
+}
+
 TEST(Finalizer, FreedObjectsNeedTheirFinalizerRemoved) {
   collect_all();
   finalized = 0;

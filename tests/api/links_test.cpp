@@ -188,6 +188,44 @@ TEST_P(Links, ManyGrowTheTable) {
   keep_here(held);
 }
 
+// More than a table has room for that another test may have made.
+constexpr std::size_t kTableFuls = 600'000;
+
+TEST_P(Links, AFullTableIsAReasonToCollect) {
+  ASSERT_EQ(GC_expand_hp(128 << 20), 1);  // so that nothing else is
+  const GC_word before = GC_get_gc_no();
+  auto** link = static_cast<void**>(std::calloc(kTableFuls, sizeof(void*)));
+  std::size_t cleared = 0;
+  far_away([&] {
+    for (std::size_t i = 0; i < kTableFuls; ++i) {
+      void* object = GC_malloc(64);
+      link[i] = object;
+      ASSERT_EQ(f().link(&link[i], object), GC_SUCCESS);
+    }
+  });
+  EXPECT_GT(GC_get_gc_no(), before);
+  for (std::size_t i = 0; i < kTableFuls; ++i) {
+    cleared += link[i] == nullptr;
+    f().unlink(&link[i]);
+  }
+  EXPECT_GT(cleared, 0);
+  std::free(link);
+}
+
+TEST_P(Links, AFullTableIsNoneWhereLittleWasAllocated) {
+  auto** link = static_cast<void**>(std::calloc(kTableFuls, sizeof(void*)));
+  void* object = GC_malloc(64);
+  collect();
+  const GC_word before = GC_get_gc_no();
+  for (std::size_t i = 0; i < kTableFuls; ++i) {
+    ASSERT_EQ(f().link(&link[i], object), GC_SUCCESS);
+  }
+  EXPECT_EQ(GC_get_gc_no(), before);
+  for (std::size_t i = 0; i < kTableFuls; ++i) EXPECT_EQ(f().unlink(&link[i]), 1);
+  keep_here(object);
+  std::free(link);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Links,
                          testing::Values(Functions{"short", GC_general_register_disappearing_link,
                                                    GC_unregister_disappearing_link,
