@@ -22,9 +22,9 @@ struct Hash {
 };
 
 // All under the heap's lock.
-heap::PointerTable<Pin> pins;
-heap::PointerTable<Root> roots;
-heap::PointerTable<Hash> hashes;
+heap::PointerTable<Pin, 4> pins;
+heap::PointerTable<Root, 3> roots;
+heap::PointerTable<Hash, 4> hashes;
 std::uint64_t hashes_made = 0;
 
 // Steele, Lea & Flood's SplitMix64 (2014): neighbouring numbers become unlike ones.

@@ -39,7 +39,7 @@ struct ToggleReference {
 };
 
 // All under the heap's lock, but for the count, which anybody reads as a hint (relaxed).
-heap::PointerTable<Entry> finalizers;
+heap::PointerTable<Entry, 4> finalizers;
 heap::Growable<Due> due;  // a queue: [due_front, count)
 std::size_t due_front = 0;
 // What tell_about_finalization has not told yet: a queue entry's number, and an object that keeps

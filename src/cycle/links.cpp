@@ -17,14 +17,15 @@ struct Link {
 };
 
 // Under the heap's lock.
-heap::PointerTable<Link> tables[2];
+using Links = heap::PointerTable<Link, 3>;  // words
+Links tables[2];
 
 // Short links in objects that were not marked when the links were cleared; used in a stopped world
 // only. All of them, unless there was no memory for the list.
 heap::Growable<Link*> in_unmarked;
 bool all_listed = true;
 
-heap::PointerTable<Link>& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
+Links& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
 
 }  // namespace
 
@@ -35,7 +36,7 @@ bool is_reachable(Word object) {
 }
 
 TableResult add_link(void** link, const void* object, LinkLength length) {
-  heap::PointerTable<Link>& table = table_of(length);
+  Links& table = table_of(length);
   const Word key = base::as_word(link);
   if (Link* known = table.find(key)) {
     known->object = base::as_word(object);
@@ -53,7 +54,7 @@ bool remove_link(void** link, LinkLength length) {
 }
 
 TableResult move_link(void** from, void** to, LinkLength length) {
-  heap::PointerTable<Link>& table = table_of(length);
+  Links& table = table_of(length);
   const Link* link = table.find(base::as_word(from));
   if (link == nullptr) return TableResult::NotFound;
   if (from == to) return TableResult::Ok;
@@ -89,7 +90,7 @@ void clear_short_links() {
 }
 
 void forget_short_links_in_dead_objects() {
-  heap::PointerTable<Link>& table = table_of(LinkLength::Short);
+  Links& table = table_of(LinkLength::Short);
   if (!all_listed) return table.keep_if([](Link* link) { return is_reachable(link->key); });
   for (const Link* link : in_unmarked) {
     if (!is_reachable(link->key)) table.remove(link->key);

@@ -9,8 +9,9 @@
 
 namespace jd::heap {
 
-// Node has `Node* next` and `base::Word key`. Freed nodes are kept for reuse.
-template <class Node>
+// Node has `Node* next` and `base::Word key`. Freed nodes are kept for reuse. Keys are multiples of
+// 2^kKeyZeros: a lower number would leave buckets empty, a higher one make neighbours share theirs.
+template <class Node, unsigned kKeyZeros>
 class PointerTable {
  public:
   [[nodiscard]] std::size_t count() const { return count_; }
@@ -106,14 +107,13 @@ class PointerTable {
     // Neighbours in memory are neighbours here: what is registered one after another is looked at
     // one after another, and a table that is walked in order should touch its nodes in order. The
     // higher bits keep objects that lie a power of two apart from meeting in one bucket.
-    constexpr unsigned kGranuleBits = 4;
-    const base::Word low = key >> kGranuleBits;
+    const base::Word low = key >> kKeyZeros;
     return (low ^ (low >> base::log2_floor(capacity_))) & (capacity_ - 1);
   }
   // For a walk in the order of buckets, in which nodes lie anywhere (docs/design/cycle.md,
   // "Finalization").
   void fetch_ahead_of(std::size_t bucket) const {
-    constexpr std::size_t kDistance = 16;
+    constexpr std::size_t kDistance = 24;
     if (bucket + kDistance < capacity_) __builtin_prefetch(buckets_[bucket + kDistance], 1, 3);
   }
   // Adds a page of free nodes, the lowest first.
