@@ -1,9 +1,8 @@
 // finalizers: registering and running finalizers.
 //
 // Models: a program that wraps outside resources in collected objects, and drops them. In each
-// round
-//   objects of 32 bytes are allocated, each with a finalizer, and forgotten; then a collection
-//   finds them and runs the finalizers.
+//   round objects of 32 bytes are allocated, each with a finalizer, and forgotten; then a
+//   collection finds them and runs the finalizers.
 //   Collections are disabled while a round registers, so that its two parts can be told apart.
 // Live: 100000 objects and their registrations at the end of a round, nothing between rounds.
 // Shows: nanoseconds for each finalizer: registering it, and collecting its object and running it.

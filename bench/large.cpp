@@ -4,7 +4,7 @@
 //   often (evenly on a logarithmic scale), every third without pointers. One word of each page is
 //   written, as whoever asks for a buffer fills it.
 // Live: 64 of them, about 12 MB.
-// Shows: microseconds for each object; the part of the time in collections.
+// Shows: nanoseconds for each object; the part of the time in collections.
 #include <math.h>
 
 #include "support/bench.hpp"

@@ -3,9 +3,8 @@
 // Models: an old, well-mixed heap: an object's neighbours in the graph are anywhere in memory. The
 //   worst case for caches, the best for prefetching, since many objects are known ahead.
 // Live: NODES nodes of SIZE bytes (32 or 64). One pointer of each leads along a random cycle
-// through
-//   all, so that every node is reachable; the others (one of 32 bytes' two, three of 64 bytes'
-//   four) lead anywhere. The rest of a node are small integers.
+//   through all, so that every node is reachable; the others (one of 32 bytes' two, three of 64
+//   bytes' four) lead anywhere. The rest of a node are small integers.
 // Shows: nanoseconds for each object, of a forced collection and of its marking.
 #include "support/bench.hpp"
 

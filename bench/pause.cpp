@@ -4,9 +4,8 @@
 //   objects, and each replaces one tree of the forest.
 // Live: MEGABYTES (10^6 bytes) in trees of 255 nodes of 64 bytes, half pointers, half data.
 // Shows: the longest pause as the collector reports it (stop to start of the world); the longest
-// time
-//   that one step of the program took, which also counts what the collector does outside of its
-//   pauses; the time of the whole.
+//   time that one step of the program took, which also counts what the collector does outside of
+//   its pauses; the time of the whole.
 #include "support/bench.hpp"
 
 namespace {

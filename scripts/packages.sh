@@ -27,6 +27,7 @@ packages_in_group() {
     reports) printf '%s\n' ghostscript gnuplot-nox valgrind ;;
     format) printf '%s\n' clang-format-16 ;;
     lint) printf '%s\n' clang-tidy-16 clang-16 cmake ninja-build ;;
+    few-clients) printf '%s\n' guile-3.0 w3m ;; # for continuous integration
     clients)
       local list=$packages_root/tests/clients/packages.txt
       if [[ -f $list ]]; then
@@ -41,7 +42,7 @@ packages_in_group() {
 }
 
 package_groups() {
-  printf '%s\n' build clang test tools bench peers reports format lint clients
+  printf '%s\n' build clang test tools bench peers reports format lint few-clients clients
 }
 
 need_packages() {
@@ -53,6 +54,23 @@ need_packages() {
     wanted+=($names)
   done
   need_debian "${wanted[@]}"
+}
+
+# need_each_of GROUP: one package that cannot be had does not keep the others of the group away.
+need_each_of() {
+  local name names failed=0
+  names=$(packages_in_group "$1") || return
+  # shellcheck disable=SC2086
+  need_debian $names && return
+  may_install || return 1
+  for name in $names; do
+    need_debian "$name" || failed=1
+  done
+  return $failed
+}
+
+may_install() {
+  ((EUID == 0)) || sudo -n true 2>/dev/null
 }
 
 need_debian() {
@@ -69,7 +87,7 @@ need_debian() {
 
   local as_root=()
   if ((EUID != 0)); then
-    if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    if may_install; then
       as_root=(sudo -n)
     else
       echo "These Debian packages are missing and you are not root. Run this, then try again:" >&2

@@ -59,7 +59,7 @@ int main() {
   std::vector<long long, gc_allocator_ignore_off_page<long long>> numbers(100);
   std::list<int, gc_allocator<int>> list{1, 2, 3};
   std::vector<std::unique_ptr<int>, gc_allocator<std::unique_ptr<int>>> owners;
-  owners.push_back(std::make_unique<int>(4));
+  owners.push_back(std::unique_ptr<int>(new int(4)));
   std::map<int, Node*, std::less<int>, traceable_allocator<std::pair<const int, Node*>>> map;
   map[1] = node;
   gc_allocator<void>::rebind<int>::other rebound;

@@ -188,7 +188,9 @@ def main() -> int:
             "peer": str(peer.file), "ours": str(ours.file), "runs": runs, "size": size,
             "machine": {"cpus": os.cpu_count(), "system": platform.platform()},
             "clients": [r.to_json() for r in results]}, indent=2) + "\n")
-    return 1 if any(r.status == "failed" for r in results) else 0
+    # Where nothing ran, nothing was shown.
+    ran = any(r.status != "not run" for r in results)
+    return 1 if not ran or any(r.status == "failed" for r in results) else 0
 
 
 if __name__ == "__main__":

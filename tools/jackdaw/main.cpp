@@ -41,37 +41,42 @@ struct CommandLine {
   void declare_run() {
     run_app = app.add_subcommand(
         "run", "Run a program on Jackdaw's libgc: jackdaw run [OPTIONS] -- PROGRAM [ARGUMENTS]");
-    run_app->add_flag("--stats", run.stats,
-                      "At the end, print on stderr what the collector did, each figure measured");
+    CLI::Option* stats = run_app->add_flag(
+        "--stats", run.stats,
+        "At the end, print on stderr what the collector did, each figure measured");
     run_app->add_option("--stats-json", run.stats_json, "Write the figures to this file as JSON")
         ->type_name("FILE");
     CLI::Option* malloc_mode =
         run_app
             ->add_flag("--malloc{free}", run.malloc_mode,
                        "Serve the malloc of a program that does not use libgc, and collect what it "
-                       "never frees; free() frees, or does nothing (=ignore); or leaks are "
-                       "reported at its exit (=leak-check)")
+                       "never frees; free() frees (the default), or does nothing (=ignore); or "
+                       "leaks are reported at its exit (=leak-check)")
             ->check(CLI::IsMember({"free", "ignore", "leak-check"}))
-            ->type_name("[=free|ignore|leak-check]");
+            ->option_text("[=free|ignore|leak-check] Excludes: --compare, --library, --force");
     CLI::Option* compare =
         run_app
             ->add_flag("--compare", run.compare,
                        "Run it on the system's libgc too, in turn, and print both side by side")
-            ->excludes(malloc_mode);
+            ->excludes(malloc_mode)
+            ->excludes(stats);
     run_runs = run_app->add_option("--runs", run.runs, "With --compare: pairs of runs (5)")
                    ->check(CLI::Range(1, 10000))
                    ->needs(compare)
                    ->type_name("N");
     run_app->add_option("--library", run.library, "Use this libgc.so.1 instead of Jackdaw's")
+        ->excludes(malloc_mode)
         ->type_name("PATH");
     run_app
         ->add_option("--system-library", run.system_library,
                      "With --compare: compare with this libgc.so.1 instead of the system's")
         ->needs(compare)
         ->type_name("PATH");
-    run_app->add_flag("--force", run.force,
-                      "Run it although it is not linked with libgc: it loads libgc with dlopen, or "
-                      "starts a program that uses it");
+    run_app
+        ->add_flag("--force", run.force,
+                   "Run it although it is not linked with libgc: it loads libgc with dlopen, or "
+                   "starts a program that uses it")
+        ->excludes(malloc_mode);
     run_app->add_option("command", run.command, "The program and its arguments, after --")
         ->type_name("PROGRAM ARGUMENTS");
     run_app->positionals_at_end();

@@ -38,9 +38,6 @@ void write_file(const std::string& path, const std::string& text) {
 
 int run_command(const RunSettings& settings) {
   const bool serves_malloc = !settings.malloc_mode.empty();
-  if (serves_malloc && (settings.force || !settings.library.empty())) {
-    throw Failure(kExitRefused, "--force and --library are for clients of libgc, not for --malloc");
-  }
   const Program program = serves_malloc ? examine_malloc_program(settings.command.front())
                                         : examine_program(settings.command.front(), settings.force);
   const Library library = serves_malloc ? our_malloc_library() : our_library(settings.library);
