@@ -62,7 +62,10 @@ bool undo_take(const Place& place, char* object) {
   HoleRow* row = cache->rows[place.block->kind];
   if (row == nullptr || every_allocation_is_slow) return false;
   Hole* hole = &row->holes[place.block->size_class];
+  // The blocks in the hole's reserve are its own, too, and the last slot of one may end where the
+  // hole's block begins.
   if (__atomic_load_n(&heap::extra_of(place.block).owner, __ATOMIC_RELAXED) != hole) return false;
+  if (heap::number_of(place.block) != hole->block) return false;
   if (object + hole->slot_size != hole->cursor) return false;
   if (heap::kinds[place.block->kind].clear) base::clear_bytes(object, hole->slot_size);
   __atomic_store_n(&hole->cursor, object, __ATOMIC_RELAXED);
@@ -169,6 +172,10 @@ bool resize_large_in_place(const Place& place, std::size_t bytes) {
     if (!heap::resize_large(place.block, rounded)) return false;
     if (rounded < size) {
       add_freed(size - rounded);
+      // What the granule has beyond the object's end may be its own again.
+      if (heap::kinds[place.block->kind].clear) {
+        base::clear_bytes(base::as_pointer(place.address() + bytes), rounded - bytes);
+      }
       return true;
     }
     add_allocated(rounded - size);

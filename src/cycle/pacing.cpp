@@ -108,7 +108,8 @@ bool collection_is_due() {
 
 void collect_before_table_grows(std::size_t entries) {
   if (entries < kLeastFullTable || collecting_is_off()) return;
-  if (charged_bytes() >= due_after() / kFullTableShare) collect_locked(settings.stop_function);
+  const std::size_t charged = charged_bytes();
+  if (charged >= due_after() / kFullTableShare) collect_locked(settings.stop_function);
 }
 
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,

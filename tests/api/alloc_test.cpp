@@ -1,4 +1,5 @@
 // Allocation: what comes back is zeroed, aligned, large enough and of its kind.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -398,6 +399,44 @@ TEST(Alloc, FreedMemoryIsUsedAgain) {
   }
   EXPECT_LT(GC_get_heap_size(), before + (std::size_t{32} << 20));
   GC_free(nullptr);
+}
+
+// A thread takes several blocks at a time. What it frees just before the object that it got last may
+// be the end of another of them.
+TEST(Alloc, FreesAcrossTheBordersOfItsBlocks) {
+  constexpr std::size_t kSlot = 32;
+  constexpr std::size_t kBlock = 16384;
+  GC_disable();
+  std::vector<GC_word> objects(rounds(120000));
+  for (GC_word& object : objects) object = reinterpret_cast<GC_word>(GC_malloc(24));
+  std::sort(objects.begin(), objects.end());
+  std::vector<GC_word> last;  // of each block, and the only one that stays
+  for (const GC_word object : objects) {
+    if ((object + kSlot) % kBlock == 0) {
+      last.push_back(object);
+    } else {
+      GC_free(reinterpret_cast<void*>(object));
+    }
+  }
+  constexpr std::size_t kTries = 5;
+  std::size_t met = 0;
+  for (std::size_t i = 0; i < objects.size() && met < 10 * kTries; ++i) {
+    void* const first = GC_malloc(24);
+    const auto at = reinterpret_cast<GC_word>(first);
+    if (at % kBlock != 0 || !std::binary_search(last.begin(), last.end(), at - kSlot)) continue;
+    if (++met % kTries != 0) continue;
+    GC_free(first);
+    GC_free(reinterpret_cast<void*>(at - kSlot));
+    GC_enable();
+    GC_gcollect();
+    GC_disable();
+    break;
+  }
+  std::vector<void*> got(2000);
+  for (void*& object : got) object = GC_malloc(24);
+  std::sort(got.begin(), got.end());
+  EXPECT_EQ(std::adjacent_find(got.begin(), got.end()), got.end()) << "handed out twice";
+  GC_enable();
 }
 
 TEST(Alloc, NewMacrosAllocate) {

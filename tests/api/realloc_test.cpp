@@ -122,6 +122,17 @@ TEST(Realloc, ShrunkTailHoldsNothing) {
   GC_free(held);
 }
 
+TEST(Realloc, WhatALargeObjectGainsAgainIsZero) {
+  constexpr std::size_t kSmaller = 20001;
+  constexpr std::size_t kRounded = 20016;
+  auto* object = static_cast<unsigned char*>(GC_malloc(std::size_t{1} << 20));
+  std::memset(object, 0xff, std::size_t{1} << 20);
+  object = static_cast<unsigned char*>(GC_realloc(object, kSmaller));
+  object = static_cast<unsigned char*>(GC_realloc(object, kRounded));
+  for (std::size_t i = 0; i < kSmaller; ++i) ASSERT_EQ(object[i], 0xff) << i;
+  for (std::size_t i = kSmaller; i < kRounded; ++i) EXPECT_EQ(object[i], 0) << i;
+}
+
 TEST(Realloc, FailureLeavesTheObjectAlone) {
   GC_set_warn_proc(GC_ignore_warn_proc);
   auto* p = static_cast<unsigned char*>(GC_malloc(1000));
