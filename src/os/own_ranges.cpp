@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "os/lock.hpp"
+#include "os/thread.hpp"
 
 // Made by the linker: the beginning of the object's image, where its headers are.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
@@ -15,9 +16,16 @@ namespace {
 
 using base::Word;
 
-// Whoever maps memory holds the heap's lock, so nobody is stopped, or left behind by a fork, while
-// holding this one.
+// The collector maps memory while others are stopped, so nobody may be stopped while holding this
+// one: signals are blocked meanwhile. (Most hold the heap's lock besides, but not who maps a stack
+// for tasks.)
 Lock ranges_lock;
+
+class RangesGuard {
+ private:
+  SignalsBlocked signals_;
+  LockGuard guard_{ranges_lock};
+};
 
 // A few are enough: the system puts new mappings next to older ones, and neighbours are joined.
 AddressRange first_ranges[64];
@@ -62,7 +70,7 @@ bool grow() {
 }  // namespace
 
 bool add_own_range(AddressRange range) {
-  LockGuard guard(ranges_lock);
+  const RangesGuard guard;
   version.fetch_add(1, std::memory_order_relaxed);
   if (join(range)) return true;
   if (count == capacity && !grow()) return false;
@@ -71,7 +79,7 @@ bool add_own_range(AddressRange range) {
 }
 
 void remove_own_range(AddressRange range) {
-  LockGuard guard(ranges_lock);
+  const RangesGuard guard;
   version.fetch_add(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < count;) {
     AddressRange& own = ranges[i];
@@ -96,10 +104,14 @@ void remove_own_range(AddressRange range) {
 }
 
 std::size_t copy_own_ranges(AddressRange* to, std::size_t room) {
-  LockGuard guard(ranges_lock);
+  const RangesGuard guard;
   for (std::size_t i = 0; i < count && i < room; ++i) to[i] = ranges[i];
   return count;
 }
+
+void hold_own_ranges() { ranges_lock.acquire(); }
+void let_go_of_own_ranges() { ranges_lock.release(); }
+void reset_own_ranges_in_child() { ranges_lock.reset_in_child(); }
 
 std::uint64_t own_ranges_version() { return version.load(std::memory_order_relaxed); }
 

@@ -4,6 +4,7 @@
 
 #include "heap/space.hpp"
 #include "mark/team.hpp"
+#include "os/own_ranges.hpp"
 #include "os/thread.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
@@ -26,12 +27,19 @@ bool install_fork_handlers() {
   return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
-void before_fork() { heap::heap_lock.acquire(); }
+void before_fork() {
+  heap::heap_lock.acquire();
+  os::hold_own_ranges();
+}
 
-void after_fork_in_parent() { heap::heap_lock.release(); }
+void after_fork_in_parent() {
+  os::let_go_of_own_ranges();
+  heap::heap_lock.release();
+}
 
 void after_fork_in_child() {
   own_process = os::process_id();
+  os::reset_own_ranges_in_child();
   keep_only_self_in_child();
   mark::team.forget_helpers_in_child();
   heap::heap_lock.reset_in_child();

@@ -197,23 +197,11 @@ bool add_roots(char* low, char* high) {
 }
 
 void remove_roots(char* low, char* high) {
-  const Extent cut{low, high};
   for (std::size_t i = 0; i < explicit_roots.count();) {
-    Extent& extent = explicit_roots[i];
-    if (!overlaps(extent, cut)) {
-      ++i;
-    } else if (low <= extent.low && high >= extent.high) {
+    const Extent& extent = explicit_roots[i];
+    if (low <= extent.low && high >= extent.high) {
       explicit_roots.erase(i);
-    } else if (low > extent.low && high < extent.high) {
-      // A hole in the middle. Without memory for the upper part, keeping all of it is safe.
-      if (explicit_roots.push({high, explicit_roots[i].high})) explicit_roots[i].high = low;
-      ++i;
     } else {
-      if (low <= extent.low) {
-        extent.low = high;
-      } else {
-        extent.high = low;
-      }
       ++i;
     }
   }

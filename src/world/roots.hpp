@@ -23,7 +23,8 @@ class RootVisitor {
   ~RootVisitor() = default;
 };
 
-// Explicit ranges (GC_add_roots and its family). Ranges may overlap; removal cuts. False when
+// Explicit ranges (GC_add_roots and its family). Ranges may overlap; removed are those
+// that lie inside as a whole, since another may have added the same words. False when
 // memory has run out. Pre: the heap's lock is held.
 [[nodiscard]] bool add_roots(char* low, char* high);
 void remove_roots(char* low, char* high);

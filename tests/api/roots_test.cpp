@@ -123,6 +123,25 @@ TEST(Roots, DuplicatesAndEmptyRangesAreHarmless) {
   std::free(slots);
 }
 
+// Another part of the program may have added the rest, or the same words again.
+TEST(Roots, RangesThatLieInsideOnlyInPartStay) {
+  constexpr std::size_t kThird = kSlots / 3;
+  auto** slots = static_cast<void**>(std::calloc(kSlots, sizeof(void*)));
+  GC_add_roots(slots, slots + kSlots);
+  GC_add_roots(slots + kThird, slots + 2 * kThird);
+  Watch watch;
+  fill(slots, kSlots, &watch);
+  GC_remove_roots(slots + kThird, slots + 2 * kThird);
+  GC_remove_roots(slots, slots + kThird);
+  GC_remove_roots(slots + kThird, slots + kSlots);
+  collect();
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  GC_remove_roots(slots, slots + kSlots);
+  EXPECT_TRUE(most_collected(watch));
+  std::free(slots);
+}
+
 TEST(Roots, BoundsNeedNotBeAligned) {
   auto** slots = static_cast<void**>(std::calloc(kSlots + 2, sizeof(void*)));
   GC_add_roots(reinterpret_cast<char*>(slots) + 3, reinterpret_cast<char*>(slots + kSlots + 1) + 5);
