@@ -1,5 +1,6 @@
 #include "os/thread.hpp"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -154,6 +155,32 @@ void* thread_local_block_safely(const void* control_block, std::size_t module) {
   if (module == 0 || module > entry.block) return nullptr;
   if (!read_safely(&entry, vector + module, sizeof entry)) return nullptr;
   return entry.block == kUnallocated ? nullptr : base::as_pointer(entry.block);
+}
+
+namespace {
+
+std::size_t static_thread_local_bytes = 0;
+
+// When the library is loaded, since it takes the loader's lock: whoever allocates in a constructor
+// holds that, too.
+[[gnu::constructor]] void ask_for_size_of_static_thread_locals() {
+  using Ask = void(std::size_t* size, std::size_t* alignment);
+  void* const function = dlsym(RTLD_DEFAULT, "_dl_get_tls_static_info");
+  if (function == nullptr) return;
+  std::size_t alignment = 0;
+  reinterpret_cast<Ask*>(function)(&static_thread_local_bytes, &alignment);
+}
+
+}  // namespace
+
+StackBounds static_thread_locals(void* control_block) {
+  if (static_thread_local_bytes == 0) return {};
+  auto* const at = static_cast<char*>(control_block);
+#if defined(__x86_64__)
+  return {at - static_thread_local_bytes, at};
+#else
+  return {at, at + static_thread_local_bytes};
+#endif
 }
 
 bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size,

@@ -42,6 +42,12 @@ void* thread_local_block(void* control_block, std::size_t module);
 // result must be tried before it is used.
 void* thread_local_block_safely(const void* control_block, std::size_t module);
 
+// Where glibc puts a thread's static thread-local storage: that of the libraries loaded at the start,
+// and some room for those loaded later that want theirs there (initial-exec, and what AArch64's
+// compilers make). The latter have no entry in the vector until somebody asks for one. Both null if
+// its size is not known.
+StackBounds static_thread_locals(void* control_block);
+
 // Makes a detached thread, in which all signals are blocked, with a stack of its own of that size
 // and a name (at most 15 characters) for debuggers and `top -H`.
 // False if the system refuses. Allocates, with the C library's allocator.

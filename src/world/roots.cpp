@@ -104,30 +104,48 @@ bool both_ends_readable(const char* low, const char* high) {
   return low < high && os::read_safely(&probe, low, 1) && os::read_safely(&probe, high - 1, 1);
 }
 
-// Looks before it reads.
-void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
-  for (const os::ThreadLocalModule& module : tls_modules) {
-    auto* block =
-        static_cast<char*>(os::thread_local_block_safely(thread.control_block, module.module));
-    if (block == nullptr || !both_ends_readable(block, block + module.size)) continue;
-    visitor->range(block, block + module.size);
-  }
-}
-
-void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
-  // A blocked thread runs on, and its loader may be changing its vector of thread-local blocks.
-  if (thread.blocked || static_roots_doubtful) return visit_thread_locals_safely(visitor, thread);
-  for (const os::ThreadLocalModule& module : tls_modules) {
-    auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
-    if (block != nullptr) visitor->range(block, block + module.size);
-  }
-}
-
 char* stack_high(const Thread& thread) {
   if (thread.is_main && main_stack_bottom != nullptr && *main_stack_bottom != nullptr) {
     return *main_stack_bottom;
   }
   return thread.stack.high;
+}
+
+// What has no entry in the vector may lie there all the same. A thread that glibc made has it within
+// its stack.
+void visit_static_thread_locals(RootVisitor* visitor, const Thread& thread) {
+  const os::StackBounds area = os::static_thread_locals(thread.control_block);
+  if (area.low == nullptr || ignoring_libraries()) return;
+  const bool in_stack = area.low >= thread.stack.low && area.high <= stack_high(thread);
+  if (!in_stack && both_ends_readable(area.low, area.high)) visitor->range(area.low, area.high);
+}
+
+// Looks before it reads.
+void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
+  bool complete = true;
+  for (const os::ThreadLocalModule& module : tls_modules) {
+    auto* block =
+        static_cast<char*>(os::thread_local_block_safely(thread.control_block, module.module));
+    if (block == nullptr) complete = false;
+    if (block == nullptr || !both_ends_readable(block, block + module.size)) continue;
+    visitor->range(block, block + module.size);
+  }
+  if (!complete) visit_static_thread_locals(visitor, thread);
+}
+
+void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
+  // A blocked thread runs on, and its loader may be changing its vector of thread-local blocks.
+  if (thread.blocked || static_roots_doubtful) return visit_thread_locals_safely(visitor, thread);
+  bool complete = true;
+  for (const os::ThreadLocalModule& module : tls_modules) {
+    auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
+    if (block != nullptr) {
+      visitor->range(block, block + module.size);
+    } else {
+      complete = false;
+    }
+  }
+  if (!complete) visit_static_thread_locals(visitor, thread);
 }
 
 // The lowest mapped address of the stack that ends at `high`, as of now: a main thread's stack
@@ -137,6 +155,20 @@ char* lowest_mapped(Thread* thread, char* high) {
   thread->checked.high = high;
   thread->checked.low = static_cast<char*>(os::start_of_mapping(high - 1));
   return thread->checked.low;
+}
+
+// Where what can be read of a thread's stack [low, high) begins: a program that brought the stack may
+// have made guard pages of its lowest ones. (The system's are below `low`, perhaps in the same
+// mapping.) A stack may be several mappings.
+char* lowest_readable(char* low, char* high) {
+  char probe;
+  char* at = high;
+  do {
+    auto* start = static_cast<char*>(os::start_of_mapping(at - 1));
+    if (start == nullptr) return at == high ? low : at;
+    at = start;
+  } while (at > low && os::read_safely(&probe, at - 1, 1));
+  return base::max_of(at, low);
 }
 
 // Does sp lie on the stack that ends at `high`? What was looked up for that stack before will do
@@ -172,9 +204,8 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
     auto* end = static_cast<char*>(os::end_of_mapping(sp));
     if (end != nullptr) visitor->stack(sp, end);
   }
-  // A thread's stack may have its guard pages in its own mapping, which can't be read.
   const bool known = low != nullptr && high == thread->stack.high && !thread->is_main;
-  char* bottom = known ? low : lowest_mapped(thread, high);
+  char* bottom = known ? lowest_readable(low, high) : lowest_mapped(thread, high);
   if (bottom != nullptr) visitor->stack(bottom, high);
 }
 

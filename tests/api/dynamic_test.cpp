@@ -17,7 +17,8 @@ using Count = std::size_t (*)();
 
 class Plugin {
  public:
-  Plugin() : handle_(GC_dlopen(JD_TEST_PLUGIN, RTLD_NOW | RTLD_LOCAL)) {
+  explicit Plugin(const char* file = JD_TEST_PLUGIN)
+      : handle_(GC_dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
     EXPECT_NE(handle_, nullptr) << dlerror();
   }
   Plugin(const Plugin&) = delete;
@@ -86,6 +87,23 @@ TEST(Dynamic, ThreadLocalsOfALoadedLibraryHold) {
   collect();
   EXPECT_TRUE(all_alive(watch));
   std::memset(slots, 0, count * sizeof(void*));
+}
+
+TEST(Dynamic, StaticThreadLocalsOfALoadedLibraryHold) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  Plugin plugin(JD_TEST_PLUGIN_EARLY);
+  const auto check = [&] {
+    Watch watch;
+    void** const slots = plugin.slots("plugin_tls_slots");
+    const std::size_t count = plugin.count("plugin_tls_count");
+    fill(slots, count, &watch);
+    collect();
+    collect();
+    EXPECT_TRUE(all_alive(watch));
+    std::memset(slots, 0, count * sizeof(void*));
+  };
+  check();  // the first thread: its block is in no stack
+  run_threads(2, [&](std::size_t) { check(); });
 }
 
 TEST(Dynamic, ThreadLocalsOfALoadedLibraryInOtherThreadsHold) {

@@ -16,7 +16,13 @@ __attribute__((visibility("default"))) void** plugin_static_slots() { return plu
 __attribute__((visibility("default"))) void** plugin_data_slots() { return plugin_data; }
 __attribute__((visibility("default"))) std::size_t plugin_slot_count() { return kSlots; }
 
-static thread_local void* plugin_tls[64];
+#if defined(JD_PLUGIN_EARLY)
+// In static thread-local storage, which needs no entry in the thread's vector.
+#define PLUGIN_MODEL __attribute__((tls_model("initial-exec")))
+#else
+#define PLUGIN_MODEL
+#endif
+static thread_local PLUGIN_MODEL void* plugin_tls[64];
 __attribute__((visibility("default"))) void** plugin_tls_slots() { return plugin_tls; }
 __attribute__((visibility("default"))) std::size_t plugin_tls_count() { return 64; }
 

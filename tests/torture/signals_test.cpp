@@ -298,17 +298,11 @@ TEST(Signals, TheMainStackMayGrowBetweenAlternateStacks) {
 
 constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL, Linux 6.13
 
-// A thread's stack as libc makes them since 2.42: the guard page is in the stack's own mapping.
-JD_CHILD(alternate_stack_over_a_guard_page) {
-  GC_INIT();
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  constexpr std::size_t kSize = std::size_t{1} << 20;
-  void* const place =
-      mmap(nullptr, page + kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (place == MAP_FAILED || madvise(place, page, kInstallGuard) != 0) return 2;
+// Runs a thread on that stack which collects on an alternate one. Is anything lost?
+int lose_on_stack(void* low, std::size_t size) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstack(&attributes, static_cast<char*>(place) + page, kSize);
+  pthread_attr_setstack(&attributes, low, size);
   struct sigaction action = {};
   action.sa_handler = [](int) { GC_gcollect(); };
   action.sa_flags = SA_ONSTACK;
@@ -329,6 +323,39 @@ JD_CHILD(alternate_stack_over_a_guard_page) {
   if (GC_pthread_create(&thread, &attributes, body, nullptr) != 0) return 2;
   if (GC_pthread_join(thread, &failed) != 0) return 2;
   return failed == nullptr ? 0 : 1;
+}
+
+char* map_stack(std::size_t bytes) {
+  void* const place =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return place == MAP_FAILED ? nullptr : static_cast<char*>(place);
+}
+constexpr std::size_t kStackSize = std::size_t{1} << 20;
+
+// A thread's stack as libc makes them since 2.42: the guard page is in the stack's own mapping.
+JD_CHILD(alternate_stack_over_a_guard_page) {
+  GC_INIT();
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  char* const place = map_stack(page + kStackSize);
+  if (place == nullptr || madvise(place, page, kInstallGuard) != 0) return 2;
+  return lose_on_stack(place + page, kStackSize);
+}
+
+// A stack that the program brought, with its guard pages inside, and a page near its top of which
+// the system has made a mapping of its own.
+JD_CHILD(alternate_stack_over_the_programs_guard_page) {
+  GC_INIT();
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  char* const place = map_stack(kStackSize);
+  if (place == nullptr || mprotect(place, 4 * page, PROT_NONE) != 0) return 2;
+  if (madvise(place + kStackSize - 4 * page, page, MADV_DONTDUMP) != 0) return 2;
+  return lose_on_stack(place, kStackSize);
+}
+
+TEST(Signals, AThreadsStackMayHaveTheProgramsGuardPages) {
+  JD_OURS_ONLY("bdwgc scans from the alternate stack to the thread's bottom");
+  const ChildResult r = run_child("alternate_stack_over_the_programs_guard_page", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 TEST(Signals, AThreadsStackMayHaveItsGuardPageInItsMapping) {
