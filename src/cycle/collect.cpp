@@ -152,9 +152,11 @@ void mark_from_disclaimable() {
 }
 
 void finish_marking() {
+  // Before anything is found to be unreachable: an object that its disclaim function keeps must not
+  // refer to what was finalized, nor hold links that were cleared.
+  mark_from_disclaimable();
   if (copy::in_use) copy::settle_weak(&marker);
   finalize_after_marking(&marker);
-  mark_from_disclaimable();
   if (!copy::in_use) return;
   copy::settle_weak(&marker);
   alloc::unmark_mixed_holes();

@@ -161,10 +161,14 @@ using Register = void (*)(void*, GC_finalization_proc, void*, GC_finalization_pr
 
 void register_checked(Register function, void* object, GC_finalization_proc finalizer, void* data,
                       GC_finalization_proc* old_function, void** old_data) {
-  GC_finalization_proc previous = nullptr;
+  // Stays where nothing is registered: then the caller's variables stay as well.
+  const GC_finalization_proc untold = [](void*, void*) {};
+  GC_finalization_proc previous = untold;
   void* previous_data = nullptr;
   char* base = base_of(object);
-  if (base != nullptr) {
+  if (base == nullptr) {
+    previous = nullptr;
+  } else {
     const bool checked = static_cast<char*>(object) - base == sizeof(Header);
     if (finalizer == nullptr || !checked) {
       function(base, finalizer, data, &previous, &previous_data);
@@ -175,6 +179,7 @@ void register_checked(Register function, void* object, GC_finalization_proc fina
       function(base, run_user_finalizer, user, &previous, &previous_data);
     }
   }
+  if (previous == untold) return;
   if (previous == run_user_finalizer) {
     const auto* user = static_cast<UserFinalizer*>(previous_data);
     previous = user->function;

@@ -39,15 +39,17 @@ TableResult with_memory(Attempt attempt) {
 void register_finalizer(void* object, GC_finalization_proc function, void* data,
                         GC_finalization_proc* old_function, void** old_data, FinalizerOrder order) {
   cycle::start();
+  if (GC_find_leak != 0) return;
   cycle::Finalizer old;
   // What is no object of the heap is never finalized. Inside one, the object counts.
   char* base = base_of(object);
-  if (base != nullptr && GC_find_leak == 0) {
+  if (base != nullptr) {
     const TableResult result = with_memory([&] {
       return cycle::set_finalizer(base, {function, data}, order, &old);
     });
     if (result == TableResult::NoMemory) {
       cycle::warn("GC Warning: No memory to register a finalizer for %p\n", base::as_word(object));
+      return;
     }
   }
   if (old_function != nullptr) *old_function = old.function;

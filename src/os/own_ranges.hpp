@@ -17,8 +17,8 @@ struct AddressRange {
 [[nodiscard]] bool add_own_range(AddressRange range);
 void remove_own_range(AddressRange range);
 
-// Around a fork, so that the child finds the table whole and free. Pre of the first: the heap's lock
-// is held, and let go of last.
+// Around a fork, so that the child finds the table whole and free. Pre of the first: the heap's
+// lock is held, and let go of last.
 void hold_own_ranges();
 void let_go_of_own_ranges();
 void reset_own_ranges_in_child();

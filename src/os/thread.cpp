@@ -164,7 +164,7 @@ std::size_t static_thread_local_bytes = 0;
 // When the library is loaded, since it takes the loader's lock: whoever allocates in a constructor
 // holds that, too.
 [[gnu::constructor]] void ask_for_size_of_static_thread_locals() {
-  using Ask = void(std::size_t* size, std::size_t* alignment);
+  using Ask = void(std::size_t * size, std::size_t * alignment);
   void* const function = dlsym(RTLD_DEFAULT, "_dl_get_tls_static_info");
   if (function == nullptr) return;
   std::size_t alignment = 0;

@@ -42,10 +42,10 @@ void* thread_local_block(void* control_block, std::size_t module);
 // result must be tried before it is used.
 void* thread_local_block_safely(const void* control_block, std::size_t module);
 
-// Where glibc puts a thread's static thread-local storage: that of the libraries loaded at the start,
-// and some room for those loaded later that want theirs there (initial-exec, and what AArch64's
-// compilers make). The latter have no entry in the vector until somebody asks for one. Both null if
-// its size is not known.
+// Where glibc puts a thread's static thread-local storage: that of the libraries loaded at the
+// start, and some room for those loaded later that want theirs there (initial-exec, and what
+// AArch64's compilers make). The latter have no entry in the vector until somebody asks for one.
+// Both null if its size is not known.
 StackBounds static_thread_locals(void* control_block);
 
 // Makes a detached thread, in which all signals are blocked, with a stack of its own of that size

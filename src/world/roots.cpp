@@ -111,8 +111,8 @@ char* stack_high(const Thread& thread) {
   return thread.stack.high;
 }
 
-// What has no entry in the vector may lie there all the same. A thread that glibc made has it within
-// its stack.
+// What has no entry in the vector may lie there all the same. A thread that glibc made has it
+// within its stack.
 void visit_static_thread_locals(RootVisitor* visitor, const Thread& thread) {
   const os::StackBounds area = os::static_thread_locals(thread.control_block);
   if (area.low == nullptr || ignoring_libraries()) return;
@@ -157,8 +157,8 @@ char* lowest_mapped(Thread* thread, char* high) {
   return thread->checked.low;
 }
 
-// Where what can be read of a thread's stack [low, high) begins: a program that brought the stack may
-// have made guard pages of its lowest ones. (The system's are below `low`, perhaps in the same
+// Where what can be read of a thread's stack [low, high) begins: a program that brought the stack
+// may have made guard pages of its lowest ones. (The system's are below `low`, perhaps in the same
 // mapping.) A stack may be several mappings.
 char* lowest_readable(char* low, char* high) {
   char probe;

@@ -36,6 +36,10 @@ constexpr std::uintptr_t kRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 // among its destructors goes on counting there: no round may come after the one it would wait for.
 constinit thread_local std::uintptr_t exit_round = 0;
 
+// The record that the calling thread left behind when it unregistered itself, for whoever will join
+// it. Perhaps no longer its own.
+constinit thread_local Thread* left_record = nullptr;
+
 void on_thread_exit(void* value) {
   const auto round = reinterpret_cast<std::uintptr_t>(value);
   exit_round = round;
@@ -73,9 +77,25 @@ constinit thread_local Thread* self_record = nullptr;
 
 namespace {
 
+// A thread that comes back gets the record that it left, if that still waits to be joined: whoever
+// joins it may have found the record before, and looks for the result there. Null if there is none.
+Thread* take_left_record() {
+  for (Thread** t = &finished_threads; *t != nullptr; t = &(*t)->next) {
+    Thread* thread = *t;
+    if (thread != left_record || pthread_equal(thread->handle, pthread_self()) == 0) continue;
+    *t = thread->next;
+    new (thread) Thread;
+    thread->joinable = true;
+    return thread;
+  }
+  return nullptr;
+}
+
 // Pre: the lock is held.
 Thread* add_self(os::StackBounds stack) {
-  Thread* thread = take_record();
+  Thread* thread = left_record != nullptr ? take_left_record() : nullptr;
+  left_record = nullptr;
+  if (thread == nullptr) thread = take_record();
   if (thread == nullptr) return nullptr;
   thread->id = os::thread_id();
   // A record with this id is that of a thread which ended without a word.
@@ -136,6 +156,7 @@ void unregister_self() {
   --registered;
   self_record = nullptr;
   if (thread->joinable) {
+    left_record = thread;
     thread->finished = true;
     thread->next = finished_threads;
     finished_threads = thread;

@@ -401,8 +401,8 @@ TEST(Alloc, FreedMemoryIsUsedAgain) {
   GC_free(nullptr);
 }
 
-// A thread takes several blocks at a time. What it frees just before the object that it got last may
-// be the end of another of them.
+// A thread takes several blocks at a time. What it frees just before the object that it got last
+// may be the end of another of them.
 TEST(Alloc, FreesAcrossTheBordersOfItsBlocks) {
   constexpr std::size_t kSlot = 32;
   constexpr std::size_t kBlock = 16384;

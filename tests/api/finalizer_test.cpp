@@ -83,6 +83,22 @@ TEST_P(EachRegistration, ReturnsWhatWasRegisteredBefore) {
   keep_here(object);
 }
 
+TEST_P(EachRegistration, InLeakFindingModeNothingIsWritten) {
+  void* const object = GC_malloc(40);
+  int data = 0;
+  const auto before = reinterpret_cast<GC_finalization_proc>(&data);
+  auto fn = before;
+  void* old_data = &data;
+  GC_set_find_leak(1);
+  GetParam().second(object, count_finalized, &data, &fn, &old_data);
+  GC_set_find_leak(0);
+  EXPECT_EQ(fn, before);
+  EXPECT_EQ(old_data, &data);
+  GetParam().second(object, nullptr, nullptr, &fn, &old_data);
+  EXPECT_EQ(fn, nullptr);
+  keep_here(object);
+}
+
 TEST_P(EachRegistration, RemovedOnesDoNotRun) {
   far_away([&] {
     for (int i = 0; i < 1000; ++i) {

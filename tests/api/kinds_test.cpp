@@ -337,5 +337,38 @@ TEST(Kinds, ADisclaimProcedureMayKeepTheObject) {
   EXPECT_GE(vetoes, 2 * disclaimed);
 }
 
+bool keeping;
+
+int keep(void* /*object*/) { return keeping ? 1 : 0; }
+
+TEST(Kinds, WhatADisclaimProcedureKeepsIsNotFinalized) {
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 1));
+  GC_register_disclaim_proc(kind, keep, 1);
+  keeping = true;
+  constexpr std::size_t kCount = 200;
+  auto** short_links = static_cast<void**>(GC_malloc_atomic(kCount * sizeof(void*)));
+  auto** long_links = static_cast<void**>(GC_malloc_atomic(kCount * sizeof(void*)));
+  static std::size_t finalized;
+  finalized = 0;
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      auto** holder = static_cast<void**>(GC_generic_malloc(48, kind));
+      holder[1] = short_links[i] = long_links[i] = GC_malloc(64);
+      GC_register_finalizer_no_order(
+          holder[1], [](void*, void*) { ++finalized; }, nullptr, nullptr, nullptr);
+      ASSERT_EQ(GC_general_register_disappearing_link(&short_links[i], holder[1]), GC_SUCCESS);
+      ASSERT_EQ(GC_register_long_link(&long_links[i], holder[1]), GC_SUCCESS);
+    }
+  });
+  for (int i = 0; i < 3; ++i) collect();
+  GC_invoke_finalizers();
+  EXPECT_EQ(finalized, 0u);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    EXPECT_NE(short_links[i], nullptr);
+    EXPECT_NE(long_links[i], nullptr);
+  }
+  keeping = false;
+}
+
 }  // namespace
 }  // namespace jd::test

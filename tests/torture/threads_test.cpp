@@ -361,6 +361,34 @@ TEST(Threads, ReturnValuesLiveUntilJoined) {
   }
 }
 
+// By allocating again, a thread that unregistered itself is back.
+TEST(Threads, ReturnValuesOfThreadsThatCameBackLiveUntilJoined) {
+  JD_OURS_ONLY("bdwgc's threads don't register by themselves");
+  constexpr int kThreads = 20;
+  pthread_t threads[kThreads];
+  for (pthread_t& thread : threads) {
+    ASSERT_EQ(GC_pthread_create(
+                  &thread, nullptr,
+                  [](void*) -> void* {
+                    opaque(make_list(10));
+                    GC_unregister_my_thread();
+                    return make_list(300);
+                  },
+                  nullptr),
+              0);
+  }
+  usleep(50000);
+  for (int i = 0; i < 5; ++i) {
+    collect();
+    opaque(make_list(10000));
+  }
+  for (const pthread_t thread : threads) {
+    void* list = nullptr;
+    ASSERT_EQ(GC_pthread_join(thread, &list), 0);
+    EXPECT_EQ(list_length(list), 300u);
+  }
+}
+
 TEST(Threads, SmallStacks) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
