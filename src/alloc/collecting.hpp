@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "alloc/hole.hpp"
+#include "heap/runs.hpp"
 #include "heap/sweep.hpp"
 
 namespace jd::alloc {
@@ -79,6 +80,10 @@ struct Shares {
   std::size_t largest;
 };
 Shares shares_since_gc();
+
+// The blocks of the objects of several blocks that were allocated since it was last called, and of
+// the longest of them. Pre: the lock is held.
+heap::KeptRuns ask_for_runs_taken();
 
 // A collection is done: "since" begins anew.
 void start_new_totals();

@@ -86,9 +86,11 @@ void leave_block(MixedHole* hole) {
   hole->block = kNoBlock;
 }
 
-// Where every collection copies, a third of the heap is kept for that.
+// What is free is kept for large objects; and where every collection copies, a third of the heap
+// for that.
 bool is_reserve_all() {
-  return heap::sweep_policy.keep_gaps && heap::free_blocks() < space.committed / 3;
+  return heap::only_kept_runs_left() ||
+         (heap::sweep_policy.keep_gaps && heap::free_blocks() < space.committed / 3);
 }
 
 bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {

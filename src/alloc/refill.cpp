@@ -202,12 +202,13 @@ bool next_block(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
   add_taken(owner);
   if (hole->block != kNoBlock) retire(hole);
   for (unsigned attempt = 0;; ++attempt) {
-    const BlockNumber number = take_blocks(owner, row, hole, kind, size_class);
+    const bool may_use_kept = attempt != 0;
+    const BlockNumber number = take_blocks(owner, row, hole, kind, size_class, may_use_kept);
     if (number != kNoBlock) {
       move_to_block(hole, number);
       return true;
     }
-    if (!pacer.make_room(1, attempt)) return false;
+    if (!pacer.make_room(1, attempt) && may_use_kept) return false;
   }
 }
 
@@ -232,6 +233,9 @@ void* allocate_small(std::size_t bytes, KindNumber kind) {
     if (!next_block(owner, row, hole, kind, size_class)) return nullptr;
   }
 }
+
+// Of objects of several blocks, since the last collection. Under the heap's lock.
+heap::KeptRuns runs_taken;
 
 void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) {
   std::size_t rounded = 0;
@@ -260,6 +264,10 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     // address must be in this thread's registers: the record's is no root.
     asm volatile("" : "+r"(object));
     __atomic_store_n(&allocated_total, allocated_total + rounded, __ATOMIC_RELAXED);
+    if (blocks > 1) {
+      runs_taken.blocks += static_cast<BlockNumber>(blocks);
+      runs_taken.length = base::max_of(runs_taken.length, static_cast<BlockNumber>(blocks));
+    }
     // A collection may come before it is clear: until then it has no words, and no descriptor.
     if (clear && dirty != 0) block->scan = heap::Scan::None;
   }
@@ -287,6 +295,12 @@ bool time_refills = false;
 void start_timing_refills() {
   clock_cost = clock_cost_measured();
   time_refills = true;
+}
+
+heap::KeptRuns ask_for_runs_taken() {
+  const heap::KeptRuns taken = runs_taken;
+  runs_taken = {};
+  return taken;
 }
 
 bool every_allocation_is_slow = false;

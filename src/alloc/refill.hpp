@@ -38,9 +38,10 @@ void move_to_block(Hole* hole, BlockNumber number);
 bool move_to_reserved_block(ThreadCache* owner, HoleRow* row, Hole* hole);
 
 // A block for the hole, which is its owner from now on, and more for its reserve. kNoBlock if none
-// is to be had without collecting or growing. Pre: the lock is held; the hole has left its block.
+// is to be had without collecting or growing. may_use_kept: even one that is kept for large
+// objects. Pre: the lock is held; the hole has left its block.
 BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
-                        unsigned size_class);
+                        unsigned size_class, bool may_use_kept);
 
 // Empties it; its blocks are listed or freed. Returns how many there were, for the cache's count.
 // Pre: as for retire.

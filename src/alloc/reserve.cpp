@@ -3,6 +3,7 @@
 #include "alloc/collecting.hpp"
 #include "alloc/refill.hpp"
 #include "heap/blocks.hpp"
+#include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
 
@@ -46,9 +47,10 @@ BlockNumber most_reserved() {
 
 // The next block for the hole's objects that is to be had without collecting or growing, its
 // owner already the hole. kNoBlock if there is none.
-BlockNumber take_block(Hole* hole, KindNumber kind, unsigned size_class) {
+BlockNumber take_block(Hole* hole, KindNumber kind, unsigned size_class, bool may_use_kept) {
   BlockNumber number = heap::take_listed_block(kind, size_class);
   if (number == kNoBlock) {
+    if (!may_use_kept && heap::only_kept_runs_left()) return kNoBlock;
     bool clean = false;
     number = heap::make_small_block(kind, size_class, &clean);
     if (number == kNoBlock) return kNoBlock;
@@ -101,17 +103,17 @@ bool move_to_reserved_block(ThreadCache* owner, HoleRow* row, Hole* hole) {
 }
 
 BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
-                        unsigned size_class) {
+                        unsigned size_class, bool may_use_kept) {
   Reserve& reserve = row->reserve_of(hole);
   if (reserve.first != kNoBlock) {
     // Others free objects of this size. What they free is to be used again soon, by anybody.
     owner->reserved -= give_back_reserve(&reserve);
     reserve.batch = 0;
   }
-  const BlockNumber number = take_block(hole, kind, size_class);
+  const BlockNumber number = take_block(hole, kind, size_class, may_use_kept);
   if (number == kNoBlock && give_back_reserves(owner)) {
     // These are the last ones: as many as are needed.
-    return take_block(hole, kind, size_class);
+    return take_block(hole, kind, size_class, may_use_kept);
   }
   if (number == kNoBlock || every_allocation_is_slow) return number;
   note_refill(owner);
@@ -119,7 +121,7 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   BlockNumber* link = &reserve.first;
   unsigned taken = 0;
   while (taken < reserve.batch && owner->reserved < share) {
-    const BlockNumber more = take_block(hole, kind, size_class);
+    const BlockNumber more = take_block(hole, kind, size_class, false);
     if (more == kNoBlock) break;
     *link = more;
     link = &space.extras[more].next;

@@ -25,15 +25,17 @@ constexpr unsigned kFullestSixteenths = 15;
 constexpr BlockNumber kLeastGain = 64;
 // ... and such a part of the heap,
 constexpr BlockNumber kGainShare = 4;
-// ... where the heap has grown since the last collection. Where it has not, what is free in blocks
-// in use is as good as free blocks, until the program wants objects of other sizes: then so many
-// collections must have found that half of the heap would be free.
+// ... where the heap has grown by such a part since the last that moved: so a heap that grows is
+// read once more for each such step, however many collections that takes. Where it has not, what is
+// free in blocks in use is as good as free blocks, until the program wants objects of other sizes:
+// then so many collections must have found that half of the heap would be free.
+constexpr BlockNumber kGrowthShare = 4;
 constexpr BlockNumber kIdleGainShare = 2;
 constexpr unsigned kPatience = 16;
 // The part of the heap by which it may grow to be compacted (docs/design/copy.md, "When").
 constexpr BlockNumber kReserveShare = 8;
 
-BlockNumber committed_before = 0;  // as of the last collection
+BlockNumber committed_before = 0;  // as of the last collection that moved
 unsigned found_sparse = 0;         // collections since the last that moved
 
 unsigned live_slots(const Block& block) {
@@ -104,7 +106,8 @@ bool is_worth_it(BlockNumber gain, Wish wish) {
   if (policy.everything) return true;
   if (wish == Wish::Compact) return gain != 0;
   if (gain < kLeastGain) return false;
-  if (space.committed > committed_before && gain >= space.committed / kGainShare) return true;
+  const bool has_grown = space.committed > committed_before + committed_before / kGrowthShare;
+  if (has_grown && gain >= space.committed / kGainShare) return true;
   return gain >= space.committed / kIdleGainShare && ++found_sparse >= kPatience;
 }
 
@@ -120,8 +123,10 @@ bool choose_sources(Wish wish) {
   for_each_group(
       [&](std::size_t begin, std::size_t end) { gain += choose_in_group(begin, end, wish); });
   const bool worth_it = is_worth_it(gain, wish);
-  committed_before = space.committed;
-  if (worth_it) found_sparse = 0;
+  if (worth_it) {
+    committed_before = space.committed;
+    found_sparse = 0;
+  }
   if (!worth_it) end_moving();
   return worth_it;
 }

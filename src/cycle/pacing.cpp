@@ -43,6 +43,13 @@ constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 constexpr std::size_t kLeastFullTable = 4096;
 constexpr std::size_t kFullTableShare = 8;
 
+// Of what large objects took between two collections, the most; it falls by this part of itself at
+// each. Neither that nor the most that is kept was measured against others.
+constexpr BlockNumber kDemandDecay = 3;
+constexpr BlockNumber kMostKeptShare = 8;
+
+// Under the heap's lock.
+heap::KeptRuns run_demand;
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
 // The same of what the last collection found, before the divisor; 0 before the first.
@@ -112,6 +119,25 @@ void collect_before_table_grows(std::size_t entries) {
   if (charged >= due_after() / kFullTableShare) collect_locked(settings.stop_function);
 }
 
+namespace {
+
+bool can_compact() { return copy::in_use && copy::policy.moves && !copy::policy.mcc; }
+
+// Where small objects have taken the last free block, the next large one needs a compaction.
+void plan_kept_blocks() {
+  const heap::KeptRuns taken = alloc::ask_for_runs_taken();
+  run_demand.blocks =
+      base::max_of(taken.blocks, run_demand.blocks - run_demand.blocks / kDemandDecay);
+  run_demand.length =
+      base::max_of(taken.length, run_demand.length - run_demand.length / kDemandDecay);
+  heap::kept_runs = {};
+  if (!can_compact() || within_limits(kLeastGrowth)) return;
+  heap::kept_runs = run_demand;
+  heap::kept_runs.blocks = base::min_of(run_demand.blocks, space.committed / kMostKeptShare);
+}
+
+}  // namespace
+
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes) {
   const std::size_t composite = live_bytes - live_atomic_bytes;
@@ -122,6 +148,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
   planned = base::max_of(counted / divisor, settings.min_bytes_allocated);
   last_compacted = false;
+  plan_kept_blocks();
 }
 
 bool commit_quietly(BlockNumber blocks) {
@@ -164,8 +191,6 @@ bool grow_heap(BlockNumber least) {
 
 namespace {
 
-bool can_compact() { return copy::in_use && copy::policy.moves && !copy::policy.mcc; }
-
 // Every block may hold a survivor that could lie elsewhere.
 bool compact_for_room() {
   wish_to_compact();
@@ -179,9 +204,8 @@ bool fits_limits(BlockNumber blocks) {
 }
 
 // So little that a collection without compaction would hardly find room.
-bool little_was_allocated() {
-  constexpr std::size_t kShare = 16;
-  return alloc::totals().allocated_since_gc < bytes_of(space.committed) / kShare;
+bool little_was_allocated(std::size_t share) {
+  return alloc::totals().allocated_since_gc < bytes_of(space.committed) / share;
 }
 
 }  // namespace
@@ -194,15 +218,16 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
     return true;
   }
   if (grow_heap(blocks)) return true;
-  // There are blocks, but copies would have too few.
-  if (copy::policy.mcc && heap::free_blocks() >= blocks) return false;
+  // There are blocks, but copies would have too few, or large objects.
+  const bool some_are_kept = heap::free_blocks() >= blocks;
+  if (some_are_kept && (copy::policy.mcc || (blocks == 1 && little_was_allocated(8)))) return false;
   if (!may_collect || !fits_limits(blocks)) return false;
   // The last resorts, which nobody may stop: a collection, then one that compacts, or that at once
   // where little was allocated. For each allocation once, since the program may have let go of
   // something after the last collection even where it allocated nothing; again only if something
   // was allocated meanwhile.
   const bool again = attempt == 0 || allocated;
-  const bool compact_at_once = can_compact() && little_was_allocated();
+  const bool compact_at_once = can_compact() && little_was_allocated(16);
   if (again && !compact_at_once && collect_locked(nullptr)) return true;
   return can_compact() && (again || !last_compacted) && compact_for_room();
 }

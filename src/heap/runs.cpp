@@ -114,6 +114,14 @@ void for_each_run(Visit visit) {
 
 }  // namespace
 
+KeptRuns kept_runs;
+
+bool only_kept_runs_left() {
+  if (total_free > kept_runs.blocks || bins_in_use == 0) return false;
+  const unsigned shortest = base::lowest_bit(bins_in_use);
+  return shortest >= kExact || shortest + 1 >= kept_runs.length;
+}
+
 void describe_free(BlockNumber first, BlockNumber count) {
   for (const BlockNumber b : {first, first + count - 1}) {
     Block& block = space.blocks[b];

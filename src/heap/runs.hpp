@@ -28,6 +28,17 @@ void add_run_in_order(BlockNumber first, BlockNumber count);
 // Blocks in free runs.
 BlockNumber free_blocks();
 
+// Free runs of that length or longer are left to objects of several blocks, as long as they are no
+// more than so many blocks: for a smaller object there is a collection first. Cycle's to set
+// (docs/design/cycle.md, "Kept for large objects").
+struct KeptRuns {
+  BlockNumber blocks = 0;
+  BlockNumber length = 0;
+};
+extern KeptRuns kept_runs;
+// Is there no other free block?
+bool only_kept_runs_left();
+
 // For checks: the ends of each bin's list, and the lengths of the runs that belong there.
 struct Bin {
   BlockNumber head;
