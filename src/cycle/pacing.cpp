@@ -203,7 +203,10 @@ bool fits_limits(BlockNumber blocks) {
   return settings.max_heap_size == 0 || bytes_of(blocks) <= settings.max_heap_size;
 }
 
-// So little that a collection without compaction would hardly find room.
+// So little, as a part of the heap, that a collection would hardly find what a small object needs,
+// or a large one.
+constexpr std::size_t kLittleForSmall = 8;
+constexpr std::size_t kLittleForLarge = 16;
 bool little_was_allocated(std::size_t share) {
   return alloc::totals().allocated_since_gc < bytes_of(space.committed) / share;
 }
@@ -220,14 +223,15 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
   if (grow_heap(blocks)) return true;
   // There are blocks, but copies would have too few, or large objects.
   const bool some_are_kept = heap::free_blocks() >= blocks;
-  if (some_are_kept && (copy::policy.mcc || (blocks == 1 && little_was_allocated(8)))) return false;
+  if (some_are_kept && (copy::policy.mcc || (blocks == 1 && little_was_allocated(kLittleForSmall))))
+    return false;
   if (!may_collect || !fits_limits(blocks)) return false;
   // The last resorts, which nobody may stop: a collection, then one that compacts, or that at once
   // where little was allocated. For each allocation once, since the program may have let go of
   // something after the last collection even where it allocated nothing; again only if something
   // was allocated meanwhile.
   const bool again = attempt == 0 || allocated;
-  const bool compact_at_once = can_compact() && little_was_allocated(16);
+  const bool compact_at_once = can_compact() && little_was_allocated(kLittleForLarge);
   if (again && !compact_at_once && collect_locked(nullptr)) return true;
   return can_compact() && (again || !last_compacted) && compact_for_room();
 }
