@@ -206,7 +206,8 @@ inline constexpr Word kStolen = 2;  // set by the return barrier: the other part
 inline constexpr unsigned kWhenShift = 2;  // above them, if it threw: when, in nanoseconds
 
 template <class T>
-inline constexpr bool kInRegister = std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(Word);
+inline constexpr bool kInRegister = std::is_trivially_copyable_v<T> &&
+                                    std::is_default_constructible_v<T> && sizeof(T) <= sizeof(Word);
 
 // A std::exception_ptr is one pointer, which can travel as a word that owns what it refers to.
 static_assert(sizeof(std::exception_ptr) == sizeof(Word));
@@ -265,8 +266,8 @@ struct Child {
 #if defined(__AVX512F__)
 #define JD_TASK_CLOBBERS_512                                                                    \
   "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",     \
-      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
-      "k7",
+      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", \
+      "k6", "k7",
 #else
 #define JD_TASK_CLOBBERS_512
 #endif
@@ -343,8 +344,8 @@ auto par_pair(A& a, B& b)
       const Returned returned = call_child(a, &fork);
       if (__builtin_expect(returned.status == 0, 1)) {
         Value<RA> value;
-        std::memcpy(&value, &returned.value, sizeof value);
-        return {value, call(fork.b)};
+        std::memcpy(static_cast<void*>(&value), &returned.value, sizeof value);
+        return {std::move(value), call(fork.b)};
       }
       Outcome<RA> first;  // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
       if ((returned.status & kThrew) != 0) {
@@ -352,7 +353,7 @@ auto par_pair(A& a, B& b)
                              static_cast<std::int64_t>(returned.status >> kWhenShift));
       } else {
         Value<RA> value;
-        std::memcpy(&value, &returned.value, sizeof value);
+        std::memcpy(static_cast<void*>(&value), &returned.value, sizeof value);
         first.keep_value(std::move(value));
       }
       if ((returned.status & kStolen) == 0) fork.outcome.run(b);

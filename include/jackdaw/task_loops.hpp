@@ -59,11 +59,12 @@ template <std::integral I, class F>
 void parallel_for(I first, I last, F&& f, loop_options options = {}) {
   static_assert(std::is_invocable_v<F&, I>, "the body of this loop is called with an index");
   if (!(first < last)) return;
-  const auto length = static_cast<std::size_t>(last - first);
+  // Without sign: the difference of two ints may be no int.
+  const std::size_t length = static_cast<std::size_t>(last) - static_cast<std::size_t>(first);
   auto body = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (options.cancel != nullptr && options.cancel->requested()) return;
-      std::invoke(f, static_cast<I>(first + static_cast<I>(i)));
+      std::invoke(f, static_cast<I>(static_cast<std::size_t>(first) + i));
     }
   };
   run([&] {
@@ -92,12 +93,13 @@ T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
   static_assert(std::is_invocable_r_v<T, Combine&, T, std::invoke_result_t<Map&, I>>,
                 "combine is called with the result so far and what map returned");
   if (!(first < last)) return identity;
-  const auto length = static_cast<std::size_t>(last - first);
+  // Without sign: the difference of two ints may be no int.
+  const std::size_t length = static_cast<std::size_t>(last) - static_cast<std::size_t>(first);
   auto piece = [&](std::size_t begin, std::size_t end) {
     T result = identity;
     for (std::size_t i = begin; i < end; ++i) {
       result = std::invoke(combine, std::move(result),
-                           std::invoke(map, static_cast<I>(first + static_cast<I>(i))));
+                           std::invoke(map, static_cast<I>(static_cast<std::size_t>(first) + i)));
     }
     return result;
   };

@@ -61,7 +61,14 @@ int jd_task_fork(jd_task* task, void (*a)(void*), void* argument) {
   jd_task_run(
       [](void* data) {
         auto* b = static_cast<Both*>(data);
-        if (jd_task_fork(b->task, b->a, b->argument) == 0) b->task->run(b->task);
+        // A thief finds only tasks that lie in the forker's own stack.
+        Call second(
+            [](void* of_caller) {
+              auto* task = static_cast<jd_task*>(of_caller);
+              task->run(task);
+            },
+            b->task);
+        if (jd_task_fork(&second, b->a, b->argument) == 0) second.run(&second);
       },
       &both);
   return 1;
@@ -83,7 +90,7 @@ void jd_task_release(void* memory) { jd::alloc::free_object(memory, "jd_task_rel
 void jd_task_scope_begin(jd_task_scope* scope) {
   scope->waiter = nullptr;
   scope->outstanding = 1;
-  scope->cancelled = 0;
+  scope->cancelled = own_worker() == nullptr ? kOwnerIsNoWorker : 0;
 }
 
 void jd_task_scope_push(jd_task_scope* scope, jd_task* task,
@@ -112,10 +119,10 @@ void jd_task_scope_fork(jd_task_scope* scope, void (*function)(void*), void* arg
 void jd_task_scope_join(jd_task_scope* scope) { join_scope(scope); }
 
 void jd_task_scope_cancel(jd_task_scope* scope) {
-  __atomic_store_n(&scope->cancelled, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_or(&scope->cancelled, kCancelled, __ATOMIC_RELAXED);
 }
 int jd_task_scope_cancelled(const jd_task_scope* scope) {
-  return __atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) != 0 ? 1 : 0;
+  return (__atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) & kCancelled) != 0 ? 1 : 0;
 }
 
 void jd_task_blocking(void (*function)(void*), void* argument) {

@@ -255,6 +255,11 @@ jd_task* find_task(Worker* worker) {
     worker->ask_again.store(0, std::memory_order_relaxed);
     return queued;
   }
+  if (jd_task* left = steal_from_waiting(); left != nullptr) {
+    add(&worker->counters.steals);
+    add(&worker->counters.stack_steals);
+    return left;
+  }
   const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
   if (count < 2) return nullptr;
   const auto first = static_cast<std::uint32_t>(base::next_random(&worker->random) % count);
@@ -318,7 +323,6 @@ void wait_for_task(jd_task* task) {
 void push_to_scope(jd_task_scope* scope, jd_task* task) {
   task->run = run_scope_task;
   task->waiter = scope;
-  task->reserved = 0;
   outstanding(scope)->fetch_add(1, std::memory_order_relaxed);
   Worker* worker = current();
   if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
@@ -326,6 +330,11 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
     ensure_running();
     return inject(task, Waker::RunsOn);
   }
+  // Where no worker waits for it, no root that stays until it has ended does.
+  const bool is_root =
+      (__atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) & kOwnerIsNoWorker) != 0;
+  task->reserved = is_root ? kFromOutside : 0;
+  if (is_root) runtime.roots.fetch_add(1, std::memory_order_seq_cst);
   if (!worker->deque.push(task)) return run_here(task);
   add(&worker->counters.pushed);
   if (worker->armed.load(std::memory_order_relaxed) != 0) {
@@ -367,10 +376,16 @@ void join_scope(jd_task_scope* scope) {
   }
   if (done()) return;
   Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  // Thieves look for forks in the stacks of running tasks. Those that are left in this one are for
+  // them while it waits.
+  publish_own(worker, runtime.sleepers.load(std::memory_order_seq_cst) != 0);
+  const bool has_forks = stack->oldest.load(std::memory_order_relaxed) != nullptr;
+  if (has_forks) begin_to_wait(stack);
   scope->waiter = stack;
   worker->after = After::WaitForScope;
   worker->after_scope = scope;
   suspend(worker, stack);
+  if (has_forks) end_waiting(stack);
   word->store(1, std::memory_order_relaxed);
 }
 

@@ -5,6 +5,7 @@
 #include "base/bits.hpp"
 #include "cycle/settings.hpp"
 #include "os/memory.hpp"
+#include "task/worker.hpp"
 #include "world/roots.hpp"
 
 namespace jd::task {
@@ -26,6 +27,15 @@ std::atomic<Stack*> all_stacks{nullptr};
 void visit_suspended(world::RootVisitor* visitor) {
   for (Stack* s = all_stacks.load(std::memory_order_acquire); s != nullptr; s = s->next_made) {
     if (const void* sp = s->saved_sp; sp != nullptr) visitor->stack(sp, s->high);
+  }
+  // Of a worker that is on one of them, its thread's own stack is not scanned; but libc keeps what
+  // is the thread's above the frames there (pthread_setspecific).
+  for (const std::atomic<Worker*>& entry : runtime.workers) {
+    const Worker* worker = entry.load(std::memory_order_relaxed);
+    if (worker == nullptr) break;
+    const bool on_another = worker->stack.load(std::memory_order_relaxed) != nullptr;
+    if (!on_another || worker->control_block == nullptr) continue;
+    visitor->range(worker->control_block, worker->own_stack.high);
   }
 }
 

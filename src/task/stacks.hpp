@@ -32,6 +32,7 @@ struct Stack {
   // The oldest that has not been stolen; newer ones follow by jd_task::newer. Null: none is left.
   std::atomic<jd_task*> oldest{nullptr};
 
+  Stack* next_waiting = nullptr;  // Runtime::waiting
   Stack* next_free = nullptr;
   Stack* next_made = nullptr;
 };

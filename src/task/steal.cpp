@@ -216,8 +216,24 @@ jd_task* publish_older(Worker* thief, const Stack& stack, const Registers& from,
   return oldest;
 }
 
-// Waits for the victim's answer. False if this thread is to stop meanwhile, and has taken its
-// request back: the victim may stand in a stop already, and would answer only after it.
+// Fruitless requests make it wait longer until the next: a victim without forks is left in peace.
+void note_answer(Worker* victim, Answer answer) {
+  constexpr std::uint64_t kFirst = 50000;  // ns
+  constexpr unsigned kDoublings = 6;
+  const unsigned empty =
+      answer == Answer::Empty
+          ? base::min_of(victim->empty_answers.load(std::memory_order_relaxed) + 1, kDoublings)
+          : 0;
+  victim->empty_answers.store(empty, std::memory_order_relaxed);
+  std::uint64_t pause = 0;
+  if (answer == Answer::Empty) pause = kFirst << empty;
+  if (answer == Answer::Refused) pause = kFirst / 8;
+  victim->ask_again.store(pause == 0 ? 0 : os::now_ns() + pause, std::memory_order_relaxed);
+}
+
+// Waits for the victim's answer. False if it has taken its request back: since this thread is to
+// stop meanwhile, and the victim may stand in a stop already, and would answer only after it; or
+// since the victim takes no signals, which it may have blocked for as long as it likes.
 bool wait_for_answer(Worker* victim, const world::Thread* self) {
   constexpr int kSpins = 2000;  // some 50 µs: what a running victim takes
   // Then it lets others run, for a millisecond if there are none. A sleep would end too late: the
@@ -227,8 +243,9 @@ bool wait_for_answer(Worker* victim, const world::Thread* self) {
     const std::uint32_t request = victim->request.load(std::memory_order_acquire);
     if (request == kAnswered || request == kHolding) return true;
     std::uint32_t asked = kAsked;
-    if (self->stop_pending &&
+    if ((self->stop_pending || spin == kSpins + kYields) &&
         victim->request.compare_exchange_strong(asked, kNone, std::memory_order_relaxed)) {
+      if (!self->stop_pending) note_answer(victim, Answer::Empty);
       return false;
     }
     if (spin < kSpins) {
@@ -246,21 +263,6 @@ bool send_request(Worker* victim) {
   if (os::signal_thread(victim->thread, kSignal) == os::Signalled::Sent) return true;
   std::uint32_t asked = kAsked;
   return !victim->request.compare_exchange_strong(asked, kNone, std::memory_order_acq_rel);
-}
-
-// Fruitless requests make it wait longer until the next: a victim without forks is left in peace.
-void note_answer(Worker* victim, Answer answer) {
-  constexpr std::uint64_t kFirst = 50000;  // ns
-  constexpr unsigned kDoublings = 6;
-  const unsigned empty =
-      answer == Answer::Empty
-          ? base::min_of(victim->empty_answers.load(std::memory_order_relaxed) + 1, kDoublings)
-          : 0;
-  victim->empty_answers.store(empty, std::memory_order_relaxed);
-  std::uint64_t pause = 0;
-  if (answer == Answer::Empty) pause = kFirst << empty;
-  if (answer == Answer::Refused) pause = kFirst / 8;
-  victim->ask_again.store(pause == 0 ? 0 : os::now_ns() + pause, std::memory_order_relaxed);
 }
 
 // Tells the victim's next poll of the request, and waits for it for a moment if polls are known to
@@ -373,6 +375,33 @@ void publish_own(Worker* worker, bool and_wake) {
   publish_all(worker, stack);
 }
 
+void begin_to_wait(Stack* stack) {
+  const os::LockGuard guard(runtime.waiting_lock);
+  stack->next_waiting = runtime.waiting;
+  runtime.waiting = stack;
+  runtime.waiting_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+void end_waiting(Stack* stack) {
+  const os::LockGuard guard(runtime.waiting_lock);
+  Stack** link = &runtime.waiting;
+  while (*link != stack) link = &(*link)->next_waiting;
+  *link = stack->next_waiting;
+  runtime.waiting_count.fetch_sub(1, std::memory_order_relaxed);
+}
+
+jd_task* steal_from_waiting() {
+  if (runtime.waiting_count.load(std::memory_order_relaxed) == 0) return nullptr;
+  // Until it has one, none of them ends its wait.
+  const os::LockGuard guard(runtime.waiting_lock);
+  for (Stack* stack = runtime.waiting; stack != nullptr; stack = stack->next_waiting) {
+    if (stack->oldest.load(std::memory_order_relaxed) == nullptr) continue;
+    const os::LockGuard its_guard(stack->lock);
+    if (stack->oldest.load(std::memory_order_relaxed) != nullptr) return take_oldest(stack);
+  }
+  return nullptr;
+}
+
 jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how) {
   Stack* stack = victim->stack.load(std::memory_order_acquire);
   if (stack == nullptr) return nullptr;
@@ -383,7 +412,9 @@ jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how) {
     if (again != 0 && !thief->insists && os::now_ns() < again) return nullptr;
     if (victim->away.load(std::memory_order_acquire)) return nullptr;
     // Before the lock, since this takes the loader's.
+    if (!runtime.loader_lock.try_acquire()) return nullptr;
     code_generation.store(os::module_generation(), std::memory_order_relaxed);
+    runtime.loader_lock.release();
   }
   if (!stack->lock.try_acquire()) return nullptr;
   delay();
@@ -524,6 +555,9 @@ bool prepare_stealing() { return false; }
 void prepare_victim() {}
 void publish_own(Worker*, bool) {}
 jd_task* steal_from_stack(Worker*, Worker*, jd_task_time*) { return nullptr; }
+void begin_to_wait(Stack*) {}
+void end_waiting(Stack*) {}
+jd_task* steal_from_waiting() { return nullptr; }
 }  // namespace jd::task
 
 extern "C" {

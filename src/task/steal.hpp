@@ -14,6 +14,12 @@ void prepare_victim();
 // *how tells in which of jd_task_time's ways.
 jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how);
 
+// While the task on the stack waits for a scope and nobody runs on it: its forks that are published
+// are for everybody.
+void begin_to_wait(Stack* stack);
+void end_waiting(Stack* stack);
+jd_task* steal_from_waiting();
+
 // Publishes the calling worker's own forks: before it blocks where no thief may stop it, or for a
 // worker that it wakes.
 void publish_own(Worker* worker, bool and_wake);

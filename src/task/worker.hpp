@@ -67,8 +67,11 @@ struct Worker {
 
   // The stack that its task runs on; null in the scheduler. By itself (release); thieves read it.
   std::atomic<Stack*> stack{nullptr};
-  void* scheduler_sp = nullptr;     // the scheduler's stack pointer while a task runs
-  os::StackBounds own_stack;        // the thread's
+  void* scheduler_sp = nullptr;  // the scheduler's stack pointer while a task runs
+  os::StackBounds own_stack;     // the thread's
+  // The thread's, as long as its memory may be read: by itself; the collector reads it in a stopped
+  // world.
+  char* control_block = nullptr;
   void* alternate_stack = nullptr;  // memory for signals (overflow.cpp); null: none
   Stack* spare = nullptr;           // an unused stack for the next task
   Stack* next = nullptr;            // a stack to go on with
@@ -112,6 +115,10 @@ inline void add_time(Worker* worker, jd_task_time kind, std::uint64_t ticks) {
   add(&worker->times[kind].count[time_class_of(ticks)]);
 }
 
+// jd_task_scope::cancelled: is it; and are its tasks, as those that come from outside, roots?
+inline constexpr std::uint32_t kCancelled = 1;
+inline constexpr std::uint32_t kOwnerIsNoWorker = 2;
+
 // Everything that the workers share.
 struct Runtime {
   // Guards starting, stopping and adding workers.
@@ -154,7 +161,19 @@ struct Runtime {
   // Workers too many, since others came back from blocking; they go to the bench.
   std::atomic<std::int32_t> surplus{0};
   std::atomic<std::uint32_t> bench_word{0};
+  // Who sits on the bench and has not been called, and how many of the others have not got up yet:
+  // a caller moves one from the first to the second, and one of those that sit takes it from there.
   std::atomic<std::uint32_t> benched{0};
+  std::atomic<std::uint32_t> called{0};
+
+  // Stacks whose tasks wait for a scope, while below them there are forks that nobody has taken:
+  // linked by Stack::next_waiting, under the lock. The count is a hint (relaxed).
+  os::Lock waiting_lock;
+  Stack* waiting = nullptr;
+  std::atomic<std::uint32_t> waiting_count{0};
+
+  // Held by a thief that is in the loader, so that none is when the process forks.
+  os::Lock loader_lock;
 };
 extern Runtime runtime;
 

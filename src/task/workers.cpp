@@ -67,6 +67,7 @@ void* live(void* argument) {
   world::Thread* thread = world::self();
   worker->thread = thread->id;
   worker->own_stack = thread->stack;
+  worker->control_block = static_cast<char*>(os::own_thread_control_block());
   worker->direct = &jd_task_direct;
   worker->wanted = &jd_task_wanted;
   unblock_faults();
@@ -81,6 +82,8 @@ void* live(void* argument) {
   set_current(nullptr);
   if (worker->spare != nullptr) give_stack(worker->spare);
   worker->spare = nullptr;
+  worker->control_block = nullptr;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   world::unregister_self();
   runtime.alive.fetch_sub(1, std::memory_order_release);
   os::futex_wake(&runtime.alive, os::kAllWaiters);
@@ -211,6 +214,8 @@ unsigned start(unsigned workers) {
   if (with_stacks() && !prepare_stealing()) runtime.mode = JD_TASK_DEQUE;
   runtime.quitting.store(false, std::memory_order_relaxed);
   runtime.surplus.store(0, std::memory_order_relaxed);
+  runtime.benched.store(0, std::memory_order_relaxed);
+  runtime.called.store(0, std::memory_order_relaxed);
   runtime.count.store(0, std::memory_order_relaxed);
   runtime.wanted = workers;
   for (unsigned i = 0; i < workers; ++i) {
@@ -278,20 +283,22 @@ void arm_all() {
   }
 }
 
+// Counts down by one, but not below none.
+bool take_one(std::atomic<std::uint32_t>* count) {
+  std::uint32_t have = count->load(std::memory_order_relaxed);
+  while (have != 0) {
+    if (count->compare_exchange_weak(have, have - 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
 // Too many workers: this one sits on the bench until it is needed. False if the runtime stops.
 bool sit_on_bench() {
   runtime.benched.fetch_add(1, std::memory_order_acq_rel);
   for (;;) {
     const std::uint32_t word = runtime.bench_word.load(std::memory_order_acquire);
     if (runtime.quitting.load(std::memory_order_acquire)) return false;
-    // As many get up as were called: each takes one negative unit of the surplus.
-    std::int32_t surplus = runtime.surplus.load(std::memory_order_relaxed);
-    while (surplus < 0) {
-      if (runtime.surplus.compare_exchange_weak(surplus, surplus + 1, std::memory_order_acq_rel)) {
-        runtime.benched.fetch_sub(1, std::memory_order_relaxed);
-        return true;
-      }
-    }
+    if (take_one(&runtime.called)) return true;
     os::futex_wait(&runtime.bench_word, word);
   }
 }
@@ -315,7 +322,10 @@ jd_task* sleep(Worker* worker, std::uint64_t nanoseconds, bool armed) {
   worker->insists = armed;
   jd_task* task = find_task(worker);
   worker->insists = false;
-  if (task == nullptr && !runtime.quitting.load(std::memory_order_acquire)) {
+  // Who sleeps as there are no roots may have been overlooked by the first that came.
+  const bool too_late =
+      nanoseconds == os::kForever && runtime.roots.load(std::memory_order_seq_cst) != 0;
+  if (task == nullptr && !too_late && !runtime.quitting.load(std::memory_order_acquire)) {
     add(&worker->counters.sleeps);
     const bool naps = nanoseconds <= kLastNap;
     if (!naps) worker->waking_place.begin_sleep(worker->thread);
@@ -349,7 +359,10 @@ void begin_to_fork(Worker* worker) {
   __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
 }
 
-jd_task* wait_for_work(Worker* worker) {
+namespace {
+
+// Waits for a task, and says whether it was woken for one. Null if the runtime stops.
+jd_task* wait_until_found(Worker* worker, bool* was_woken) {
   for (bool woken = false;;) {
     if (has_ended()) return nullptr;
     if (take_surplus() && !sit_on_bench()) return nullptr;
@@ -357,12 +370,12 @@ jd_task* wait_for_work(Worker* worker) {
     worker->insists = woken;
     jd_task* task = find_task(worker);
     worker->insists = false;
-    woken = false;
     if (task != nullptr) return task;
+    woken = false;
     if (runtime.roots.load(std::memory_order_acquire) == 0) {
       task = sleep(worker, os::kForever, false);
       if (task != nullptr) return task;
-      woken = true;
+      woken = *was_woken = true;
       continue;
     }
     // Each round waits a little longer between two looks.
@@ -382,6 +395,7 @@ jd_task* wait_for_work(Worker* worker) {
       task = sleep(worker, nap, false);
       if (task != nullptr) return task;
       woken = runtime.wake_word.load(std::memory_order_acquire) != before;
+      *was_woken |= woken;
       if (woken) break;
     }
     while (runtime.roots.load(std::memory_order_acquire) != 0 && !has_ended()) {
@@ -389,9 +403,20 @@ jd_task* wait_for_work(Worker* worker) {
       task = sleep(worker, kSleep, true);
       if (task != nullptr) return task;
       woken = runtime.wake_word.load(std::memory_order_acquire) != word;
+      *was_woken |= woken;
       if (woken) break;
     }
   }
+}
+
+}  // namespace
+
+jd_task* wait_for_work(Worker* worker) {
+  bool was_woken = false;
+  jd_task* task = wait_until_found(worker, &was_woken);
+  // Whoever forks wakes one, and that one the next, as long as there is something for each.
+  if (task != nullptr && was_woken) wake_one(Waker::RunsOn);
+  return task;
 }
 
 // ---- Work from other threads ----
@@ -446,11 +471,15 @@ jd_task* take_queued() {
 void before_fork() {
   runtime.lock.acquire();
   runtime.queue_lock.acquire();
+  runtime.waiting_lock.acquire();
+  runtime.loader_lock.acquire();
   stack_pool_lock().acquire();
 }
 
 void after_fork_in_parent() {
   stack_pool_lock().release();
+  runtime.loader_lock.release();
+  runtime.waiting_lock.release();
   runtime.queue_lock.release();
   runtime.lock.release();
 }
@@ -463,6 +492,10 @@ void after_fork_in_child() {
   reset_stacks_in_child(worker != nullptr ? worker->stack.load(std::memory_order_relaxed)
                                           : nullptr);
   runtime.queue_lock.reset_in_child();
+  runtime.waiting_lock.reset_in_child();
+  runtime.loader_lock.reset_in_child();
+  runtime.waiting = nullptr;
+  runtime.waiting_count.store(0, std::memory_order_relaxed);
   runtime.lock.reset_in_child();
   runtime.queue_first = nullptr;
   runtime.queue_last = nullptr;
@@ -471,6 +504,7 @@ void after_fork_in_child() {
   runtime.sleepers.store(0, std::memory_order_relaxed);
   runtime.markers.store(0, std::memory_order_relaxed);
   runtime.benched.store(0, std::memory_order_relaxed);
+  runtime.called.store(0, std::memory_order_relaxed);
   runtime.visitors.store(0, std::memory_order_relaxed);
   runtime.alive.store(0, std::memory_order_relaxed);
   runtime.running.store(false, std::memory_order_relaxed);
@@ -485,18 +519,30 @@ void after_fork_in_child() {
 
 // ---- Blocking ----
 
+static bool add_worker_for_blocked() {
+  LockGuard guard(runtime.lock);
+  if (add_worker()) return true;
+  static bool said = false;
+  if (!said) {
+    said = true;
+    os::warn("no worker takes the place of one in a blocking section: ",
+             runtime.count.load(std::memory_order_relaxed), " threads of at most ", kMostWorkers,
+             " are up; tasks wait until one comes back");
+  }
+  return false;
+}
+
 void call_blocking(void (*function)(void*), void* argument) {
   Worker* worker = current();
   if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) return function(argument);
   // Somebody from the bench, or a new thread.
-  runtime.surplus.fetch_sub(1, std::memory_order_acq_rel);
-  const bool anybody = runtime.benched.load(std::memory_order_acquire) != 0;
-  if (anybody) {
+  if (take_one(&runtime.benched)) {
+    runtime.called.fetch_add(1, std::memory_order_release);
     runtime.bench_word.fetch_add(1, std::memory_order_release);
     os::futex_wake(&runtime.bench_word, 1);
-  } else {
-    LockGuard guard(runtime.lock);
-    if (add_worker()) runtime.surplus.fetch_add(1, std::memory_order_acq_rel);
+  } else if (!add_worker_for_blocked()) {
+    // One is missing, until one comes back.
+    runtime.surplus.fetch_sub(1, std::memory_order_acq_rel);
   }
   if (with_stacks()) publish_own(worker, false);
   worker->away.store(true, std::memory_order_release);

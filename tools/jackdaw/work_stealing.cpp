@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <future>
 
 #include "failure.hpp"
 #include "others.hpp"
@@ -58,6 +59,7 @@ const char* program_of(Runner runner) {
     case Runner::Barrier:
     case Runner::Stop:
     case Runner::Deque:
+    case Runner::Copies:
       return "jackdaw";
     case Runner::Tbb:
       return "tbb";
@@ -116,12 +118,24 @@ TaskRow problem_row(const Plan& plan, const Problem& problem, std::vector<std::s
   TaskRow row;
   row.name = problem.name;
   row.what = problem.what;
-  row.cells = {{Runner::Counting, 1, ""}, {Runner::Sequential, 1, ""}, {Runner::Calls, 1, ""}};
+  // Neighbours are what is compared most closely: the machine changes from minute to minute.
+  row.cells = {{Runner::Counting, 1, ""},
+               {Runner::Calls, 1, ""},
+               {Runner::Sequential, 1, ""},
+               {Runner::Barrier, 1, ""}};
+  for (const unsigned workers : plan.few) {
+    if (workers == 1) continue;
+    row.cells.push_back({Runner::Copies, workers, ""});
+    row.cells.push_back({Runner::Barrier, workers, ""});
+    row.cells.push_back({Runner::Stop, workers, ""});
+  }
   const bool trees = row.name == kTrees;
   for (const unsigned workers : plan.workers) {
     const bool few = std::find(plan.few.begin(), plan.few.end(), workers) != plan.few.end();
-    row.cells.push_back({Runner::Barrier, workers, ""});
-    if (few || is_of_papers(row.name)) row.cells.push_back({Runner::Stop, workers, ""});
+    if (!few) row.cells.push_back({Runner::Barrier, workers, ""});
+    if (workers == 1 || (!few && is_of_papers(row.name))) {
+      row.cells.push_back({Runner::Stop, workers, ""});
+    }
     if (few) row.cells.push_back({Runner::Deque, workers, ""});
     if (!few || !problem.with_peers) continue;
     for (const Runner peer : plan.peers) {
@@ -162,7 +176,7 @@ std::optional<int> processor_for(const TaskCell& cell, std::size_t round) {
 }
 
 RunFigures run_program(const Plan& plan, const std::string& problem, const TaskCell& cell,
-                       int round) {
+                       std::optional<int> processor) {
   const File out = make_memory_file("jackdaw-bench");
   const File null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   Command command;
@@ -190,7 +204,7 @@ RunFigures run_program(const Plan& plan, const std::string& problem, const TaskC
   command.in = null.fd();
   command.out = out.fd();
   command.interactive = false;
-  command.processor = processor_for(cell, plan.rounds_before + static_cast<std::size_t>(round));
+  command.processor = processor;
   command.limit = std::chrono::seconds(plan.settings.limit_seconds);
   const Outcome outcome = run(command, nullptr);
   if (!outcome.succeeded()) throw Failure(kExitFailed, outcome.describe());
@@ -209,6 +223,32 @@ RunFigures run_program(const Plan& plan, const std::string& problem, const TaskC
   return figures;
 }
 
+// The time of the slowest, the memory of all.
+RunFigures run_copies(const Plan& plan, const std::string& problem, const TaskCell& cell) {
+  const std::vector<int> usable = usable_processors();
+  std::vector<std::future<RunFigures>> copies;
+  for (unsigned i = 0; i < cell.workers; ++i) {
+    const std::optional<int> processor =
+        usable.empty() ? std::nullopt : std::optional(usable[i % usable.size()]);
+    copies.push_back(std::async(std::launch::async, [&plan, &problem, processor] {
+      return run_program(plan, problem, {Runner::Copies, 1, ""}, processor);
+    }));
+  }
+  RunFigures all;
+  for (std::future<RunFigures>& copy : copies) {
+    const RunFigures one = copy.get();
+    all.seconds = std::max(all.seconds, one.seconds);
+    all.peak_bytes += one.peak_bytes;
+  }
+  return all;
+}
+
+RunFigures run_cell(const Plan& plan, const std::string& problem, const TaskCell& cell, int round) {
+  if (cell.runner == Runner::Copies) return run_copies(plan, problem, cell);
+  const std::size_t nth = plan.rounds_before + static_cast<std::size_t>(round);
+  return run_program(plan, problem, cell, processor_for(cell, nth));
+}
+
 // Every cell so many times, each round beginning with another one. A cell that fails is left out
 // from then on.
 void run_cells(const Plan& plan, const std::string& prefix, TaskRow* row, Progress* progress) {
@@ -222,7 +262,7 @@ void run_cells(const Plan& plan, const std::string& prefix, TaskRow* row, Progre
       progress->say(fmt::format("{}{}: round {} of {}, {}", prefix, row->name, round + 1, rounds,
                                 cell.key()));
       try {
-        row->row.runs[c].push_back(run_program(plan, row->name, cell, round));
+        row->row.runs[c].push_back(run_cell(plan, row->name, cell, round));
       } catch (const Failure& failure) {
         cell.failure = failure.what();
         row->row.runs[c].clear();

@@ -121,12 +121,19 @@ std::string overhead_table(const TaskResults& results) {
   return table.markdown();
 }
 
+// How much faster so many programs with one worker each are, side by side, than one after another.
+std::optional<Summary> machine_gives(const TaskRow& row, unsigned workers) {
+  return scaled(quotient(row, row.find(Runner::Barrier, 1), row.find(Runner::Copies, workers)),
+                workers);
+}
+
 std::string speedup_table(const TaskResults& results) {
-  Table table(headings({"problem", "workers"}));
+  Table table(headings({"problem", "workers", "copies"}));
   for (const TaskRow& row : results.rows) {
     bool first = true;
     for (const unsigned workers : workers_of(row)) {
-      std::vector<std::string> cells = {first ? row.name : "", workers_text(results, workers)};
+      std::vector<std::string> cells = {first ? row.name : "", workers_text(results, workers),
+                                        show_ratio(machine_gives(row, workers))};
       for (const Runner runner : kAll) {
         cells.push_back(
             show_ratio(quotient(row, row.find(baseline(row), 1), row.find(runner, workers))));
@@ -337,7 +344,8 @@ void add_speedup_goals(const TaskResults& results, std::vector<TaskGoal>* goals)
     const TaskRow* row = results.find(name);
     if (row == nullptr) continue;
     goals->push_back(
-        goal(fmt::format("{}, speed of two workers by that of one", name),
+        goal(fmt::format("{}, speed of two workers by that of one (the machine gives {})", name,
+                         show_ratio(machine_gives(*row, 2))),
              quotient(*row, row->find(Runner::Barrier, 1), row->find(Runner::Barrier, 2)), false,
              bound, ""));
   }

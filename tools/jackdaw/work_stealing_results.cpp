@@ -104,12 +104,15 @@ const char* name_of(Runner runner) {
       return "Taskflow";
     case Runner::Libfork:
       return "libfork";
+    case Runner::Copies:
+      return "copies";
   }
   return "";
 }
 
 bool is_ours(Runner runner) {
-  return runner == Runner::Barrier || runner == Runner::Stop || runner == Runner::Deque;
+  return runner == Runner::Barrier || runner == Runner::Stop || runner == Runner::Deque ||
+         runner == Runner::Copies;
 }
 bool is_peer(Runner runner) {
   return runner == Runner::Tbb || runner == Runner::OpenMp || runner == Runner::Taskflow ||

@@ -13,7 +13,9 @@
 
 namespace jackdaw {
 
-// Who runs the tasks. Counting is no competitor: it gives the number of forks.
+// Who runs the tasks. No competitors are Counting, which gives the number of forks, and Copies: as
+// many processes as workers, each with the whole problem and one worker, side by side. What becomes
+// of their time by that of one alone is what the machine gives to programs that share nothing.
 enum class Runner {
   Sequential,
   Calls,
@@ -24,7 +26,8 @@ enum class Runner {
   Tbb,
   OpenMp,
   Taskflow,
-  Libfork
+  Libfork,
+  Copies
 };
 const char* name_of(Runner runner);
 bool is_ours(Runner runner);

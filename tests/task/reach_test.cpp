@@ -1,0 +1,271 @@
+// Work that somebody waits for must be within everybody's reach: the tests here wait for it, so
+// that a scheduler that leaves it lying about hangs.
+#include <gc/gc.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <atomic>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "jackdaw/task.hpp"
+
+namespace {
+
+class Reach : public testing::Test {
+ protected:
+  void TearDown() override { jd_task_stop(); }
+};
+
+void nap() {
+  timespec moment{0, 200'000};
+  nanosleep(&moment, nullptr);
+}
+
+// As a task that has work of its own.
+void spin_until(const std::atomic<bool>& flag) {
+  while (!flag.load()) {
+  }
+}
+// As one that waits for something outside.
+void block_until(const std::atomic<bool>& flag) {
+  jd::blocking([&] {
+    while (!flag.load()) nap();
+  });
+}
+
+TEST_F(Reach, APairFromAnotherThread) {
+  jd_task_start(2);
+  std::atomic<bool> second{false};
+  jd::par([&] { spin_until(second); }, [&] { second = true; });
+}
+
+TEST_F(Reach, APairInABlockingSection) {
+  jd_task_start(2);
+  std::atomic<bool> second{false};
+  jd::run(
+      [&] { jd::blocking([&] { jd::par([&] { spin_until(second); }, [&] { second = true; }); }); });
+}
+
+TEST_F(Reach, TheBenchIsEmptyAfterARestart) {
+  for (int round = 0; round < 3; ++round) {
+    jd_task_start(1);
+    std::atomic<bool> flag{false};
+    jd::run([&] { jd::par([&] { block_until(flag); }, [&] { flag = true; }); });
+    // The worker that came for the blocked one has time to sit down.
+    for (int i = 0; i < 50; ++i) nap();
+    jd_task_stop();
+  }
+}
+
+TEST_F(Reach, ForksBelowATaskThatWaitsForItsScope) {
+  jd_task_start(2);
+  std::atomic<bool> flag{false};
+  jd::run([&] {
+    jd::par([] {}, [] {});
+    jd::par(
+        [&] {
+          jd::scope scope;
+          std::atomic<bool> begun{false};
+          scope.fork([&] {
+            begun = true;
+            block_until(flag);
+          });
+          spin_until(begun);
+          scope.join();
+        },
+        [&] { flag = true; });
+  });
+}
+
+// Each waits until all have begun, which needs a worker for each.
+void meet(std::atomic<int>* here, int all) {
+  here->fetch_add(1);
+  while (here->load() < all) nap();
+}
+
+void left_deep(std::atomic<int>* here, int all, int depth) {
+  if (depth == 0) return meet(here, all);
+  jd::par([=] { left_deep(here, all, depth - 1); }, [=] { meet(here, all); });
+}
+
+TEST_F(Reach, TasksThatForkNoMoreForAllWorkers) {
+  constexpr int kWorkers = 6;
+  jd_task_start(kWorkers);
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 20; ++i) nap();  // all asleep
+    std::atomic<int> in_scope{0};
+    jd::run([&] {
+      jd::scope scope;
+      for (int i = 0; i < kWorkers; ++i) scope.fork([&] { meet(&in_scope, kWorkers); });
+      scope.join();
+    });
+    std::atomic<int> in_pairs{0};
+    jd::run([&] { left_deep(&in_pairs, kWorkers, kWorkers - 1); });
+  }
+}
+
+TEST_F(Reach, WhatATaskOfAnOutsidersScopeForks) {
+  jd_task_start(2);
+  jd::scope scope;
+  scope.fork([&] {
+    scope.fork([] {
+      for (int i = 0; i < 50; ++i) {
+        std::atomic<bool> second{false};
+        jd::par([&] { spin_until(second); }, [&] { second = true; });
+      }
+    });
+  });
+  scope.join();
+}
+
+TEST_F(Reach, AVictimThatBlocksSignalsKeepsNobody) {
+  jd_task_start(2);
+  std::atomic<bool> blocked{false};
+  std::atomic<bool> flag{false};
+  jd::scope scope;
+  scope.fork([&] {
+    jd::par(
+        [&] {
+          sigset_t all;
+          sigset_t before;
+          sigfillset(&all);
+          pthread_sigmask(SIG_SETMASK, &all, &before);
+          blocked = true;
+          spin_until(flag);
+          pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        },
+        [] {});
+  });
+  spin_until(blocked);
+  for (int i = 0; i < 20; ++i) nap();  // the other worker asks meanwhile
+  scope.fork([&] { flag = true; });
+  scope.join();
+}
+
+TEST_F(Reach, TwoThatBlockAtOnceGiveBothTheirPlaces) {
+  for (int round = 0; round < 10; ++round) {
+    jd_task_start(2);
+    jd::run([] { jd::blocking([] { nap(); }); });
+    for (int i = 0; i < 20; ++i) nap();  // one sits on the bench now
+    std::atomic<int> both{0};
+    std::atomic<bool> open{false};
+    std::atomic<int> up{0};
+    jd::scope scope;
+    for (int i = 0; i < 2; ++i) {
+      scope.fork([&] {
+        both.fetch_add(1);
+        while (both.load() < 2) {
+        }
+        block_until(open);
+      });
+    }
+    for (int i = 0; i < 2; ++i) {
+      scope.fork([&] {
+        up.fetch_add(1);
+        while (up.load() < 2) nap();
+        open = true;
+      });
+    }
+    scope.join();
+    jd_task_stop();
+  }
+}
+
+// ---- Ranges, and results ----
+
+TEST_F(Reach, DifferencesThatNoIntHolds) {
+  constexpr int kFirst = std::numeric_limits<int>::min();
+  constexpr int kLast = std::numeric_limits<int>::max();
+  jd::cancellation enough;
+  std::atomic<std::size_t> calls{0};
+  std::atomic<bool> outside{false};
+  jd::parallel_for(kFirst, kLast,
+                   [&](int i) {
+                     if (i == kLast) outside = true;
+                     if (calls.fetch_add(1) == 100'000) enough.cancel();
+                   },
+                   {.grain = std::size_t{1} << 20, .cancel = &enough});
+  EXPECT_FALSE(outside);
+  EXPECT_GT(calls.load(), 0u);
+  const long sum = jd::parallel_reduce(
+      std::int8_t{-128}, std::int8_t{127}, 0L, [](std::int8_t i) { return long{i}; },
+      std::plus<>{});
+  EXPECT_EQ(sum, -128L - 127);
+}
+
+struct Numbered {
+  explicit Numbered(int n) : number(n) {}
+  int number;
+};
+struct Movable {
+  Movable() = default;
+  Movable(Movable&&) = default;
+  Movable(const Movable&) = delete;
+  Movable& operator=(Movable&&) = default;
+  Movable& operator=(const Movable&) = delete;
+  ~Movable() = default;
+  int number = 7;
+};
+
+TEST_F(Reach, SmallResultsOfEveryKind) {
+  jd::run([] {
+    const auto numbered = jd::par([] { return Numbered(1); }, [] { return Numbered(2); });
+    EXPECT_EQ(numbered.first.number + numbered.second.number, 3);
+    int x = 4;
+    const auto references = jd::par([&] { return std::ref(x); }, [&] { return std::cref(x); });
+    EXPECT_EQ(&references.first.get(), &references.second.get());
+    const auto movables = jd::par([] { return Movable{}; }, [] { return Movable{}; });
+    EXPECT_EQ(movables.first.number + movables.second.number, 14);
+  });
+}
+
+// ---- Roots ----
+
+[[gnu::noinline]] void put(pthread_key_t key, void** link) {
+  void* object = GC_malloc(64);
+  *link = object;
+  GC_general_register_disappearing_link(link, object);
+  pthread_setspecific(key, object);
+}
+[[gnu::noinline]] void clear_stack() {
+  volatile char bytes[20000];
+  for (volatile char& byte : bytes) byte = 0;
+}
+
+TEST_F(Reach, ThreadSpecificDataOfWorkers) {
+  GC_INIT();
+  pthread_key_t key{};
+  ASSERT_EQ(pthread_key_create(&key, nullptr), 0);
+  auto** link = static_cast<void**>(GC_malloc_atomic_uncollectable(sizeof(void*)));
+  jd::run([&] {
+    put(key, link);
+    for (int i = 0; i < 3; ++i) {
+      clear_stack();
+      GC_gcollect();
+    }
+    EXPECT_NE(*link, nullptr);
+    pthread_setspecific(key, nullptr);
+  });
+  pthread_key_delete(key);
+}
+
+// ---- Registers ----
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" int task_masks_survive();
+
+TEST_F(Reach, MaskRegistersAreTheForkers) {
+  if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "this processor has no AVX-512";
+  int wrong = 0;
+  jd::run([&] {
+    for (int i = 0; i < 1000; ++i) wrong += task_masks_survive() == 0 ? 1 : 0;
+  });
+  EXPECT_EQ(wrong, 0);
+}
+#endif
+
+}  // namespace
