@@ -371,8 +371,10 @@ class root {
  public:
   root() : root(nullptr) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
-  root(T* object) : object_(object) {
+  root(T* object) : object_(nullptr) {
     if (jd_root_add(&object_) == 0) detail::no_memory();
+    // Not before: nobody would see it there, if a collection came meanwhile.
+    object_ = object;
   }
   root(const root& other) : root(other.object_) {}
   // Not noexcept: the new place is to be registered.

@@ -351,6 +351,11 @@ void repair_from(Word object) {
     const Place next = queue[queue.count() - 1];
     queue.shrink_to(queue.count() - 1);
     const Kind& kind = heap::kinds[next.block->kind];
+    if (is_weak_kind(next.block->kind)) {
+      auto* target = reinterpret_cast<Word*>(next.address());
+      *target = moved(*target);
+      continue;
+    }
     if (next.block->scan == Scan::None && !is_ephemeron_kind(next.block->kind)) continue;
     heap::Typed typed;
     if (is_ephemeron_kind(next.block->kind)) {
@@ -391,7 +396,9 @@ Word moved(Word word) {
 }
 
 void end() {
-  for (BlockNumber b = 1; b < space.committed; ++b) {
+  // Blocks for which there was no memory in the tables have none of it.
+  const BlockNumber last = base::min_of(space.committed, blocks_with_roles());
+  for (BlockNumber b = 1; b < last; ++b) {
     roles[b] = Role::None;
     pins[b] = {};
   }

@@ -59,9 +59,9 @@ void pin_from_objects() {
     const Kind& kind = heap::kinds[block.kind];
     if (kind.source != heap::Source::None) return;
     for (unsigned w = 0; w < block.bit_words(); ++w) {
-      // What dead objects lead to is kept for their disclaim functions, which go by their words.
+      // Dead objects that their disclaim function may keep have their words as they are.
       const std::uint64_t read =
-          kind.mark_from_unreachable ? block.allocated[w] : block.marks[w] & block.allocated[w];
+          kind.disclaim != nullptr ? block.allocated[w] : block.marks[w] & block.allocated[w];
       heap::for_each_bit(&read, 64, [&](unsigned bit) { pin_from({&block, w * 64 + bit}); });
     }
   });

@@ -34,6 +34,8 @@ bool prepare_roles() {
   return true;
 }
 
+BlockNumber blocks_with_roles() { return covered; }
+
 void discard_roles() {
   if (covered == 0) return;
   os::discard(roles, base::align_up(covered * sizeof(Role), os::page_size()));

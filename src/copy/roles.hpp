@@ -36,6 +36,8 @@ extern Pins* pins;
 
 // Gives the tables' pages back until they are needed again.
 void discard_roles();
+// Those below this number have entries.
+BlockNumber blocks_with_roles();
 
 inline bool is_source(Word word) {
   return heap::in_heap(word) && roles[heap::block_number(word)] == Role::Source;

@@ -29,9 +29,10 @@ unsigned make_kind(unsigned* number, heap::Layout* layout, const char* name, std
   return made;
 }
 
+// Or freed by hand.
 bool is_dead(Word word) {
   heap::Place place;
-  return heap::in_heap(word) && heap::find_object(word, &place) && !place.marked();
+  return heap::in_heap(word) && !(heap::find_object(word, &place) && place.marked());
 }
 
 // Calls visit(object) for each marked object of a kind.
@@ -51,6 +52,7 @@ bool is_marked_or_outside(Word word) { return !is_dead(word); }
 
 // Used in a stopped world only.
 mark::Marker* value_marker = nullptr;
+bool any_value_marked = false;
 
 }  // namespace
 
@@ -61,6 +63,7 @@ unsigned ephemeron_kind() {
   return make_kind(&ephemeron_number, &ephemeron_layout, "ephemeron", sizeof(Ephemeron));
 }
 
+bool is_weak_kind(unsigned kind) { return weak_number != 0 && kind == weak_number; }
 bool is_ephemeron_kind(unsigned kind) { return ephemeron_number != 0 && kind == ephemeron_number; }
 
 bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* value)) {
@@ -76,6 +79,8 @@ bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* valu
 void forget_dead_weak(bool (*is_live)(Word word)) {
   for_each_live<Ephemeron>(ephemeron_number, [is_live](Ephemeron* ephemeron) {
     if (!is_live(ephemeron->key)) *ephemeron = {0, 0};
+    // Freed, or no pointer that holds anything.
+    if (!is_live(ephemeron->value)) ephemeron->value = 0;
   });
   for_each_live<Weak>(weak_number, [is_live](Weak* weak) {
     if (!is_live(weak->target)) weak->target = 0;
@@ -84,10 +89,14 @@ void forget_dead_weak(bool (*is_live)(Word word)) {
 
 void settle_weak(mark::Marker* marker) {
   value_marker = marker;
-  while (visit_ephemeron_values(is_marked_or_outside,
-                                [](Word* value) { value_marker->mark_word(*value); })) {
+  do {
+    any_value_marked = false;
+    visit_ephemeron_values(is_marked_or_outside, [](Word* value) {
+      value_marker->mark_word(*value);
+      any_value_marked |= !is_dead(*value);
+    });
     marker->drain();
-  }
+  } while (any_value_marked);
   forget_dead_weak(is_marked_or_outside);
 }
 

@@ -33,6 +33,7 @@ void settle_weak(mark::Marker* marker);
 // keys are live and whose values are not; false if there were none. Then nulls what is not live.
 bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* value));
 void forget_dead_weak(bool (*is_live)(Word word));
+bool is_weak_kind(unsigned kind);
 bool is_ephemeron_kind(unsigned kind);
 
 // Calls visit(word) for each word of a live weak reference or ephemeron.

@@ -157,7 +157,8 @@ void finish_marking() {
   mark_from_disclaimable();
   if (copy::in_use) copy::settle_weak(&marker);
   finalize_after_marking(&marker);
-  if (!copy::in_use) return;
+  // Programs that use nothing else of a typed heap may ask for hashes.
+  if (!copy::in_use) return copy::forget_dead_hashes();
   copy::settle_weak(&marker);
   alloc::unmark_mixed_holes();
   copy::forget_dead_hashes();
@@ -213,6 +214,8 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   if (moving) copy::end_moving();
   if (copied) copy::mcc::end();
   if (verify) verify_swept();
+  // Where a hole begins there is no object yet that anybody should visit.
+  alloc::unmark_mixed_holes();
   alloc::show_holes();
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();

@@ -8,6 +8,7 @@
 #include "cycle/settings.hpp"
 #include "heap/growable.hpp"
 #include "heap/layout.hpp"
+#include "heap/mixed.hpp"
 #include "heap/pointer_table.hpp"
 #include "heap/space.hpp"
 #include "os/log.hpp"
@@ -71,6 +72,13 @@ Place place_of(Word object) {
   return place;
 }
 
+// Stays, though nobody has marked it: of a block of mixed objects that nobody looked into, it is
+// not known yet where they begin, and the sweep goes by that.
+void keep(const Place& place) {
+  if (place.is_mixed()) heap::learn_starts(heap::number_of(place.block));
+  place.set_mark();
+}
+
 // Queues the words of an object that are not pointers to (or into) itself.
 void push_others_than_self(mark::Marker* marker, const Place& place) {
   const Word begin = place.address();
@@ -106,7 +114,7 @@ void revive_reachable(std::size_t first) {
     Due& candidate = due[i];
     const Place place = place_of(base::as_word(candidate.object));
     if (candidate.order != FinalizerOrder::Unreachable || !place.marked()) {
-      place.set_mark();
+      keep(place);
       ++i;
       continue;
     }
@@ -161,12 +169,12 @@ void enqueue_unreachable(mark::Marker* marker) {
   for (std::size_t i = first; i < due.count(); ++i) {
     const Place place = place_of(base::as_word(due[i].object));
     if (due[i].order == FinalizerOrder::NoOrder) marker->push_contents(place);
-    if (!unreachable_order) place.set_mark();
+    if (!unreachable_order) keep(place);
   }
   if (unreachable_order) {
     for (std::size_t i = first; i < due.count(); ++i) {
       if (due[i].order == FinalizerOrder::Unreachable) continue;
-      place_of(base::as_word(due[i].object)).set_mark();
+      keep(place_of(base::as_word(due[i].object)));
     }
     marker->drain();
     revive_reachable(first);

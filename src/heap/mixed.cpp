@@ -89,8 +89,9 @@ Granules hole_in(BlockNumber number) {
   const auto* hole =
       static_cast<const MixedHole*>(__atomic_load_n(&space.extras[number].owner, __ATOMIC_ACQUIRE));
   if (hole == nullptr) return {kMixedGranules, kMixedGranules};
+  // In this order: the thread goes from gap to gap upwards, and what is of two of them is no hole.
+  const char* end = __atomic_load_n(&hole->end, __ATOMIC_ACQUIRE);
   const char* cursor = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
-  const char* end = __atomic_load_n(&hole->end, __ATOMIC_RELAXED);
   if (cursor == nullptr || cursor >= end) return {kMixedGranules, kMixedGranules};
   return {granule_of(number, cursor), granule_of(number, end)};
 }

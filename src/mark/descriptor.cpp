@@ -79,6 +79,10 @@ void call_procedure(Word object, std::size_t size, Word descriptor) {
   descriptor = Marker::final_descriptor(object, size, descriptor);
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   if ((descriptor & heap::kDescriptorTag) != heap::kTagProcedure) return;
+  if (index == kTypedArrayProcedure) {
+    for_each_element(object, size, call_procedure);
+    return;
+  }
   const heap::MarkProcedure procedure = heap::mark_procedures[index];
   if (procedure == nullptr) return;
   procedure(reinterpret_cast<Word*>(object), &marker, &marker + 1,

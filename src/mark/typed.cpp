@@ -68,15 +68,9 @@ void Marker::scan_layout(const heap::Typed& typed) {
 }
 
 void Marker::scan_typed_array(Word object, std::size_t size) {
-  const auto* tail =
-      reinterpret_cast<const TypedArrayTail*>(object + size - sizeof(TypedArrayTail));
-  // An array whose tail is not written yet has no elements. And programs write beyond their arrays.
-  const std::size_t room = size - sizeof(TypedArrayTail);
-  if (tail->element_size == 0) return;
-  const std::size_t elements = base::min_of(tail->elements, room / tail->element_size);
-  for (std::size_t i = 0; i < elements; ++i) {
-    scan_descriptor(object + i * tail->element_size, tail->element_size, tail->element_descriptor);
-  }
+  for_each_element(object, size, [this](Word element, std::size_t bytes, Word descriptor) {
+    scan_descriptor(element, bytes, descriptor);
+  });
 }
 
 }  // namespace jd::mark

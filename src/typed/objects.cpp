@@ -69,9 +69,13 @@ void jd_unpin(void* object) {
 
 int jd_root_add(void* variable) {
   cycle::start();
+  // Until it is a root, nobody looks at the variable: what it holds stays by this one.
+  void* const held = *static_cast<void**>(variable);
   const LockGuard guard(heap_lock);
   typed::settle_policy();
-  return copy::add_root(static_cast<Word*>(variable)) ? 1 : 0;
+  const bool added = copy::add_root(static_cast<Word*>(variable));
+  asm volatile("" : : "r"(held) : "memory");
+  return added ? 1 : 0;
 }
 
 void jd_root_remove(void* variable) {
