@@ -114,7 +114,8 @@ JD_TASK_API void jd_task_sort(void* base, size_t count, size_t size,
 /* ---- Waiting ---- */
 
 /* Calls function(argument), which may wait for long; meanwhile another worker has this one's slot.
- * Tasks that it forks are run by others. */
+ * Tasks that it forks are run by others. There are at most 256 threads of workers, those that wait
+ * here included; beyond that nobody takes the slot, and a line on stderr says so, once. */
 JD_TASK_API void jd_task_blocking(void (*function)(void*), void* argument);
 
 /* ---- Polling ---- */
