@@ -61,17 +61,18 @@ struct Worker {
   std::atomic<bool> away{false};
   os::WakingPlace waking_place;  // of its sleeps, not its naps
 
+  // The thread's, as long as its memory may be read: by itself; the collector reads it in a stopped
+  // world.
+  char* control_block = nullptr;
+
   Deque deque;
 
   // The rest is for the modes with stacks.
 
   // The stack that its task runs on; null in the scheduler. By itself (release); thieves read it.
   std::atomic<Stack*> stack{nullptr};
-  void* scheduler_sp = nullptr;  // the scheduler's stack pointer while a task runs
-  os::StackBounds own_stack;     // the thread's
-  // The thread's, as long as its memory may be read: by itself; the collector reads it in a stopped
-  // world.
-  char* control_block = nullptr;
+  void* scheduler_sp = nullptr;     // the scheduler's stack pointer while a task runs
+  os::StackBounds own_stack;        // the thread's
   void* alternate_stack = nullptr;  // memory for signals (overflow.cpp); null: none
   Stack* spare = nullptr;           // an unused stack for the next task
   Stack* next = nullptr;            // a stack to go on with
