@@ -235,6 +235,7 @@ RunFigures run_copies(const Plan& plan, const std::string& problem, const TaskCe
     }));
   }
   RunFigures all;
+  all.named["workers"] = cell.workers;
   for (std::future<RunFigures>& copy : copies) {
     const RunFigures one = copy.get();
     all.seconds = std::max(all.seconds, one.seconds);
