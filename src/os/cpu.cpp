@@ -64,7 +64,15 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-void yield() { sched_yield(); }
+void yield() {
+#if defined(JD_SANITIZE_THREAD)
+  // Signals wait in ThreadSanitizer for a call that it knows to block: a thread that yields until
+  // another comes on would never be stopped, while that one stands in the stop already.
+  sleep_ns(1000);
+#else
+  sched_yield();
+#endif
+}
 
 void sleep_ns(std::uint64_t nanoseconds) {
   const int saved = errno;
