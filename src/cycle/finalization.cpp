@@ -41,7 +41,8 @@ struct ToggleReference {
 
 // All under the heap's lock, but for the count, which anybody reads as a hint (relaxed).
 heap::PointerTable<Entry, 4> finalizers;
-heap::Growable<Due> due;  // a queue: [due_front, count)
+// A queue: [due_front, count). Usually all run right after the collection that queued them.
+heap::Growable<Due> due;
 std::size_t due_front = 0;
 // What tell_about_finalization has not told yet: a queue entry's number, and an object that keeps
 // itself from being finalized (0: none).
@@ -149,7 +150,16 @@ void keep_unreachable_if(Visit visit) {
   }
 }
 
+// Where finalizers come as fast as they run, the queue is never empty.
+void forget_taken_due() {
+  if (due_front <= due.count() / 2) return;
+  due_untold -= base::min_of(due_untold, due_front);
+  due.erase_first(due_front);
+  due_front = 0;
+}
+
 void enqueue_unreachable(mark::Marker* marker) {
+  forget_taken_due();
   const std::size_t first = due.count();
   bool unreachable_order = false;
   keep_unreachable_if([&](Entry* entry) {
@@ -188,7 +198,7 @@ bool take_due(Due* taken) {
   if (due_front == due.count()) return false;
   *taken = due[due_front++];
   if (due_front == due.count()) {
-    due.clear();
+    due.clear_for_long();
     due_front = 0;
     due_untold = 0;
   }
@@ -274,6 +284,7 @@ void finalize_after_marking(mark::Marker* marker) {
   // again, until the finalizer has run.
   clear_toggle_references();
   clear_long_links();
+  unreachable.clear_for_long();
 }
 
 void tell_about_finalization() {

@@ -91,10 +91,14 @@ void clear_short_links() {
 
 void forget_short_links_in_dead_objects() {
   Links& table = table_of(LinkLength::Short);
-  if (!all_listed) return table.keep_if([](Link* link) { return is_reachable(link->key); });
-  for (const Link* link : in_unmarked) {
-    if (!is_reachable(link->key)) table.remove(link->key);
+  if (all_listed) {
+    for (const Link* link : in_unmarked) {
+      if (!is_reachable(link->key)) table.remove(link->key);
+    }
+  } else {
+    table.keep_if([](Link* link) { return is_reachable(link->key); });
   }
+  in_unmarked.clear_for_long();
 }
 
 void clear_long_links() {

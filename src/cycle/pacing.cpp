@@ -43,6 +43,10 @@ constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 constexpr std::size_t kLeastFullTable = 4096;
 constexpr std::size_t kFullTableShare = 8;
 
+// Where a program asks for fewer collections by a divisor of 1, as much is allocated between two of
+// them as lives, not twice as much: ours are short enough (docs/design/cycle.md, "Full tables").
+constexpr GC_word kLeastDivisor = 2;
+
 // Of what large objects took between two collections, the most; it falls by this part of itself at
 // each. Neither that nor the most that is kept was measured against others.
 constexpr BlockNumber kDemandDecay = 3;
@@ -145,7 +149,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   // The lesser of two: a peak that a collection met by chance would else make room for another.
   const std::size_t counted = last_work == 0 ? work : base::min_of(work, last_work);
   last_work = work;
-  const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
+  const GC_word divisor = base::max_of(kLeastDivisor, GC_word{GC_free_space_divisor});
   planned = base::max_of(counted / divisor, settings.min_bytes_allocated);
   last_compacted = false;
   plan_kept_blocks();

@@ -461,6 +461,37 @@ TEST(Finalizer, FinalizeAllFinalizesTheReachableToo) {
   EXPECT_EQ(r.out, "500\n") << r;
 }
 
+// Leaves a successor, which the collection that follows queues behind those that wait still.
+void follow(void* /*object*/, void* left_to_follow) {
+  finalized.fetch_add(1);
+  auto* left = static_cast<int*>(left_to_follow);
+  if (*left == 0) return;
+  --*left;
+  far_away([left] { GC_register_finalizer(GC_malloc(48), follow, left, nullptr, nullptr); });
+  GC_gcollect();
+}
+
+TEST(Finalizer, QueueThatIsNeverEmptyLosesNone) {
+  constexpr std::size_t kSteps = 2000;
+  constexpr std::size_t kAtOnce = 4;
+  static int left = kSteps;
+  finalized = 0;
+  GC_set_finalize_on_demand(1);
+  far_away([] {
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      GC_register_finalizer(GC_malloc(48), follow, &left, nullptr, nullptr);
+    }
+  });
+  // A stale word may hold some of the first or last ones.
+  for (int i = 0; i < 20 && finalized.load() < kSteps; ++i) {
+    collect_all();
+    GC_invoke_finalizers();
+  }
+  GC_set_finalize_on_demand(0);
+  EXPECT_GE(finalized.load(), kSteps);
+  EXPECT_LE(finalized.load(), kSteps + kAtOnce);
+}
+
 TEST(Finalizer, AwaitProcSeesEachQueuedObject) {
   static std::size_t seen;
   collect_all();
