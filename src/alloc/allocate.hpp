@@ -17,7 +17,10 @@ namespace jd::alloc {
 // An object of any kind. Null when memory has run out.
 void* allocate(std::size_t bytes, KindNumber kind);
 
-// The same; a pointer beyond the first block of a large object does not hold it.
+// The same for kinds with layouts: in a slot of heap::class_for, whatever the heap's size.
+void* allocate_laid_out(std::size_t bytes, KindNumber kind);
+
+// The same as allocate; a pointer beyond the first block of a large object does not hold it.
 void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind);
 
 // The same with an alignment (a power of two, any size).

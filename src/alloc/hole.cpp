@@ -18,6 +18,14 @@ constexpr HoleRow empty_row() {
   return row;
 }
 
+constexpr HoleOffsets offsets_of(const decltype(heap::kClassOfWords)& classes) {
+  HoleOffsets offsets{};
+  for (std::size_t words = 0; words < classes.size(); ++words) {
+    offsets[words] = static_cast<std::uint16_t>(classes[words] * sizeof(Hole));
+  }
+  return offsets;
+}
+
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
 constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, 0, 0, {}, nullptr, nullptr};
@@ -150,7 +158,15 @@ void leave(world::Thread* thread, bool left_by_fork) {
 }  // namespace
 
 constinit thread_local ThreadCache* cache = &no_cache;
+constinit HoleOffsets hole_offset_of_words = offsets_of(heap::kCoarseClassOfWords);
 void (*forget_typed)(ThreadCache* cache, bool own) = nullptr;
+
+void use_fine_classes() {
+  constexpr HoleOffsets kFine = offsets_of(heap::kClassOfWords);
+  for (std::size_t words = 0; words < kFine.size(); ++words) {
+    __atomic_store_n(&hole_offset_of_words[words], kFine[words], __ATOMIC_RELAXED);
+  }
+}
 
 HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   HoleRow* row = free_rows;

@@ -133,25 +133,20 @@ struct HoleRow {
   Hole& hole_for(std::size_t bytes);
 };
 
-namespace detail {
-
-// Where in a row each request's hole is, in bytes: the class, already multiplied.
-constexpr auto make_offset_table() {
-  std::array<std::uint16_t, heap::kClassOfWords.size()> table{};
-  for (std::size_t words = 0; words < table.size(); ++words) {
-    table[words] = static_cast<std::uint16_t>(heap::kClassOfWords[words] * sizeof(Hole));
-  }
-  return table;
-}
-inline constexpr auto kHoleOffsetOfWords = make_offset_table();
-
-}  // namespace detail
+// Where in a row the hole for a request of so many words is, in bytes: the class, already
+// multiplied. Those of small heaps at first (heap::kCoarseClassOfWords). Written under the heap's
+// lock, once; read by every thread (relaxed: each value is good for the request).
+using HoleOffsets = std::array<std::uint16_t, heap::kClassOfWords.size()>;
+extern constinit HoleOffsets hole_offset_of_words;
 
 inline Hole& HoleRow::hole_for(std::size_t bytes) {
   const std::size_t words = (bytes + sizeof(Word) - 1) / sizeof(Word);
   return *reinterpret_cast<Hole*>(reinterpret_cast<char*>(holes) +
-                                  detail::kHoleOffsetOfWords[words]);
+                                  __atomic_load_n(&hole_offset_of_words[words], __ATOMIC_RELAXED));
 }
+
+// From now on requests go by heap::kClassOfWords. Under the heap's lock.
+void use_fine_classes();
 
 struct ThreadCache {
   HoleRow normal;

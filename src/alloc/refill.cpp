@@ -212,7 +212,13 @@ bool next_block(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
   }
 }
 
-void* allocate_small(std::size_t bytes, KindNumber kind) {
+// Layouts have chosen their holes, and aligned objects need slots of just their size.
+Hole* hole_for(HoleRow* row, std::size_t bytes, KindNumber kind, std::size_t alignment) {
+  const bool by_size = alignment > heap::kGranule || heap::kinds[kind].source != heap::Source::None;
+  return by_size ? &row->holes[heap::class_for(bytes)] : &row->hole_for(bytes);
+}
+
+void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) {
   world::Thread* thread = world::self();
   auto* owner = static_cast<ThreadCache*>(thread->cache);
   HoleRow* row = owner->rows[kind];
@@ -221,8 +227,8 @@ void* allocate_small(std::size_t bytes, KindNumber kind) {
     row = make_row(owner, kind);
     if (row == nullptr) return nullptr;
   }
-  const unsigned size_class = heap::class_for(bytes);
-  Hole* hole = &row->holes[size_class];
+  Hole* hole = hole_for(row, bytes, kind, alignment);
+  const auto size_class = static_cast<unsigned>(hole - row->holes);
   for (;;) {
     {
       world::NoStop guard(thread);
@@ -319,6 +325,15 @@ void* allocate(std::size_t bytes, KindNumber kind) {
   return allocate_slowly(bytes, kind);
 }
 
+void* allocate_laid_out(std::size_t bytes, KindNumber kind) {
+  if (bytes <= heap::kMaxSmall) {
+    if (HoleRow* row = cache->rows[kind]) {
+      if (void* slot = row->holes[heap::class_for(bytes)].take()) return slot;
+    }
+  }
+  return allocate_slowly(bytes, kind);
+}
+
 void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind) {
   void* object = allocate(bytes, kind);
   heap::Place place;
@@ -343,7 +358,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind
       }
     }
     object = wanted <= heap::kMaxSmall && alignment <= heap::kMaxSmall
-                 ? allocate_small(wanted, kind)
+                 ? allocate_small(wanted, alignment, kind)
                  : allocate_large(wanted, alignment, kind);
   }
   return object != nullptr ? object : pacer.out_of_memory(bytes);
@@ -380,7 +395,7 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
 
 std::size_t usable_size_for(std::size_t bytes) {
   if (!base::checked_add(bytes, padding, &bytes)) return SIZE_MAX;
-  if (bytes <= heap::kMaxSmall) return heap::slot_size_of(heap::class_for(bytes));
+  if (bytes <= heap::kMaxSmall) return cache->normal.hole_for(bytes).slot_size;
   return base::align_up(bytes, heap::kGranule);
 }
 

@@ -51,6 +51,7 @@ struct Options {
   std::uint64_t mark_patience = 2048;
   std::uint64_t sweep_time = static_cast<std::uint64_t>(SweepTime::Lazy);
   std::uint64_t nearly_full = 8;
+  std::uint64_t coarse_classes = 3 * kMiB;
   std::uint64_t clear_ahead = 2 * kKiB;
   std::uint64_t time_sweep = 0;
   const char* statistics_file = nullptr;
@@ -144,6 +145,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_NEARLY_FULL", OptionType::Count, "1 to 64; 0: no block is passed over", "8",
      "Allocation passes over blocks of whose slots less than one in so many is free.", 1, 64,
      &Options::nearly_full, nullptr, true},
+    {"JACKDAW_COARSE_CLASSES", OptionType::Size, "any; 0: never", "3M",
+     "Up to this size of the heap, objects of 33 to 504 bytes have eleven sizes of slots.", 0,
+     kNoLimit, &Options::coarse_classes, nullptr},
     {"JACKDAW_CLEAR_AHEAD", OptionType::Size, "16 to 16k", "2k",
      "Memory is cleared in pieces of this size ahead of allocation.", 16, 16 * kKiB,
      &Options::clear_ahead, nullptr},

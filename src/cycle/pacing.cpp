@@ -4,6 +4,7 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/hole.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/runtime.hpp"
@@ -54,6 +55,8 @@ constexpr BlockNumber kMostKeptShare = 8;
 
 // Under the heap's lock.
 heap::KeptRuns run_demand;
+// Under the heap's lock. docs/design/alloc.md, "Small heaps".
+bool classes_are_fine = false;
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
 // The same of what the last collection found, before the divisor; 0 before the first.
@@ -87,8 +90,7 @@ std::size_t charged_bytes() {
 // there are processors for them. How many those are shows in the part of the one that allocated
 // most: of two with equal parts it is half, and beside one that does nearly all others hardly
 // count.
-std::size_t least_between() {
-  const alloc::Shares shares = alloc::shares_since_gc();
+std::size_t least_between(const alloc::Shares& shares) {
   if (shares.all <= shares.largest) return kLeastBetween;
   // In sixteenths of a thread.
   const std::size_t threads =
@@ -98,7 +100,13 @@ std::size_t least_between() {
 }
 
 // Pre: charged_bytes() was just asked, which settles what the shares are taken from.
-std::size_t due_after() { return base::max_of(planned, least_between()); }
+std::size_t due_after() { return base::max_of(planned, least_between(alloc::shares_since_gc())); }
+
+// Of which the heap grows by a share that is half as large: the least between two collections is
+// larger, and the heap is to stay as small.
+bool several_threads_allocate(const alloc::Shares& shares) {
+  return shares.all - shares.largest > shares.largest / 4;
+}
 
 // The paper's rule: copies need the last third. A heap that is nearly so full after a collection is
 // to grow instead.
@@ -156,8 +164,14 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
 }
 
 bool commit_quietly(BlockNumber blocks) {
-  if (!within_limits(blocks)) return false;
-  return heap::grow(blocks);
+  if (!within_limits(blocks) || !heap::grow(blocks)) return false;
+  // A heap with a limit is to hold as much as it can.
+  const bool is_large = bytes_of(space.committed - 1) > options.coarse_classes;
+  if (!classes_are_fine && (is_large || settings.max_heap_size != 0)) {
+    classes_are_fine = true;
+    alloc::use_fine_classes();
+  }
+  return true;
 }
 
 bool commit_blocks(BlockNumber blocks) {
@@ -176,13 +190,15 @@ bool grow_heap(BlockNumber least) {
   // grow by bdwgc's rule, a share of the heap: a megabyte buys a third of the collections
   // (docs/design/cycle.md, "Pacing").
   const std::size_t charged = charged_bytes();
-  const std::size_t due = due_after();
+  const alloc::Shares shares = alloc::shares_since_gc();
+  const std::size_t due = base::max_of(planned, least_between(shares));
   const std::size_t allowance = due > charged ? due - charged : 0;
   auto more =
       static_cast<BlockNumber>(base::min_of(allowance >> kBlockShift, std::size_t{kMostGrowth}));
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
+  const GC_word part = several_threads_allocate(shares) ? 2 * divisor : divisor;
   more = base::max_of(
-      more, base::min_of(static_cast<BlockNumber>(space.committed / divisor), kMostShareGrowth));
+      more, base::min_of(static_cast<BlockNumber>(space.committed / part), kMostShareGrowth));
   more = base::max_of(more, kLeastGrowth);
   if (space.committed >= heap::kHugePagesFrom) {
     more = static_cast<BlockNumber>(

@@ -56,6 +56,30 @@ constexpr auto make_class_table() {
 // Indexed by the words of a request; a request of nothing gets the smallest slot.
 inline constexpr auto kClassOfWords = detail::make_class_table();
 
+namespace detail {
+
+// Requests of three granules to 504 bytes get loose slots of these sizes in small heaps.
+inline constexpr std::array<std::uint16_t, 11> kCoarseSizes = {48,  64,  80,  96,  128, 160,
+                                                               192, 256, 320, 384, 512};
+
+constexpr auto make_coarse_class_table() {
+  auto table = kClassOfWords;
+  constexpr std::size_t kFirstWords = 2 * kGranule / sizeof(Word) + 1;
+  unsigned coarse = 0;
+  for (std::size_t words = kFirstWords; words < kCoarseSizes.back() / sizeof(Word); ++words) {
+    while (kCoarseSizes[coarse] <= words * sizeof(Word)) ++coarse;
+    table[words] = kClassOfWords[kCoarseSizes[coarse] / sizeof(Word) - 1];
+  }
+  return table;
+}
+
+}  // namespace detail
+
+// For small heaps: fewer classes, so that fewer blocks have only a few objects
+// (docs/design/alloc.md, "Small heaps"). Every class is good for every request that kClassOfWords
+// has it for, too.
+inline constexpr auto kCoarseClassOfWords = detail::make_coarse_class_table();
+
 // Pre: bytes <= kMaxSmall.
 constexpr unsigned class_for(std::size_t bytes) {
   return kClassOfWords[(bytes + sizeof(Word) - 1) / sizeof(Word)];
@@ -68,5 +92,9 @@ constexpr unsigned slots_in_block(unsigned size_class) {
 static_assert(detail::kSizes.back() == kMaxSmall);
 static_assert(class_for(0) == 0 && class_for(8) == 0 && class_for(17) == 1 && class_for(24) == 1);
 static_assert(class_for(9) == kFirstFullClass && class_for(16) == kFirstFullClass);
+static_assert(kCoarseClassOfWords[4] == class_for(32) && kCoarseClassOfWords[5] == class_for(40));
+static_assert(kCoarseClassOfWords[6] == class_for(56) && kCoarseClassOfWords[62] == class_for(504));
+static_assert(kCoarseClassOfWords[63] == class_for(504) &&
+              kCoarseClassOfWords[64] == class_for(512));
 
 }  // namespace jd::heap

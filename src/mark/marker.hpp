@@ -151,7 +151,8 @@ class alignas(128) Marker {
   Range* top_ = nullptr;     // one past the newest entry
   Range* limit_ = nullptr;   // one past the last entry that is committed
   Range* reserved_limit_ = nullptr;
-  MarkStrategy strategy_ = MarkStrategy::Ring;
+  // None is zero: markers that nobody uses are no pages of the library's file.
+  MarkStrategy strategy_ = MarkStrategy::None;
   // How often a lone marker still goes to its stack before it asks for company; 0: for ever.
   std::uint64_t patience_ = 0;
   // By block number; all clear outside of a phase of the team's. Committed for so many blocks.

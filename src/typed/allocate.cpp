@@ -125,7 +125,7 @@ void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
   const std::size_t bytes = heap::bytes_for(own, elements);
   // Which hole depends on the length: there is none to show, and each allocation comes here.
   if (own.source == JD_HOMOGENEOUS && own.element_bytes != 0) {
-    return alloc::allocate(bytes, own.kind);
+    return alloc::allocate_laid_out(bytes, own.kind);
   }
   const alloc::FirstWords words = typed::first_words(own, bytes, elements);
   char* memory = nullptr;
@@ -135,7 +135,7 @@ void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
         base::align_up(bytes, heap::kGranule), header ? 1 : 0, typed::mixed_kind(own), words));
     if (memory == nullptr) return nullptr;
   } else {
-    memory = static_cast<char*>(alloc::allocate(bytes, own.kind));
+    memory = static_cast<char*>(alloc::allocate_laid_out(bytes, own.kind));
     if (memory == nullptr) return nullptr;
     // While the first word is zero, the object is in the making and has no other words.
     if (words.count != 0) *reinterpret_cast<base::Word*>(memory + words.count_offset) = words.count;

@@ -33,7 +33,7 @@ Object* make_weak(unsigned (*kind)()) {
     return nullptr;
   }
   return static_cast<Object*>(
-      alloc::allocate(sizeof(Object), static_cast<heap::KindNumber>(number)));
+      alloc::allocate_laid_out(sizeof(Object), static_cast<heap::KindNumber>(number)));
 }
 
 const copy::Weak* own(const jd_weak* weak) { return reinterpret_cast<const copy::Weak*>(weak); }

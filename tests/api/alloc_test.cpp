@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "child.hpp"
 #include "gc_test.hpp"
 
 namespace jd::test {
@@ -271,9 +272,41 @@ TEST(Alloc, RandomWordsHaveNoBaseOrAnAllocatedOne) {
 TEST(Alloc, SizesOfOursAreNotPadded) {
   JD_OURS_ONLY("bdwgc adds a byte to each object");
   if (std::getenv("JACKDAW_PAD_OBJECTS") != nullptr) GTEST_SKIP() << "JACKDAW_PAD_OBJECTS is set";
-  for (const std::size_t size : {16, 32, 48, 64, 256}) EXPECT_EQ(GC_size(GC_malloc(size)), size);
+  for (const std::size_t size : {16, 32, 512, 1024}) EXPECT_EQ(GC_size(GC_malloc(size)), size);
   EXPECT_EQ(GC_size(GC_malloc(0)), 16u);
   EXPECT_EQ(GC_size(GC_malloc(1)), 16u);
+}
+
+// Which sizes there are depends on how large the heap has been.
+JD_CHILD(sizes_of_slots) {
+  GC_INIT();
+  const auto print = [] {
+    for (const std::size_t size : {32, 40, 48, 100, 193, 250, 384, 500, 512}) {
+      void* object = GC_malloc(size);
+      std::printf("%zu:%zu ", size, GC_size(object));
+      if (GC_size(object) < size || GC_size(GC_memalign(64, size)) < size) return 1;
+      if (reinterpret_cast<std::uintptr_t>(GC_memalign(64, size)) % 64 != 0) return 2;
+      // Room in the slot is used.
+      void* larger = GC_realloc(object, GC_size(object) - sizeof(void*));
+      if (larger != object) return 3;
+    }
+    std::printf("\n");
+    return 0;
+  };
+  const int small = print();
+  GC_expand_hp(4U << 20);
+  const int large = print();
+  return small != 0 ? small : large;
+}
+
+TEST(Alloc, SlotsHaveFewerSizesInSmallHeaps) {
+  JD_OURS_ONLY("the sizes are ours");
+  const ChildResult r = run_child(
+      "sizes_of_slots", {{"JACKDAW_COARSE_CLASSES", kUnset}, {"JACKDAW_PAD_OBJECTS", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out,
+            "32:32 40:48 48:64 100:128 193:256 250:320 384:512 500:512 512:512 \n"
+            "32:32 40:48 48:48 100:112 193:208 250:256 384:384 500:512 512:512 \n");
 }
 
 TEST(Alloc, StrdupCopies) {

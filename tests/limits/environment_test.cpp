@@ -470,7 +470,8 @@ JD_CHILD(past_the_end_in_the_heap) {
 TEST(EnvironmentFlags, PaddingLetsPointersPastTheEndHoldInTheHeap) {
   JD_OURS_ONLY("bdwgc pads as all_interior_pointers says");
   for (const char* value : {"0", "1"}) {
-    const ChildResult r = run_child("past_the_end_in_the_heap", {{"JACKDAW_PAD_OBJECTS", value}});
+    const ChildResult r = run_child("past_the_end_in_the_heap", {{"JACKDAW_PAD_OBJECTS", value},
+                                                                 {"JACKDAW_COARSE_CLASSES", "0"}});
     EXPECT_TRUE(r.ok()) << r;
     EXPECT_EQ(count_lines(r.out), 7u) << r;
     std::istringstream lines(r.out);
