@@ -198,7 +198,7 @@ bool take_due(Due* taken) {
   if (due_front == due.count()) return false;
   *taken = due[due_front++];
   if (due_front == due.count()) {
-    due.clear_for_long();
+    due.clear_and_trim();
     due_front = 0;
     due_untold = 0;
   }
@@ -284,7 +284,7 @@ void finalize_after_marking(mark::Marker* marker) {
   // again, until the finalizer has run.
   clear_toggle_references();
   clear_long_links();
-  unreachable.clear_for_long();
+  unreachable.clear_and_trim();
 }
 
 void tell_about_finalization() {

@@ -98,7 +98,7 @@ void forget_short_links_in_dead_objects() {
   } else {
     table.keep_if([](Link* link) { return is_reachable(link->key); });
   }
-  in_unmarked.clear_for_long();
+  in_unmarked.clear_and_trim();
 }
 
 void clear_long_links() {

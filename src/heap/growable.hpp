@@ -41,10 +41,11 @@ class Growable {
     for (--count_; i < count_; ++i) data_[i] = data_[i + 1];
   }
   void clear() { count_ = 0; }
-  // Also gives the memory back, unless that is little.
-  void clear_for_long() {
+  // Also gives the memory back where much less of it was needed this time than once.
+  void clear_and_trim() {
+    const bool spacious = capacity_ * sizeof(T) > kLittle && count_ < capacity_ / 8;
     count_ = 0;
-    if (capacity_ * sizeof(T) <= kLittle) return;
+    if (!spacious) return;
     table_give(data_, capacity_ * sizeof(T));
     data_ = nullptr;
     capacity_ = 0;
