@@ -395,7 +395,7 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
 
 std::size_t usable_size_for(std::size_t bytes) {
   if (!base::checked_add(bytes, padding, &bytes)) return SIZE_MAX;
-  if (bytes <= heap::kMaxSmall) return cache->normal.hole_for(bytes).slot_size;
+  if (bytes <= heap::kMaxSmall) return heap::slot_size_of(heap::class_for(bytes));
   return base::align_up(bytes, heap::kGranule);
 }
 

@@ -26,12 +26,15 @@ struct Entry {
   Word key = 0;  // the object's first byte
   Finalizer finalizer;
   FinalizerOrder order = FinalizerOrder::Ordered;
+  std::uint32_t offset = 0;  // of the address that was registered
 };
+static_assert(sizeof(Entry) == 40);
 
 struct Due {
   void* object;
   Finalizer finalizer;
   FinalizerOrder order;
+  std::uint32_t offset;
 };
 
 struct ToggleReference {
@@ -111,21 +114,23 @@ void mark_from(mark::Marker* marker, const Entry& entry) {
 
 // Puts back what turns out to be reachable from another object that is due.
 void revive_reachable(std::size_t first) {
-  for (std::size_t i = first; i < due.count();) {
-    Due& candidate = due[i];
+  std::size_t kept = first;
+  for (std::size_t i = first; i < due.count(); ++i) {
+    const Due candidate = due[i];
     const Place place = place_of(base::as_word(candidate.object));
     if (candidate.order != FinalizerOrder::Unreachable || !place.marked()) {
       keep(place);
-      ++i;
+      due[kept++] = candidate;
       continue;
     }
     // Its node is free again since it became due: adding it needs no memory.
     if (Entry* entry = finalizers.add(base::as_word(candidate.object))) {
       entry->finalizer = candidate.finalizer;
       entry->order = candidate.order;
+      entry->offset = candidate.offset;
     }
-    due.erase(i);
   }
+  due.shrink_to(kept);
 }
 
 // Objects that were freed by hand have no finalizer any more; who is unreachable is listed.
@@ -166,7 +171,7 @@ void enqueue_unreachable(mark::Marker* marker) {
     const Place place = place_of(entry->key);
     if (place.marked()) return true;
     // Without memory for the queue the object just stays registered and alive.
-    if (!due.push({base::as_pointer(entry->key), entry->finalizer, entry->order})) {
+    if (!due.push({base::as_pointer(entry->key), entry->finalizer, entry->order, entry->offset})) {
       marker->mark_word(entry->key);
       return true;
     }
@@ -217,7 +222,8 @@ void clear_toggle_references() {
 
 }  // namespace
 
-TableResult set_finalizer(void* object, Finalizer finalizer, FinalizerOrder order, Finalizer* old) {
+TableResult set_finalizer(void* object, std::uint32_t offset, Finalizer finalizer,
+                          FinalizerOrder order, Finalizer* old) {
   const Word key = base::as_word(object);
   Entry* entry = finalizers.find(key);
   *old = entry != nullptr ? entry->finalizer : Finalizer{};
@@ -233,6 +239,7 @@ TableResult set_finalizer(void* object, Finalizer finalizer, FinalizerOrder orde
   if (entry == nullptr) return TableResult::NoMemory;
   entry->finalizer = finalizer;
   entry->order = order;
+  entry->offset = offset;
   return known ? TableResult::Duplicate : TableResult::Ok;
 }
 
@@ -311,7 +318,7 @@ int invoke_ready() {
         object = heap::object_in(object, heap::kinds[block.kind]);
       }
     }
-    next.finalizer.function(base::as_pointer(object), next.finalizer.client_data);
+    next.finalizer.function(base::as_pointer(object + next.offset), next.finalizer.client_data);
     ++count;
   }
   return count;
@@ -342,8 +349,11 @@ void finalize_everything() {
       LockGuard guard(heap_lock);
       if (finalizers.count() == 0) break;
       finalizers.keep_if([](Entry* entry) {
-        return !due.push({base::as_pointer(entry->key), entry->finalizer, entry->order});
+        return !due.push(
+            {base::as_pointer(entry->key), entry->finalizer, entry->order, entry->offset});
       });
+      // Nobody awaits what is still reachable.
+      due_untold = due.count();
       publish_due();
     }
     if (invoke_ready() == 0) break;

@@ -31,9 +31,11 @@ struct Finalizer {
   void* client_data = nullptr;
 };
 
-// Sets, replaces or (function null) removes the object's finalizer. `object` is the beginning of
-// an object. *old receives the finalizer that was there.
-TableResult set_finalizer(void* object, Finalizer finalizer, FinalizerOrder order, Finalizer* old);
+// Sets, replaces or (function null) removes the object's finalizer, which gets object + offset.
+// `object` is the beginning of an object. *old receives the finalizer that was there. Differs from
+// bdwgc, where another offset is another registration: an object has one finalizer.
+TableResult set_finalizer(void* object, std::uint32_t offset, Finalizer finalizer,
+                          FinalizerOrder order, Finalizer* old);
 
 // Links: *link becomes null when the object becomes unreachable. Short ones before finalizers see
 // the object, long ones when even they can't reach it any more.

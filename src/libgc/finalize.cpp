@@ -41,11 +41,14 @@ void register_finalizer(void* object, GC_finalization_proc function, void* data,
   cycle::start();
   if (GC_find_leak != 0) return;
   cycle::Finalizer old;
-  // What is no object of the heap is never finalized. Inside one, the object counts.
+  // What is no object of the heap is never finalized. Inside one, the object counts, and its
+  // finalizer gets the address that was registered.
   char* base = base_of(object);
   if (base != nullptr) {
+    const auto distance = static_cast<std::size_t>(static_cast<char*>(object) - base);
+    const auto offset = static_cast<std::uint32_t>(distance <= UINT32_MAX ? distance : 0);
     const TableResult result = with_memory([&] {
-      return cycle::set_finalizer(base, {function, data}, order, &old);
+      return cycle::set_finalizer(base, offset, {function, data}, order, &old);
     });
     if (result == TableResult::NoMemory) {
       cycle::warn("GC Warning: No memory to register a finalizer for %p\n", base::as_word(object));

@@ -128,7 +128,7 @@ int jd_finalizer(void* object, void (*function)(void* object, void* data), void*
   const heap::Place place = typed::object_at(object, "jd_finalizer");
   cycle::Finalizer old;
   const cycle::TableResult result = cycle::set_finalizer(
-      base::as_pointer(place.address()), {function, data}, cycle::FinalizerOrder::Ordered, &old);
+      base::as_pointer(place.address()), 0, {function, data}, cycle::FinalizerOrder::Ordered, &old);
   return result != cycle::TableResult::NoMemory ? 1 : 0;
 }
 

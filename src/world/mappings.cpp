@@ -45,8 +45,9 @@ char* stack_pointer(const Thread& thread, char* own_stack_top) {
   return &thread == self() ? own_stack_top : thread.stopped_at;
 }
 
+// An alternate stack may be a part of it: then the frames that the signal interrupted lie below.
 bool on_own_stack(const Thread& thread, const char* sp) {
-  return sp >= thread.stack.low && sp < thread.stack.high;
+  return !on_alternate_stack(thread, sp) && sp >= thread.stack.low && sp < thread.stack.high;
 }
 
 // The main thread's stack is as long as it is mapped: its low end is but the system's limit.

@@ -186,15 +186,13 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   if (sp == nullptr) return;
   char* high = stack_high(*thread);
   char* low = thread->stack.low;
-  // The usual case: on the thread's own stack, or on a piece of it.
-  if (low != nullptr && sp >= low && sp < high && high <= thread->stack.high) {
+  if (on_alternate_stack(*thread, sp)) {
+    // That, and all of the stack that the signal interrupted, of which it may be a part.
+    visitor->stack(sp, thread->alternate.high);
+  } else if (low != nullptr && sp >= low && sp < high && high <= thread->stack.high) {
+    // The usual case: on the thread's own stack, or on a piece of it.
     visitor->stack(sp, high);
     return;
-  }
-  if (thread->alternate.low != nullptr && sp >= thread->alternate.low &&
-      sp < thread->alternate.high) {
-    // On an alternate signal stack: that, and all of the stack that the signal interrupted.
-    visitor->stack(sp, thread->alternate.high);
   } else if (on_stack(thread, sp, high)) {
     // On a stack of the client's own.
     visitor->stack(sp, high);
@@ -327,6 +325,7 @@ void visit_static_roots(RootVisitor* visitor) {
 }
 
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
+  if (Thread* thread = self()) thread->alternate = os::active_alternate_stack();
   if (using_mappings()) {
     visit_thread_stacks(visitor, own_stack_top);
     return visit_mappings(visitor, own_stack_top);
@@ -335,11 +334,6 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
     // Its stack may not be there any more.
     if (thread->gone) return;
     if (thread == self() && !thread->blocked) {
-      thread->alternate = {};
-      if (thread->stack.low == nullptr || own_stack_top < thread->stack.low ||
-          own_stack_top >= thread->stack.high) {
-        thread->alternate = os::active_alternate_stack();
-      }
       visit_stack(visitor, thread, own_stack_top);
       visit_thread_locals(visitor, *thread);
     } else if (thread->blocked) {

@@ -48,14 +48,6 @@ void delay_for_stress() {
   if (stress_delay != 0) os::sleep_ns(os::random_bits() % stress_delay);
 }
 
-// Where the thread's words end when it is stopped on a stack that is not its own.
-void note_alternate_stack(Thread* thread, const char* sp) {
-  thread->alternate = {};
-  const char* low = thread->stack.low;
-  if (low != nullptr && sp >= low && sp < thread->stack.high) return;
-  thread->alternate = os::active_alternate_stack();
-}
-
 // The body of a stop: runs in the handler, or at the end of a NoStop section. Async-signal-safe.
 void answer_and_wait(void* argument, char* stack_top) {
   auto* thread = static_cast<Thread*>(argument);
@@ -64,7 +56,8 @@ void answer_and_wait(void* argument, char* stack_top) {
   thread->awaited.store(false, std::memory_order_relaxed);
   delay_for_stress();
   thread->stopped_at = stack_top;
-  note_alternate_stack(thread, stack_top);
+  // It may be a part of the thread's own stack, so the stack pointer does not tell.
+  thread->alternate = os::active_alternate_stack();
   // Neither changes before we have answered.
   const std::uint32_t stop = epoch.load(std::memory_order_relaxed);
   const std::uint32_t suspension = thread->suspensions.load(std::memory_order_relaxed);

@@ -86,6 +86,11 @@ extern const ThreadHooks thread_hooks;  // defined by alloc
 extern constinit thread_local Thread* self_record;
 inline Thread* self() { return self_record; }
 
+inline bool on_alternate_stack(const Thread& thread, const char* sp) {
+  return thread.alternate.low != nullptr && sp >= thread.alternate.low &&
+         sp < thread.alternate.high;
+}
+
 // Registers the calling thread. With bounds unknown (high null) the thread's own stack is taken.
 // False if there is no memory. Pre: not registered; the lock is not held.
 bool register_self(os::StackBounds stack);

@@ -492,6 +492,44 @@ TEST(Finalizer, QueueThatIsNeverEmptyLosesNone) {
   EXPECT_LE(finalized.load(), kSteps + kAtOnce);
 }
 
+TEST(Finalizer, GetsTheAddressThatWasRegistered) {
+  static std::size_t at_eight;
+  at_eight = 0;
+  finalized = 0;
+  far_away([] {
+    for (int i = 0; i < 100; ++i) {
+      auto* object = static_cast<char*>(GC_malloc(64));
+      GC_register_finalizer(
+          object + 8,
+          [](void* given, void*) {
+            finalized.fetch_add(1);
+            if (static_cast<char*>(given) == static_cast<char*>(GC_base(given)) + 8) ++at_eight;
+          },
+          nullptr, nullptr, nullptr);
+    }
+  });
+  EXPECT_TRUE(finalizes(95));
+  EXPECT_EQ(at_eight, finalized.load());
+}
+
+// Each is queued, and put back since the one without order reaches it: a hundred thousand in one
+// pause (which takes seconds where each costs a walk over all).
+TEST(Finalizer, ManyThatOneReachesWait) {
+  constexpr std::size_t kCount = 100000;
+  finalized = 0;
+  far_away([] {
+    auto** holder = static_cast<void**>(GC_malloc(kCount * sizeof(void*)));
+    for (std::size_t i = 0; i < kCount; ++i) {
+      holder[i] = GC_malloc(16);
+      GC_register_finalizer_unreachable(holder[i], count_finalized, nullptr, nullptr, nullptr);
+    }
+    GC_register_finalizer_no_order(holder, count_finalized, nullptr, nullptr, nullptr);
+  });
+  for (int i = 0; i < 20 && finalized.load() == 0; ++i) collect_all();
+  EXPECT_TRUE(finalizes(kCount));
+  EXPECT_LE(finalized.load(), kCount + 1);
+}
+
 TEST(Finalizer, AwaitProcSeesEachQueuedObject) {
   static std::size_t seen;
   collect_all();
@@ -503,6 +541,33 @@ TEST(Finalizer, AwaitProcSeesEachQueuedObject) {
   GC_set_await_finalize_proc(nullptr);
   EXPECT_GE(seen, 475u);
   EXPECT_EQ(GC_get_await_finalize_proc(), nullptr);
+}
+
+JD_CHILD(await_at_the_end) {
+  GC_INIT();
+  static std::size_t seen;
+  GC_set_await_finalize_proc([](void*) { ++seen; });
+  auto** held = static_cast<void**>(GC_malloc(100 * sizeof(void*)));
+  for (int i = 0; i < 100; ++i) {
+    held[i] = GC_malloc(40);
+    GC_register_finalizer(
+        held[i],
+        [](void*, void*) {
+          finalized.fetch_add(1);
+          GC_gcollect();
+        },
+        nullptr, nullptr, nullptr);
+  }
+  GC_finalize_all();
+  keep_here(held);
+  std::printf("%zu %zu\n", seen, finalized.load());
+  return 0;
+}
+
+TEST(Finalizer, FinalizeAllIsNotAwaited) {
+  const ChildResult r = run_child("await_at_the_end");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out, "0 100\n") << r;
 }
 
 }  // namespace

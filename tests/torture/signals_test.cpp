@@ -271,6 +271,56 @@ TEST(Signals, AHandlerOnAnAlternateStackMayCollect) {
   return lost;
 }
 
+// The alternate stack is an array in a frame of the thread's own stack: what the signal interrupts
+// lies below it, where the stack pointer does not lead.
+int lost_below(int collector_of_another) {
+  alignas(16) char memory[128 * 1024];
+  stack_t stack = {};
+  stack.ss_sp = memory;
+  stack.ss_size = sizeof memory;
+  stack_t before = {};
+  sigaltstack(&stack, &before);
+  struct sigaction action = {};
+  action.sa_handler =
+      collector_of_another != 0 ? stay_on_alternate_stack : [](int) { GC_gcollect(); };
+  action.sa_flags = SA_ONSTACK;
+  struct sigaction old = {};
+  sigaction(SIGUSR1, &action, &old);
+  const int lost = lost_at_depth(3);
+  sigaction(SIGUSR1, &old, nullptr);
+  sigaltstack(&before, nullptr);
+  return lost;
+}
+
+JD_CHILD(alternate_stack_within_the_stack) {
+  GC_INIT();
+  GC_allow_register_threads();
+  const int in_main = lost_below(0);
+  int in_thread = 0;
+  {
+    GcThread thread([&] { in_thread = lost_below(0); });
+  }
+  int by_another = 0;
+  in_handler = 0;
+  leave_handler = false;
+  {
+    GcThread thread([&] { by_another = lost_below(1); });
+    while (in_handler.load() == 0) sched_yield();
+    GC_gcollect();
+    leave_handler = true;
+  }
+  std::printf("%d %d %d\n", in_main, in_thread, by_another);
+  return 0;
+}
+
+TEST(Signals, AnAlternateStackMayLieWithinTheStack) {
+  JD_SKIP_UNDER_TSAN("runs late handlers with all signals blocked, and on the ordinary stack");
+  JD_OURS_ONLY("bdwgc scans from the alternate stack to the thread's bottom");
+  const ChildResult r = run_child("alternate_stack_within_the_stack");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out, "0 0 0\n");
+}
+
 JD_CHILD(alternate_stack_over_a_grown_stack) {
   GC_INIT();
   // Not in static data, which the collector scans while its own frames change there.
