@@ -213,7 +213,7 @@ JD_EXPORT int epoll_pwait2(int file, epoll_event* events, int most, const timesp
 // ... nor while a handler runs, and keeps its own: a program that resets every signal's would be
 // killed by the next stop.
 JD_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* old) {
-  if (is_ours(number) && action != nullptr) {
+  if (is_ours(number)) {
     if (old != nullptr) {
       *old = {};
       old->sa_handler = SIG_DFL;

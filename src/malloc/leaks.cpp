@@ -203,11 +203,13 @@ void begin() {
   os::prepare_backtraces();
   taking = false;
   can_take_stacks = true;
+  os::keep_log();
 }
 
 void report() {
   os::clear_stack_below();
   cycle::start();
+  os::regain_log(cycle::options.log_file);
   bool done = false;
   {
     // Collecting stays off for everybody else: this collection alone keeps what it finds.

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -96,17 +97,30 @@ bool is_open(int file) {
   return open;
 }
 
-int open_log(const char* path) {
+int duplicate_high(int file) {
   // Shells and servers choose low numbers for files of theirs, whatever is open there.
   constexpr int kFirstNumber = 200;
-  const int file = open_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
-  if (file < 0) return file;
   const int saved = errno;
   const long higher = syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, kFirstNumber);
   errno = saved;
+  return static_cast<int>(higher);
+}
+
+int open_log(const char* path) {
+  const int file = open_file(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+  if (file < 0) return file;
+  const int higher = duplicate_high(file);
   if (higher < 0) return file;
   close_file(file);
-  return static_cast<int>(higher);
+  return higher;
+}
+
+FileIdentity identity_of(int file) {
+  struct stat status = {};
+  const int saved = errno;
+  const bool open = fstat(file, &status) == 0;
+  errno = saved;
+  return open ? FileIdentity{status.st_dev, status.st_ino} : FileIdentity{};
 }
 
 RandomReader::RandomReader(const char* path) : file_(open_file(path, O_RDONLY, 0)) {}

@@ -48,6 +48,16 @@ void for_each_line(const char* path, Visit visit) {
 
 // Is there an open file under this number?
 bool is_open(int file);
+// Another number for it, which programs do not use and their children do not get; -1 if there is
+// none.
+int duplicate_high(int file);
+// What an open file is, whatever its number; all 0 if it is not open.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+FileIdentity identity_of(int file);
 // Opens a file for appending, under a number that programs do not use; -1 if that fails.
 int open_log(const char* path);
 // Makes the file, or empties it; -1 if that fails.

@@ -14,11 +14,26 @@ constexpr int kStandardError = 2;
 constinit int error_target = kStandardError;
 constinit int log_target = kStandardError;
 constinit int report_target = 1;
+// What the log was when keep_log was called.
+constinit FileIdentity kept;
 
 }  // namespace
 
 void set_log_file(int file) { log_target = file; }
 int log_file() { return log_target; }
+
+void keep_log() {
+  if (log_target == kStandardError) {
+    const int copy = duplicate_high(log_target);
+    if (copy >= 0) log_target = copy;
+  }
+  kept = identity_of(log_target);
+}
+
+void regain_log(const char* path) {
+  if (identity_of(log_target) == kept) return;
+  log_target = path != nullptr && path[0] == '/' ? open_log(path) : kNowhere;
+}
 
 void set_report_file(int file) { report_target = file; }
 int report_file() { return report_target; }

@@ -9,6 +9,12 @@ namespace jd::os {
 // Where log lines go: standard error until a log file is opened. Warnings and errors always go to
 // standard error as well.
 void set_log_file(int file);
+// For what is written at the very end: programs close standard error before, or all files, and may
+// open others under their numbers. Keeps the log under a number of our own, if it is standard
+// error; and has it written, if it is not any more what it was, to the file at the path (if that is
+// absolute), or nowhere.
+void keep_log();
+void regain_log(const char* path);
 // To be called when the runtime starts. If standard error is closed, it stays so for messages
 // (os.req.closed-error): what
 // the program opens later gets its number, and would get the messages.

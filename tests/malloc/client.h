@@ -43,6 +43,7 @@ void test_main_ends(const char* argument);
 void test_vfork(const char* argument);
 void test_no_proc(const char* argument);
 void test_leaks(const char* argument);
+void test_closed_files(const char* path);
 void test_no_leaks(const char* argument);
 void test_overrun(const char* argument);
 

@@ -222,6 +222,9 @@ static void give_stack(void* unused) {
   (void)unused;
 }
 
+/* Older functions are used on purpose. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 void test_signals(const char* argument) {
   struct sigaction action = {0};
   pthread_t thread;
@@ -245,6 +248,17 @@ void test_signals(const char* argument) {
   for (number = 1; number < 32; ++number) signal(number, SIG_DFL);
   action.sa_handler = SIG_DFL;
   for (number = 1; number < 32; ++number) sigaction(number, &action, NULL);
+  /* And as older programs do. */
+  for (number = 1; number < 32; ++number) {
+    sigset(number, SIG_DFL);
+    sysv_signal(number, SIG_DFL);
+    if (number != SIGKILL && number != SIGSTOP) REQUIRE(sigignore(number) == 0);
+  }
+  REQUIRE(sigset(SIGUSR2, SIG_HOLD) == SIG_IGN && sigset(SIGUSR2, SIG_HOLD) == SIG_HOLD);
+  REQUIRE(sigset(SIGUSR2, SIG_DFL) == SIG_HOLD && sigset(SIGUSR2, SIG_DFL) == SIG_DFL);
+  REQUIRE(sysv_signal(SIGUSR2, on_signal) == SIG_DFL && ssignal(SIGUSR2, SIG_IGN) == on_signal);
+  REQUIRE(sighold(SIGUSR2) == 0 && sigrelse(SIGUSR2) == 0 && sighold(1000) == -1);
+  REQUIRE(sigblock(~0) == 0 && sigsetmask(~0) != 0);
   sigfillset(&all);
   REQUIRE(sigprocmask(SIG_BLOCK, &all, &old) == 0);
   REQUIRE(pthread_create(&thread, NULL, keep_working, NULL) == 0);
@@ -252,6 +266,8 @@ void test_signals(const char* argument) {
   REQUIRE(sigprocmask(SIG_SETMASK, &old, NULL) == 0);
   stop_working = 1;
   REQUIRE(pthread_join(thread, NULL) == 0);
+  REQUIRE(pthread_sigmask(SIG_BLOCK, NULL, &all) == 0 && sigismember(&all, SIGUSR2));
+  REQUIRE(sigsetmask(0) != 0);
   REQUIRE(pthread_sigmask(SIG_BLOCK, NULL, &all) == 0 && !sigismember(&all, SIGUSR2));
 }
 
@@ -444,13 +460,24 @@ void test_no_proc(const char* argument) {
   REQUIRE(list_is_whole(list, LENGTH));
 }
 
-const struct test tests[] = {{"entries", test_entries},       {"limits", test_limits},
-                             {"wrong-free", test_wrong_free}, {"garbage", test_garbage},
-                             {"places", test_places},         {"thread-places", test_thread_places},
-                             {"threads", test_threads},       {"fork", test_fork},
-                             {"children", test_children},     {"loading", test_loading},
-                             {"signals", test_signals},       {"waiting", test_waiting},
-                             {"main-ends", test_main_ends},   {"vfork", test_vfork},
-                             {"no-proc", test_no_proc},       {"leaks", test_leaks},
-                             {"no-leaks", test_no_leaks},     {"overrun", test_overrun},
-                             {"in-handler", test_in_handler}, {NULL, NULL}};
+const struct test tests[] = {{"entries", test_entries},
+                             {"limits", test_limits},
+                             {"wrong-free", test_wrong_free},
+                             {"garbage", test_garbage},
+                             {"places", test_places},
+                             {"thread-places", test_thread_places},
+                             {"threads", test_threads},
+                             {"fork", test_fork},
+                             {"children", test_children},
+                             {"loading", test_loading},
+                             {"signals", test_signals},
+                             {"waiting", test_waiting},
+                             {"main-ends", test_main_ends},
+                             {"vfork", test_vfork},
+                             {"no-proc", test_no_proc},
+                             {"leaks", test_leaks},
+                             {"no-leaks", test_no_leaks},
+                             {"overrun", test_overrun},
+                             {"in-handler", test_in_handler},
+                             {"closed-files", test_closed_files},
+                             {NULL, NULL}};

@@ -179,6 +179,21 @@ TEST(MallocLeaks, GoToTheLogFile) {
   expect_known_leaks(read_file(scratch.path("log")));
 }
 
+// GNU's programs close standard error in a function of exit's, and daemons close all there is.
+TEST(MallocLeaks, AreReportedWhereTheProgramClosedItsFiles) {
+  const Scratch scratch;
+  {
+    const Result r = run("leak-check", {"closed-files", scratch.path("data")});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    expect_known_leaks(r.err);
+  }
+  const Variable log("GC_LOG_FILE", scratch.path("log"));
+  const Result r = run("leak-check", {"closed-files", scratch.path("data")});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  expect_known_leaks(read_file(scratch.path("log")));
+  EXPECT_EQ(read_file(scratch.path("data")), "");
+}
+
 TEST(MallocLeaks, AreReportedWhereTheirTagsAreOverwritten) {
   const Result r = run("leak-check", {"overrun"});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
