@@ -36,6 +36,14 @@ TableResult with_memory(Attempt attempt) {
   return attempt();
 }
 
+// Of an address in the object that occupies the memory from `base` on. (Beyond 4 GiB: 0.)
+std::uint32_t offset_in(char* base, const void* address) {
+  const heap::Block& block = heap::space.blocks[heap::block_number(base::as_word(base))];
+  const base::Word object = heap::object_in(base::as_word(base), heap::kinds[block.kind]);
+  const base::Word offset = base::as_word(address) - object;  // wraps for what lies before it
+  return static_cast<std::uint32_t>(offset <= UINT32_MAX ? offset : 0);
+}
+
 void register_finalizer(void* object, GC_finalization_proc function, void* data,
                         GC_finalization_proc* old_function, void** old_data, FinalizerOrder order) {
   cycle::start();
@@ -45,8 +53,7 @@ void register_finalizer(void* object, GC_finalization_proc function, void* data,
   // finalizer gets the address that was registered.
   char* base = base_of(object);
   if (base != nullptr) {
-    const auto distance = static_cast<std::size_t>(static_cast<char*>(object) - base);
-    const auto offset = static_cast<std::uint32_t>(distance <= UINT32_MAX ? distance : 0);
+    const std::uint32_t offset = offset_in(base, object);
     const TableResult result = with_memory([&] {
       return cycle::set_finalizer(base, offset, {function, data}, order, &old);
     });
