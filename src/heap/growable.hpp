@@ -61,7 +61,7 @@ class Growable {
 
  private:
   static constexpr std::size_t kFirstBytes = 4096;
-  static constexpr std::size_t kLittle = 64 * base::kKiB;
+  static constexpr std::size_t kLittle = 64 * base::kKiB;  // a guess: not worth a system call
 
   T* data_ = nullptr;
   std::size_t count_ = 0;

@@ -14,7 +14,7 @@ constexpr int kStandardError = 2;
 constinit int error_target = kStandardError;
 constinit int log_target = kStandardError;
 constinit int report_target = 1;
-// What the log was when keep_log was called.
+// What the log was when keep_log was called: before the program's first thread; read at its end.
 constinit FileIdentity kept;
 
 }  // namespace
@@ -25,14 +25,17 @@ int log_file() { return log_target; }
 void keep_log() {
   if (log_target == kStandardError) {
     const int copy = duplicate_high(log_target);
-    if (copy >= 0) log_target = copy;
+    // Both, or warnings would be written twice.
+    if (copy >= 0) log_target = error_target = copy;
   }
   kept = identity_of(log_target);
 }
 
 void regain_log(const char* path) {
   if (identity_of(log_target) == kept) return;
+  const bool both = error_target == log_target;
   log_target = path != nullptr && path[0] == '/' ? open_log(path) : kNowhere;
+  if (both) error_target = log_target;
 }
 
 void set_report_file(int file) { report_target = file; }
