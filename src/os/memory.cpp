@@ -171,6 +171,17 @@ bool read_safely(void* to, const void* from, std::size_t size) {
   return forbidden ? read_after_trying(to, from, size) : done == static_cast<ssize_t>(size);
 }
 
+void clip_to_readable(char** low, char** high) {
+  while (*low < *high && !readable(base::as_word(*low))) {
+    const base::Word page = base::align_down(base::as_word(*low), page_size());
+    *low = base::min_of(*high, base::as_pointer(page + page_size()));
+  }
+  while (*low < *high && !readable(base::as_word(*high) - 1)) {
+    const base::Word page = base::align_down(base::as_word(*high) - 1, page_size());
+    *high = base::max_of(*low, base::as_pointer(page));
+  }
+}
+
 void* end_of_mapping(const void* p) {
   base::Word start = 0;
   base::Word end = 0;

@@ -43,6 +43,8 @@ std::size_t address_space_left(const char* own_memory = "/proc/self/statm");
 
 // Copies from any address without faulting. False if a byte of it is not readable.
 [[nodiscard]] bool read_safely(void* to, const void* from, std::size_t size);
+// Leaves out what can't be read at either end of [*low, *high), without faulting: whole pages.
+void clip_to_readable(char** low, char** high);
 
 // Without /proc, too (os.req.no-proc):
 // The end of the mapping that contains p, or null if p is not mapped or this can't be told.

@@ -111,13 +111,22 @@ char* stack_high(const Thread& thread) {
   return thread.stack.high;
 }
 
-// What has no entry in the vector may lie there all the same. A thread that glibc made has it
-// within its stack.
-void visit_static_thread_locals(RootVisitor* visitor, const Thread& thread) {
+// A thread's static thread-local storage, unless it is scanned with its stack anyway (a thread that
+// glibc made has it there). Only what can be read: glibc counts the control block in the size that
+// it tells, so one end may lie in the neighbouring page, mapped or not.
+Extent static_thread_locals_beside_stack(const Thread& thread) {
   const os::StackBounds area = os::static_thread_locals(thread.control_block);
-  if (area.low == nullptr || ignoring_libraries()) return;
-  const bool in_stack = area.low >= thread.stack.low && area.high <= stack_high(thread);
-  if (!in_stack && both_ends_readable(area.low, area.high)) visitor->range(area.low, area.high);
+  if (area.low >= thread.stack.low && area.high <= stack_high(thread)) return {};
+  Extent readable{area.low, area.high};
+  os::clip_to_readable(&readable.low, &readable.high);
+  return readable;
+}
+
+// What has no entry in the vector may lie there all the same.
+void visit_static_thread_locals(RootVisitor* visitor, const Thread& thread) {
+  if (ignoring_libraries()) return;
+  const Extent area = static_thread_locals_beside_stack(thread);
+  if (area.low < area.high) visitor->range(area.low, area.high);
 }
 
 // Looks before it reads.
@@ -379,6 +388,7 @@ bool may_be_root_address(const void* p) {
           static_cast<char*>(os::thread_local_block_safely(t->control_block, module.module));
       if (block != nullptr && contains(Extent{block, block + module.size}, p)) return true;
     }
+    if (contains(static_thread_locals_beside_stack(*t), p)) return true;
   }
   // This thread's, if it is none of those.
   const char* here = os::frame_address();

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "os/memory.hpp"
@@ -205,6 +206,27 @@ TEST(OwnRanges, KnowWhatWasMappedAndNotReleased) {
   EXPECT_FALSE(is_own(mapped + 8 * page()));
   release(reserved, 64 * page());
   EXPECT_FALSE(is_own(reserved));
+}
+
+TEST(Mappings, AreClippedToWhatCanBeRead) {
+  // Not readable, not there, two that are, not readable.
+  char* const pages = map_pages(5, PROT_NONE);
+  munmap(pages + page(), page());
+  char* const low = pages + 2 * page();
+  char* const high = pages + 4 * page();
+  ASSERT_EQ(mprotect(low, 2 * page(), PROT_READ), 0);
+  const auto clip = [](char* from, char* to) {
+    clip_to_readable(&from, &to);
+    return std::pair(from, to);
+  };
+  EXPECT_EQ(clip(pages + 100, high + 100), std::pair(low, high));
+  EXPECT_EQ(clip(low - 1, high + 1), std::pair(low, high));
+  EXPECT_EQ(clip(low + 8, high - 8), std::pair(low + 8, high - 8));
+  EXPECT_EQ(clip(low, low), std::pair(low, low));
+  const auto [from, to] = clip(pages, low - 8);
+  EXPECT_EQ(from, to) << "nothing of it can be read";
+  munmap(pages, page());
+  munmap(low, 3 * page());
 }
 
 TEST(OwnRanges, AreAsManyAsThereAre) {
