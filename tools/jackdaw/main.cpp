@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,14 @@ namespace jackdaw {
 namespace {
 
 constexpr const char* kDescription = "Jackdaw: a garbage collector that stands in for libgc.so.1";
+
+// Without the value in braces that CLI11 puts behind the name of a flag that may have one.
+struct HelpText : CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    const std::string name = CLI::Formatter::make_option_name(option, positional);
+    return name.substr(0, name.find('{'));
+  }
+};
 
 struct CommandLine {
   CLI::App app{kDescription, "jackdaw"};
@@ -31,6 +40,7 @@ struct CommandLine {
 
   CommandLine() {
     app.set_version_flag("--version", "jackdaw " JD_VERSION);
+    app.formatter(std::make_shared<HelpText>());
     app.require_subcommand(1);
     app.footer("jackdaw COMMAND --help says more.");
     declare_run();
