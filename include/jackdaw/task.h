@@ -84,7 +84,8 @@ typedef struct jd_task_scope {
 JD_TASK_API void jd_task_scope_begin(jd_task_scope* scope);
 /* May return before function has begun; never after it must have. */
 JD_TASK_API void jd_task_scope_fork(jd_task_scope* scope, void (*function)(void*), void* argument);
-/* Returns when all tasks of the scope have ended. Then the scope may be used again. */
+/* Returns when all tasks of the scope have ended. Then the scope may be used again, but for one
+ * that was cancelled: it stays so, and what is forked in it is not run. */
 JD_TASK_API void jd_task_scope_join(jd_task_scope* scope);
 /* Tasks that have not begun will not begin; those that run may ask. Any thread may call these. */
 JD_TASK_API void jd_task_scope_cancel(jd_task_scope* scope);

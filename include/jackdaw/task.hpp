@@ -12,7 +12,8 @@
 // What it refers to must live until the join; all that the caller of par() or join() has, does.
 //
 // Exceptions. What a task throws is thrown again by the call that joins it, once all its siblings
-// have ended; of several, the first one thrown.
+// have ended; of several, the first one thrown. The C++ library keeps what is thrown in malloc's
+// memory, which no collection looks into: an object that only an exception refers to is collected.
 #pragma once
 
 #include <jackdaw/task.h>
@@ -48,7 +49,7 @@ namespace detail {
 
 // A result of a task; std::monostate for none.
 template <class R>
-using Value = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
+using Value = std::conditional_t<std::is_void_v<R>, std::monostate, std::remove_cv_t<R>>;
 
 template <class F>
 constexpr void check_closure() {
@@ -89,24 +90,24 @@ class Outcome {
   void run(F& f) noexcept {
 #if defined(__cpp_exceptions)
     try {
-      ::new (&value_) Value<R>(call(f));
+      ::new (place()) Value<R>(call(f));
       threw_ = false;
     } catch (...) {
       keep_exception(std::current_exception(), now());
     }
 #else
-    ::new (&value_) Value<R>(call(f));
+    ::new (place()) Value<R>(call(f));
     threw_ = false;
 #endif
   }
   // Thrown then: one that waited for the other part was thrown before this is called.
   void keep_exception(std::exception_ptr exception, std::int64_t when) {
     when_ = when;
-    ::new (&exception_) std::exception_ptr(std::move(exception));
+    ::new (static_cast<void*>(&exception_)) std::exception_ptr(std::move(exception));
     threw_ = true;
   }
   void keep_value(Value<R>&& value) {
-    ::new (&value_) Value<R>(std::move(value));
+    ::new (place()) Value<R>(std::move(value));
     threw_ = false;
   }
 
@@ -115,9 +116,11 @@ class Outcome {
   std::int64_t when() const { return when_; }
   // Each takes what is there out; one of them, once.
   Value<R> take() {
-    Value<R> value = std::move(value_);
-    value_.~Value<R>();
-    return value;
+    struct Destroy {  // also if moving it throws
+      Value<R>* value;
+      ~Destroy() { value->~Value<R>(); }
+    } destroy{std::addressof(value_)};
+    return std::move(value_);
   }
   std::exception_ptr take_exception() {
     std::exception_ptr exception = std::move(exception_);
@@ -133,6 +136,8 @@ class Outcome {
   }
 
  private:
+  void* place() { return static_cast<void*>(std::addressof(value_)); }
+
   union {
     Value<R> value_;
     std::exception_ptr exception_;
@@ -174,7 +179,8 @@ std::pair<Value<RA>, Value<RB>> collect(Outcome<RA>& a, Outcome<RB>& b) {
 
 template <class F>
 inline constexpr bool kIsSmall =
-    std::is_trivially_copyable_v<F> && sizeof(F) <= 2 * sizeof(std::uint64_t);
+    std::is_trivially_copyable_v<F> && std::is_constructible_v<F, F&> &&
+    sizeof(F) <= 2 * sizeof(std::uint64_t);
 
 // A fork of b while a runs. It is as the forker left it, but for `run` and the closure, until a
 // thief comes. A small closure is kept in place: so it need not be in memory a second time.
@@ -231,7 +237,7 @@ template <class F>
   try {
 #endif
     auto value = call(f);
-    std::memcpy(&returned.value, &value, sizeof value);
+    std::memcpy(&returned.value, static_cast<const void*>(std::addressof(value)), sizeof value);
 #if defined(__cpp_exceptions)
   } catch (...) {
     returned.value = as_word(std::current_exception());
@@ -296,9 +302,9 @@ template <class F>
 [[gnu::always_inline]] inline Returned call_child(F& f, jd_task* task) {
   Word words[2] = {0, 0};
   if constexpr (kIsSmall<F>) {
-    std::memcpy(words, &f, sizeof(F));
+    std::memcpy(words, static_cast<const void*>(std::addressof(f)), sizeof(F));
   } else {
-    words[0] = reinterpret_cast<Word>(&f);
+    words[0] = reinterpret_cast<Word>(std::addressof(f));
   }
   return call_at_site<&Child<F>::run>(words[0], words[1], task);
 }
@@ -344,7 +350,7 @@ auto par_pair(A& a, B& b)
       const Returned returned = call_child(a, &fork);
       if (__builtin_expect(returned.status == 0, 1)) {
         Value<RA> value;
-        std::memcpy(static_cast<void*>(&value), &returned.value, sizeof value);
+        std::memcpy(static_cast<void*>(std::addressof(value)), &returned.value, sizeof value);
         return {std::move(value), call(fork.b)};
       }
       Outcome<RA> first;  // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
@@ -353,7 +359,7 @@ auto par_pair(A& a, B& b)
                              static_cast<std::int64_t>(returned.status >> kWhenShift));
       } else {
         Value<RA> value;
-        std::memcpy(static_cast<void*>(&value), &returned.value, sizeof value);
+        std::memcpy(static_cast<void*>(std::addressof(value)), &returned.value, sizeof value);
         first.keep_value(std::move(value));
       }
       if ((returned.status & kStolen) == 0) fork.outcome.run(b);
@@ -375,6 +381,16 @@ auto par_pair(A& a, B& b)
   return par_slowly(a, b);
 }
 
+// A function's address, which has a size, instead of the function.
+template <class F>
+decltype(auto) without_functions(F& f) {
+  if constexpr (std::is_function_v<F>) {
+    return &f;
+  } else {
+    return (f);
+  }
+}
+
 }  // namespace detail
 
 // Calls a and b, maybe at the same time, and returns both results: a pair, in which std::monostate
@@ -384,8 +400,11 @@ template <class A, class B>
 auto par(A&& a, B&& b) {
   detail::check_closure<std::remove_reference_t<A>>();
   detail::check_closure<std::remove_reference_t<B>>();
-  if constexpr (std::is_void_v<std::invoke_result_t<A&>> &&
-                std::is_void_v<std::invoke_result_t<B&>>) {
+  if constexpr (std::is_function_v<std::remove_reference_t<A>> ||
+                std::is_function_v<std::remove_reference_t<B>>) {
+    return par(detail::without_functions(a), detail::without_functions(b));
+  } else if constexpr (std::is_void_v<std::invoke_result_t<A&>> &&
+                       std::is_void_v<std::invoke_result_t<B&>>) {
     detail::par_pair(a, b);
   } else {
     return detail::par_pair(a, b);
@@ -457,7 +476,14 @@ class scope {
       if (!cancelled()) guard(f);
       return;
     }
+    struct Release {  // if copying the closure throws
+      void* memory;
+      ~Release() {
+        if (memory != nullptr) jd_task_release(memory);
+      }
+    } release{memory};
     auto* task = ::new (memory) Task<Closure>{{}, this, Closure(std::forward<F>(f))};
+    release.memory = nullptr;
     jd_task_scope_push(&scope_, task, [](jd_task* pushed, int cancelled) {
       auto* own = static_cast<Task<Closure>*>(pushed);
       if (cancelled == 0) own->scope->guard(own->closure);
@@ -474,7 +500,8 @@ class scope {
     thrown_.store(0, std::memory_order_relaxed);
     detail::rethrow(std::move(first));
   }
-  // Tasks that have not begun will not. Those that run may ask.
+  // Tasks that have not begun will not, nor will those that are forked from now on: a scope stays
+  // cancelled. Those that run may ask.
   void cancel() { jd_task_scope_cancel(&scope_); }
   bool cancelled() const { return jd_task_scope_cancelled(&scope_) != 0; }
 

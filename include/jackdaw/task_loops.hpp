@@ -49,7 +49,15 @@ T reduce_pieces(std::size_t begin, std::size_t end, std::size_t grain, Map& map,
   auto halves =
       par([&, begin, middle] { return reduce_pieces<T>(begin, middle, grain, map, combine); },
           [&, middle, end] { return reduce_pieces<T>(middle, end, grain, map, combine); });
-  return combine(std::move(halves.first), std::move(halves.second));
+  return std::invoke(combine, std::move(halves.first), std::move(halves.second));
+}
+
+// The number of indices in [first, last), which is not empty. Without sign: the difference of two
+// ints may be no int.
+template <class I>
+std::size_t length_of(I first, I last) {
+  static_assert(sizeof(I) <= sizeof(std::size_t), "an index must have at most 64 bits");
+  return static_cast<std::size_t>(last) - static_cast<std::size_t>(first);
 }
 
 }  // namespace detail
@@ -59,8 +67,7 @@ template <std::integral I, class F>
 void parallel_for(I first, I last, F&& f, loop_options options = {}) {
   static_assert(std::is_invocable_v<F&, I>, "the body of this loop is called with an index");
   if (!(first < last)) return;
-  // Without sign: the difference of two ints may be no int.
-  const std::size_t length = static_cast<std::size_t>(last) - static_cast<std::size_t>(first);
+  const std::size_t length = detail::length_of(first, last);
   auto body = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (options.cancel != nullptr && options.cancel->requested()) return;
@@ -92,9 +99,11 @@ T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
   static_assert(std::is_invocable_v<Map&, I>, "map is called with an index");
   static_assert(std::is_invocable_r_v<T, Combine&, T, std::invoke_result_t<Map&, I>>,
                 "combine is called with the result so far and what map returned");
+  static_assert(std::is_invocable_r_v<T, Combine&, T, T>,
+                "combine is called with the results of two pieces");
+  static_assert(std::is_copy_constructible_v<T>, "each piece begins with a copy of identity");
   if (!(first < last)) return identity;
-  // Without sign: the difference of two ints may be no int.
-  const std::size_t length = static_cast<std::size_t>(last) - static_cast<std::size_t>(first);
+  const std::size_t length = detail::length_of(first, last);
   auto piece = [&](std::size_t begin, std::size_t end) {
     T result = identity;
     for (std::size_t i = begin; i < end; ++i) {
@@ -106,6 +115,21 @@ T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
   return run([&] {
     return detail::reduce_pieces<T>(0, length, detail::grain_for(length, grain), piece, combine);
   });
+}
+
+// The same over the elements of a range: map(element).
+template <std::ranges::random_access_range R, class T, class Map, class Combine>
+T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, std::size_t grain = 0) {
+  auto begin = std::ranges::begin(range);
+  using Difference = std::iter_difference_t<decltype(begin)>;
+  static_assert(std::is_invocable_v<Map&, std::ranges::range_reference_t<R>>,
+                "map is called with an element");
+  return parallel_reduce(
+      std::size_t{0}, static_cast<std::size_t>(std::ranges::distance(range)), std::move(identity),
+      [&](std::size_t i) -> decltype(auto) {
+        return std::invoke(map, begin[static_cast<Difference>(i)]);
+      },
+      combine, grain);
 }
 
 namespace detail {

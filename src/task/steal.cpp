@@ -67,7 +67,7 @@ class Walk {
       if (rule == nullptr) return exactly_ ? Result::Elsewhere : Result::End;
       // The C++ unwinder writes the registers of the frame it is about to go on in over those that
       // its own callers want back: what the table says of it leads past the frames between.
-      if (rule->returns_oddly) return Result::Elsewhere;
+      if (rule->returns_oddly || (exactly_ && rule->half_restored)) return Result::Elsewhere;
       if (rule->is_site && slot_ != 0 && !reported_) {
         reported_ = true;
         const Word task = registers_.value[kR12];

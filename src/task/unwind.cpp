@@ -313,6 +313,17 @@ bool is_fork_site(Word return_address, const Entry& entry) {
          __builtin_memcmp(code + sizeof kNoOperation, &kMark, sizeof kMark) == 0;
 }
 
+// GCC describes a frame that it has aligned anew by what rbp points to, as an expression for the
+// frame's address and for each saved register. In the prologue's first instructions and the
+// epilogue's last, rbp is the caller's, and only the former expression is replaced.
+bool leans_on_callers_rbp(const Row& row) {
+  if (row.by_expression || row.frame_register == kRbp) return false;
+  for (const Place& place : row.places) {
+    if (place.kind == Place::AtExpression || place.kind == Place::IsExpression) return true;
+  }
+  return false;
+}
+
 // What the table says of the address, and of which others it says the same.
 void fill(Word address, Rule* rule, Word* low, Word* high) {
   *low = address;
@@ -327,6 +338,7 @@ void fill(Word address, Rule* rule, Word* low, Word* high) {
     *low = row.low;
     *high = row.high;
     fresh.is_site = is_fork_site(address + 1, entry);
+    fresh.half_restored = leans_on_callers_rbp(row);
     constexpr std::int64_t kReturnAddress = -static_cast<std::int64_t>(sizeof(Word));
     const Place& pc = row.places[kPc];
     bool simple = !row.by_expression && row.frame_register < kRegisters &&

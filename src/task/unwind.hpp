@@ -42,6 +42,7 @@ struct Rule {
   Kind kind = Unknown;
   bool is_site = false;        // a return address behind it is a fork's
   bool returns_oddly = false;  // part of a function that writes other registers over its saved ones
+  bool half_restored = false;  // in code that is interrupted here, saved registers may be wrong
   std::uint32_t epoch = 0;     // of the unwinder that knows it; another one's is as good as unknown
   std::int16_t saved[kCalleeSaved] = {};  // Simple: offsets from the frame's address, or kSame
 };

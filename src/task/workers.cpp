@@ -435,6 +435,8 @@ void inject(jd_task* task, Waker waker) {
 }
 
 void inject_and_wait(jd_task* task) {
+  // The results come to its stack: collections must know it, though it may have allocated nothing.
+  if (world::self() == nullptr) cycle::start();
   ensure_running();
   __atomic_store_n(&task->join, kRunning, __ATOMIC_RELAXED);
   inject(task, Waker::Waits);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "jackdaw/task.hpp"
@@ -176,6 +177,46 @@ TEST_F(Reach, TwoThatBlockAtOnceGiveBothTheirPlaces) {
 }
 
 // ---- Ranges, and results ----
+
+struct Link {
+  Link* next;
+  std::size_t number;
+};
+Link* make_links(std::size_t count) {
+  Link* list = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    list = new (GC_MALLOC(sizeof(Link))) Link{list, i};
+  }
+  return list;
+}
+bool are_links(const Link* list, std::size_t count) {
+  for (; count != 0; list = list->next) {
+    if (list == nullptr || list->number != --count) return false;
+  }
+  return list == nullptr;
+}
+
+// Its results come to its stack, before it has allocated anything itself.
+TEST_F(Reach, ResultsOfAThreadThatAllocatesNothingAreHeld) {
+  constexpr std::size_t kCount = 100;
+  jd_task_start(2);
+  for (int round = 0; round < 20; ++round) {
+    bool good = false;
+    std::thread([&] {
+      Link* const one = jd::run([] { return make_links(kCount); });
+      const auto pair =
+          jd::par([] { return make_links(kCount); }, [] { return make_links(kCount); });
+      // Collected by another thread, and handed out anew.
+      std::thread([] {
+        GC_gcollect();
+        for (int i = 0; i < 100; ++i) make_links(kCount);
+      }).join();
+      good =
+          are_links(one, kCount) && are_links(pair.first, kCount) && are_links(pair.second, kCount);
+    }).join();
+    ASSERT_TRUE(good) << "round " << round;
+  }
+}
 
 TEST_F(Reach, DifferencesThatNoIntHolds) {
   constexpr int kFirst = std::numeric_limits<int>::min();
