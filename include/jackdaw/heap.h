@@ -145,7 +145,8 @@ JD_HEAP_API void* jd_weak_get(const jd_weak* weak);
 
 /* A pair whose value lives as long as the ephemeron and the key do (Hayes, "Ephemerons: A New
  * Finalization Mechanism", 1997). Both read as null once nothing but ephemerons' values leads to
- * the key. */
+ * the key, and the value is null from then on, whatever it is set to. A chain in which each value
+ * leads to the next key can take a collection time that is quadratic in its length. */
 JD_HEAP_API jd_ephemeron* jd_ephemeron_new(void* key, void* value);
 JD_HEAP_API void* jd_ephemeron_key(const jd_ephemeron* ephemeron);
 JD_HEAP_API void* jd_ephemeron_value(const jd_ephemeron* ephemeron);

@@ -156,6 +156,20 @@ void visit_run(Word* first, std::size_t count) {
 
 void reach_word(Word word) { reach(word, false); }
 
+// Calls visit for each word of an object without a layout, and for what its mark procedure finds.
+void visit_ambiguous(const Place& place, void (*visit)(Word word)) {
+  const Word end = place.address() + place.size();
+  for (Word at = place.address(); at < end; at += sizeof(Word)) {
+    visit(*reinterpret_cast<const Word*>(at));
+  }
+  if (place.block->scan != Scan::Descriptor) return;
+  const Kind& kind = heap::kinds[place.block->kind];
+  mark::push_instead = visit;
+  mark::call_procedure(place.address(), place.size(),
+                       kind.descriptor + (kind.add_size ? place.size() : 0));
+  mark::push_instead = nullptr;
+}
+
 void scan(const Place& place) {
   const Kind& kind = heap::kinds[place.block->kind];
   if (kind.source != heap::Source::None) {
@@ -163,15 +177,7 @@ void scan(const Place& place) {
     if (heap::typed_at(place.address(), kind, &typed)) heap::for_each_run(typed, visit_run);
     return;
   }
-  const Word end = place.address() + place.size();
-  for (Word at = place.address(); at < end; at += sizeof(Word)) {
-    reach_word(*reinterpret_cast<const Word*>(at));
-  }
-  if (place.block->scan != Scan::Descriptor) return;
-  mark::push_instead = reach_word;
-  mark::call_procedure(place.address(), place.size(),
-                       kind.descriptor + (kind.add_size ? place.size() : 0));
-  mark::push_instead = nullptr;
+  visit_ambiguous(place, reach_word);
 }
 
 // Scans the next copy. False if there is none.
@@ -230,6 +236,45 @@ bool is_live(Word word) {
 
 void rewrite(Word* word) { *word = moved(*word); }
 
+// Objects that nothing reached and finalization may look at: the bit of one that is known is among
+// the pins, which this policy needs for nothing else.
+bool repair_overflowed = false;
+
+void queue_for_repair(Word word) {
+  Place place;
+  if (!find(word, &place) || place.marked()) return;
+  if (!pins[heap::number_of(place.block)].add(place.slot)) return;
+  if (!queue.push(place)) repair_overflowed = true;
+}
+
+void repair_run(Word* first, std::size_t count) {
+  for (Word* slot = first; slot != first + count; ++slot) {
+    rewrite(slot);
+    queue_for_repair(*slot);
+  }
+}
+
+void repair(const Place& place) {
+  const Kind& kind = heap::kinds[place.block->kind];
+  auto* const words = reinterpret_cast<Word*>(place.address());
+  if (is_weak_kind(place.block->kind)) return rewrite(words);
+  if (is_ephemeron_kind(place.block->kind)) return repair_run(words, 2);
+  if (place.block->scan == Scan::None) return;
+  if (kind.source == heap::Source::None) {
+    visit_ambiguous(place, queue_for_repair);
+  } else if (heap::Typed typed; heap::typed_at(place.address(), kind, &typed)) {
+    heap::for_each_run(typed, repair_run);
+  }
+}
+
+void repair_queued() {
+  while (queue.count() != 0) {
+    const Place place = queue[queue.count() - 1];
+    queue.shrink_to(queue.count() - 1);
+    repair(place);
+  }
+}
+
 // Everything on promoted blocks that was not reached.
 void count_promoted() {
   counts = {};
@@ -246,7 +291,7 @@ void count_promoted() {
 
 // Calls visit(place) for every object without a layout, dead or alive.
 template <class Visit>
-void for_each_untyped_word(bool disclaimable_only, Visit visit) {
+void for_each_untyped(bool disclaimable_only, Visit visit) {
   heap::for_each_block([&](BlockNumber, Block& block) {
     const Kind& kind = heap::kinds[block.kind];
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
@@ -279,7 +324,9 @@ bool begin() {
   }
   queue.clear();
   queue_overflowed = false;
-  if (!prepare_roles()) return false;
+  // So that a traversal never stands without room.
+  constexpr std::size_t kLeastRoom = 256;
+  if (!queue.reserve(kLeastRoom) || !prepare_roles()) return false;
   heap::for_each_block([](BlockNumber number, const Block& block) {
     roles[number] = block.state == BlockState::Mixed ? Role::Source : Role::None;
   });
@@ -296,17 +343,8 @@ void promote(Word word, bool past_end) {
 }
 
 void promote_from_objects() {
-  for_each_untyped_word(false, [](const Place& place) {
-    for (std::size_t i = 0; i < place.size(); i += sizeof(Word)) {
-      promote_word(*reinterpret_cast<const Word*>(place.address() + i));
-    }
-    if (place.block->scan != Scan::Descriptor) return;
-    const Kind& kind = heap::kinds[place.block->kind];
-    mark::push_instead = promote_word;
-    mark::call_procedure(place.address(), place.size(),
-                         kind.descriptor + (kind.add_size ? place.size() : 0));
-    mark::push_instead = nullptr;
-  });
+  // A dead object's procedure is called, too: nobody knows yet which is dead.
+  for_each_untyped(false, [](const Place& place) { visit_ambiguous(place, promote_word); });
   visit_pinned(promote_word);
 }
 
@@ -338,52 +376,23 @@ void traverse() {
 }
 
 void repair_from(Word object) {
-  Place place;
-  if (!find(object, &place) || place.marked()) return;
-  const auto visit = [](const Place& next) {
-    if (next.marked() || !pins[heap::number_of(next.block)].add(next.slot)) return;
-    // Without memory it can't be repaired, nor left as it is.
-    if (!queue.push(next))
-      heap::broken_layout("no memory for a traversal", nullptr, next.address());
-  };
-  visit(place);
-  while (queue.count() != 0) {
-    const Place next = queue[queue.count() - 1];
-    queue.shrink_to(queue.count() - 1);
-    const Kind& kind = heap::kinds[next.block->kind];
-    if (is_weak_kind(next.block->kind)) {
-      auto* target = reinterpret_cast<Word*>(next.address());
-      *target = moved(*target);
-      continue;
-    }
-    if (next.block->scan == Scan::None && !is_ephemeron_kind(next.block->kind)) continue;
-    heap::Typed typed;
-    if (is_ephemeron_kind(next.block->kind)) {
-      auto* words = reinterpret_cast<Word*>(next.address());
-      for (Word* slot = words; slot != words + 2; ++slot) {
-        Place child;
-        *slot = moved(*slot);
-        if (find(*slot, &child)) visit(child);
-      }
-    } else if (kind.source == heap::Source::None) {
-      for (std::size_t i = 0; i < next.size(); i += sizeof(Word)) {
-        Place child;
-        if (find(*reinterpret_cast<const Word*>(next.address() + i), &child)) visit(child);
-      }
-    } else if (heap::typed_at(next.address(), kind, &typed)) {
-      heap::for_each_run(typed, [&](Word* first, std::size_t count) {
-        for (Word* slot = first; slot != first + count; ++slot) {
-          Place child;
-          *slot = moved(*slot);
-          if (find(*slot, &child)) visit(child);
-        }
+  queue_for_repair(object);
+  repair_queued();
+  while (repair_overflowed) {
+    repair_overflowed = false;
+    // Nobody knows which did not fit: all again. Each pass without room for one has found another.
+    heap::for_each_block([](BlockNumber number, Block& block) {
+      if (number >= blocks_with_roles()) return;
+      heap::for_each_bit(pins[number].words, heap::kMaxSlots, [&](unsigned slot) {
+        repair({&block, slot});
+        repair_queued();
       });
-    }
+    });
   }
 }
 
 void repair_from_disclaimable() {
-  for_each_untyped_word(true, [](const Place& place) {
+  for_each_untyped(true, [](const Place& place) {
     if (!place.marked()) repair_from(place.address());
   });
 }

@@ -2,6 +2,7 @@
 
 #include "copy/roles.hpp"
 #include "heap/layout.hpp"
+#include "heap/mixed.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
 
@@ -21,8 +22,9 @@ bool means_live_object(Word word) {
   if (block.state == BlockState::Small) {
     slot = static_cast<unsigned>((word - heap::block_address(number)) / block.slot_size);
   } else if (block.state == BlockState::Mixed) {
-    slot = static_cast<unsigned>((word - heap::block_address(number)) / heap::kGranule);
-    while (slot > 0 && slot < block.slots && !block.is_allocated(slot)) --slot;
+    heap::Place place;
+    if (!heap::find_mixed(word, &place)) return false;  // a gap, or a thread's hole
+    slot = place.slot;
   } else if (block.state != BlockState::LargeHead) {
     return false;
   }

@@ -1,6 +1,7 @@
 #include "copy/weak.hpp"
 
 #include "heap/layout.hpp"
+#include "heap/mixed.hpp"
 #include "heap/walk.hpp"
 
 namespace jd::copy {
@@ -31,20 +32,32 @@ unsigned make_kind(unsigned* number, heap::Layout* layout, const char* name, std
 
 // Or freed by hand.
 bool is_dead(Word word) {
+  if (!heap::in_heap(word)) return false;
+  const heap::BlockNumber number = heap::block_number(word);
+  // Asked of each ephemeron in each round.
+  if (heap::space.blocks[number].state == heap::BlockState::Mixed) heap::learn_starts(number);
   heap::Place place;
-  return heap::in_heap(word) && !(heap::find_object(word, &place) && place.marked());
+  return !heap::find_object(word, &place) || !place.marked();
 }
 
-// Calls visit(object) for each marked object of a kind.
+// All: also those that nothing has marked, but what is finalized now may bring back.
+enum class Which : std::uint8_t { Marked, All };
+
+// Calls visit(object) for each object of a kind.
 template <class Object, class Visit>
-void for_each_live(unsigned kind, Visit visit) {
+void for_each(Which which, unsigned kind, Visit visit) {
   if (kind == 0) return;
   heap::for_each_block([&](heap::BlockNumber number, Block& block) {
     if (block.state != heap::BlockState::Small || block.kind != kind) return;
-    heap::for_each_marked(block, [&](unsigned slot) {
+    const auto visit_slot = [&](unsigned slot) {
       visit(reinterpret_cast<Object*>(heap::block_address(number) +
                                       std::size_t{slot} * block.slot_size));
-    });
+    };
+    if (which == Which::All) {
+      heap::for_each_bit(block.allocated, block.slots, visit_slot);
+    } else {
+      heap::for_each_marked(block, visit_slot);
+    }
   });
 }
 
@@ -68,8 +81,8 @@ bool is_ephemeron_kind(unsigned kind) { return ephemeron_number != 0 && kind == 
 
 bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* value)) {
   bool any = false;
-  for_each_live<Ephemeron>(ephemeron_number, [&](Ephemeron* ephemeron) {
-    if (!is_live(ephemeron->key) || is_live(ephemeron->value)) return;
+  for_each<Ephemeron>(Which::Marked, ephemeron_number, [&](Ephemeron* ephemeron) {
+    if (ephemeron->key == 0 || !is_live(ephemeron->key) || is_live(ephemeron->value)) return;
     visit(&ephemeron->value);
     any = true;
   });
@@ -77,12 +90,12 @@ bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* valu
 }
 
 void forget_dead_weak(bool (*is_live)(Word word)) {
-  for_each_live<Ephemeron>(ephemeron_number, [is_live](Ephemeron* ephemeron) {
-    if (!is_live(ephemeron->key)) *ephemeron = {0, 0};
+  for_each<Ephemeron>(Which::All, ephemeron_number, [is_live](Ephemeron* ephemeron) {
+    if (ephemeron->key == 0 || !is_live(ephemeron->key)) *ephemeron = {0, 0};
     // Freed, or no pointer that holds anything.
     if (!is_live(ephemeron->value)) ephemeron->value = 0;
   });
-  for_each_live<Weak>(weak_number, [is_live](Weak* weak) {
+  for_each<Weak>(Which::All, weak_number, [is_live](Weak* weak) {
     if (!is_live(weak->target)) weak->target = 0;
   });
 }
@@ -101,8 +114,8 @@ void settle_weak(mark::Marker* marker) {
 }
 
 void visit_weak_words(void (*visit)(Word* word)) {
-  for_each_live<Weak>(weak_number, [visit](Weak* weak) { visit(&weak->target); });
-  for_each_live<Ephemeron>(ephemeron_number, [visit](Ephemeron* ephemeron) {
+  for_each<Weak>(Which::Marked, weak_number, [visit](Weak* weak) { visit(&weak->target); });
+  for_each<Ephemeron>(Which::Marked, ephemeron_number, [visit](Ephemeron* ephemeron) {
     visit(&ephemeron->key);
     visit(&ephemeron->value);
   });

@@ -88,9 +88,18 @@ void push_others_than_self(mark::Marker* marker, const Place& place) {
   const Word begin = place.address();
   const Word end = begin + place.size();
   if (place.block->scan == heap::Scan::None) return;
-  for (Word at = begin; at + sizeof(Word) <= end; at += sizeof(Word)) {
-    const Word word = *reinterpret_cast<const Word*>(at);
-    if (word < begin || word >= end) marker->mark_word(word);
+  const auto mark_words = [=](const Word* first, std::size_t count) {
+    for (const Word* at = first; at != first + count; ++at) {
+      if (*at < begin || *at >= end) marker->mark_word(*at);
+    }
+  };
+  // What the layout says is no pointer may hold the address of an object that has moved.
+  const heap::Kind& kind = heap::kinds[place.block->kind];
+  heap::Typed typed;
+  if (kind.source == heap::Source::None) {
+    mark_words(reinterpret_cast<const Word*>(begin), place.size() / sizeof(Word));
+  } else if (heap::typed_at(begin, kind, &typed)) {
+    heap::for_each_run(typed, mark_words);
   }
 }
 

@@ -44,12 +44,27 @@ void Marker::drain() {
   }
 }
 
+// In a mixed block, a word into the middle of an object has marked its granule; the object would
+// have been marked when the entry that was lost came from the stack (describe_mixed).
+void Marker::mark_objects_at_granules(Block* block) {
+  const heap::BlockNumber number = heap::number_of(block);
+  heap::learn_starts(number);
+  for (unsigned w = 0; w < block->bit_words(); ++w) {
+    const std::uint64_t granules = block->marks[w] & ~block->allocated[w];
+    heap::for_each_bit(&granules, 64, [&](unsigned bit) {
+      const Word address = heap::block_address(number) + (w * 64 + bit) * heap::kGranule;
+      heap::Place place;
+      if (heap::find_mixed(address, &place)) mark(place);
+    });
+  }
+}
+
 // Some marked object was not scanned, and nobody knows which: scan them all again. A pass that
 // loses a range again has marked an object that was not marked before, so the passes end.
 void Marker::rescan_marked_objects() {
   heap::for_each_block([this](heap::BlockNumber, Block& block) {
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
-    if (block.state == BlockState::Mixed) heap::learn_starts(heap::number_of(&block));
+    if (block.state == BlockState::Mixed) mark_objects_at_granules(&block);
     heap::for_each_marked(block, [&](unsigned slot) {
       push_contents({&block, slot});
       if (top_ == limit_) run();

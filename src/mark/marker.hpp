@@ -145,6 +145,7 @@ class alignas(128) Marker {
   void push_rest(const View& view, Range range);
   Described describe(Word object);
   void rescan_marked_objects();
+  void mark_objects_at_granules(heap::Block* block);
 
   Range* stack_ = nullptr;
   Range* bottom_ = nullptr;  // the oldest entry; those below it were given away

@@ -112,13 +112,17 @@ void* jd_weak_get(const jd_weak* weak) { return read(own(weak)->target); }
 
 jd_ephemeron* jd_ephemeron_new(void* key, void* value) {
   auto* ephemeron = make_weak<copy::Ephemeron>(copy::ephemeron_kind);
-  if (ephemeron != nullptr) *ephemeron = {base::as_word(key), base::as_word(value)};
+  if (ephemeron != nullptr && key != nullptr) {
+    *ephemeron = {base::as_word(key), base::as_word(value)};
+  }
   return reinterpret_cast<jd_ephemeron*>(ephemeron);
 }
 
 void* jd_ephemeron_key(const jd_ephemeron* ephemeron) { return read(own(ephemeron)->key); }
 void* jd_ephemeron_value(const jd_ephemeron* ephemeron) { return read(own(ephemeron)->value); }
 void jd_ephemeron_set_value(jd_ephemeron* ephemeron, void* value) {
+  // A key that dies only now is seen by the next collection.
+  if (read(own(ephemeron)->key) == nullptr) return;
   reinterpret_cast<copy::Ephemeron*>(ephemeron)->value = base::as_word(value);
 }
 

@@ -199,6 +199,82 @@ TEST(Edges, MarkProceduresOfArraysPin) {
   }
 }
 
+// What only a mark procedure finds is as much to be seen by a finalizer as the rest.
+TEST(Edges, FinalizersSeeWhatMarkProceduresFind) {
+  jd_layout* layout = define_pair(JD_HEADER);
+  const int kind = static_cast<int>(
+      GC_new_kind(GC_new_free_list(), GC_MAKE_PROC(GC_new_proc(mark_disguised), 0), 0, 1));
+  constexpr long kCount = 500;
+  finalized = damaged = 0;
+  Cell list;
+  far_away([&] {
+    for (long i = 0; i < kCount; ++i) {
+      Pair* pair = make_pair(layout, i);  // lives on, and moves
+      pair->next = list.get();
+      list.set(pair);
+      for (int k = 0; k < 5; ++k) make_pair(layout, -1);
+    }
+    auto* shared = static_cast<Pair*>(list.get());
+    for (long i = kCount; i-- > 0; shared = static_cast<Pair*>(shared->next)) {
+      Pair* between = make_pair(layout, i);
+      between->next = shared;
+      auto* holder = static_cast<GC_word*>(GC_generic_malloc(32, kind));
+      holder[0] = ~reinterpret_cast<GC_word>(between);
+      GC_reachable_here(between);  // until here: the compiler may have kept only what is disguised
+      GC_register_finalizer(
+          holder,
+          [](void* object, void*) {
+            const auto* seen = reinterpret_cast<const Pair*>(~static_cast<GC_word*>(object)[0]);
+            const auto* shared = static_cast<const Pair*>(seen->next);
+            ++finalized;
+            if (seen->number != seen->same || shared->number != seen->number) ++damaged;
+          },
+          nullptr, nullptr, nullptr);
+    }
+  });
+  for (int i = 0; i < 3; ++i) collect();
+  GC_invoke_finalizers();
+  EXPECT_GT(finalized, 0u);
+  EXPECT_EQ(damaged, 0u);
+}
+
+// A number that is the address of an object that has moved is a number all the same.
+JD_CHILD(numbers_ignored) {
+  GC_INIT();
+  GC_set_finalize_on_demand(1);
+  for (const jd_source source : {JD_HOMOGENEOUS, JD_SELF, JD_HEADER}) {
+    jd_layout* layout = define_pair(source);
+    constexpr long kCount = 500;
+    finalized = 0;
+    Cell list;
+    far_away([&] {
+      for (long i = 0; i < kCount; ++i) {
+        Pair* living = make_pair(layout, i);
+        living->next = list.get();
+        list.set(living);
+        for (int k = 0; k < 5; ++k) make_pair(layout, -1);
+        Pair* dying = make_pair(layout, static_cast<long>(reinterpret_cast<GC_word>(living)));
+        GC_register_finalizer_ignore_self(
+            dying, [](void*, void*) { ++finalized; }, nullptr, nullptr, nullptr);
+      }
+    });
+    for (int i = 0; i < 3; ++i) collect();
+    GC_invoke_finalizers();
+    if (finalized == 0) return 1;
+    long expected = kCount;
+    for (auto* at = static_cast<Pair*>(list.get()); at != nullptr;
+         at = static_cast<Pair*>(at->next)) {
+      if (at->number != --expected) return 2;
+    }
+    if (expected != 0) return 3;
+  }
+  return 0;
+}
+TEST(Edges, FinalizersThatIgnoreSelfIgnoreNumbers) {
+  const ChildResult r = run_child("numbers_ignored");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 struct Watcher {
   jd_weak* weak;
   long number;

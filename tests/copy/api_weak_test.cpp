@@ -201,6 +201,29 @@ TEST_P(Ephemeron, BothAreNullOnceTheKeyIsDead) {
   EXPECT_TRUE(values.most_dead());
 }
 
+TEST_P(Ephemeron, WithoutAKeyHoldsNothing) {
+  const Nodes nodes(GetParam());
+  const Held<jd_ephemeron> pairs(kCount);
+  WeakWatch values(2 * kCount);
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      pairs[i] = jd_ephemeron_new(nodes.make(i), nodes.make(i));
+    }
+  });
+  EXPECT_TRUE(most_pairs_dead(pairs));
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      void* value = nodes.make(i);
+      values.add(value);
+      if (jd_ephemeron_key(pairs[i]) == nullptr) jd_ephemeron_set_value(pairs[i], value);
+      void* another = nodes.make(i);
+      values.add(another);
+      pairs[i] = jd_ephemeron_new(nullptr, another);
+    }
+  });
+  EXPECT_TRUE(values.most_dead());
+}
+
 // A weak hash table of strong values would leak these.
 TEST_P(Ephemeron, ValueThatLeadsToItsKeyDoesNotHoldIt) {
   const Nodes nodes(GetParam());
@@ -428,6 +451,35 @@ TEST_P(Finalizer, WeakReferencesAreNullBeforeIt) {
           [](void* dead, void*) {
             ++calls;
             not_null += jd_weak_get((*weak)[finalized.nodes->value(dead)]) != nullptr ? 1 : 0;
+          },
+          nullptr);
+    }
+  });
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    compact();
+    far_away([] { GC_invoke_finalizers(); });
+  }
+  EXPECT_GE(calls * 20, kCount * 19);
+  EXPECT_EQ(not_null, 0U);
+}
+
+// Also of one that only the dead object itself refers to.
+TEST_P(Finalizer, ItsOwnWeakReferenceIsNullBeforeIt) {
+  const Nodes nodes(GetParam());
+  static std::atomic<std::size_t> not_null;
+  static std::atomic<std::size_t> calls;
+  not_null = calls = 0;
+  finalized.nodes = &nodes;
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      void* object = nodes.make(i);
+      nodes.node(object)->other = reinterpret_cast<Node*>(jd_weak_new(object));
+      jd_finalizer(
+          object,
+          [](void* dead, void*) {
+            ++calls;
+            auto* own = static_cast<jd_weak*>(finalized.nodes->other(dead));
+            not_null += jd_weak_get(own) != nullptr ? 1 : 0;
           },
           nullptr);
     }

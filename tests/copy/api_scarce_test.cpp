@@ -1,0 +1,155 @@
+// Typed objects where memory is short: a mark stack that is full, traversals without room.
+#include <sys/resource.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "api_support.hpp"
+#include "child.hpp"
+
+namespace jd::test {
+namespace {
+
+struct Twin {
+  void* of_runtime;
+  long number;
+  Twin* twin;
+  long rest[5];
+};
+
+// Objects that only a word into their middles holds, while the mark stack is full.
+JD_CHILD(interior_pointers_alone) {
+  constexpr std::size_t kObjects = 20000;
+  GC_INIT();
+  static const std::uint64_t third = 4;
+  jd_layout* layout =
+      jd_layout_define(std::array{info_of("twin", JD_SELF, sizeof(Twin), &third)}.data());
+  auto** inner = static_cast<char**>(GC_malloc(kObjects * sizeof(char*)));
+  for (std::size_t i = 0; i < kObjects; ++i) {
+    auto* one = static_cast<Twin*>(jd_new(layout));
+    auto* other = static_cast<Twin*>(jd_new(layout));
+    one->number = other->number = static_cast<long>(i);
+    one->twin = other;
+    inner[i] = reinterpret_cast<char*>(&one->rest[3]);
+  }
+  jd_collect(0);
+  for (std::size_t i = 0; i < 5 * kObjects; ++i) static_cast<Twin*>(jd_new(layout))->number = -1;
+  for (std::size_t i = 0; i < kObjects; ++i) {
+    const auto* one = reinterpret_cast<const Twin*>(inner[i] - offsetof(Twin, rest[3]));
+    const auto number = static_cast<long>(i);
+    if (one->number != number || one->twin == nullptr || one->twin->number != number) return 1;
+  }
+  return 0;
+}
+TEST(Scarce, AFullMarkStackLosesNoInteriorPointer) {
+  for (const char* strategy : {"none", "on-grey", "ring"}) {
+    for (const char* markers : {"1", "3"}) {
+      const ChildResult r =
+          run_child("interior_pointers_alone", {{"JACKDAW_MARK_STACK", "16"},
+                                                {"JACKDAW_MARK_STRATEGY", strategy},
+                                                {"JACKDAW_MARK_PATIENCE", "1"},
+                                                {"JACKDAW_COLLECT_EVERY", kUnset},
+                                                {"GC_MARKERS", markers}});
+      EXPECT_TRUE(r.ok()) << strategy << ", markers: " << markers << " " << r;
+    }
+  }
+}
+
+std::size_t kilobytes_of_data() {
+  std::FILE* status = std::fopen("/proc/self/status", "r");
+  char line[256];
+  unsigned long kilobytes = 0;
+  while (status != nullptr && std::fgets(line, sizeof line, status) != nullptr) {
+    if (std::sscanf(line, "VmData: %lu", &kilobytes) == 1) break;
+  }
+  if (status != nullptr) std::fclose(status);
+  return kilobytes;
+}
+
+long intact = -1;
+
+// A dead array of very many objects, which its finalizer looks at, and hardly any memory left.
+constexpr std::size_t kMany = 300000;
+JD_CHILD(finalizer_of_many) {
+  GC_INIT();
+  GC_set_finalize_on_demand(1);
+  GC_disable();
+  const Nodes nodes(JD_HEADER);
+  static const std::uint64_t all = 1;
+  jd_layout_info info = info_of("array", JD_HEADER, 0);
+  info.element_size = sizeof(void*);
+  info.element_pointers = &all;
+  jd_layout* array_layout = jd_layout_define(&info);
+  far_away([&] {
+    auto** array = static_cast<void**>(jd_new_array(array_layout, kMany));
+    for (std::size_t i = 0; i < kMany; ++i) array[i] = nodes.make(i);
+    jd_finalizer(
+        array,
+        [](void* object, void* data) {
+          const auto* n = static_cast<const Nodes*>(data);
+          intact = 0;
+          for (std::size_t i = 0; i < kMany; ++i) {
+            intact += n->value(static_cast<void**>(object)[i]) == i ? 1 : 0;
+          }
+        },
+        const_cast<Nodes*>(&nodes));
+  });
+  const std::size_t most = (kilobytes_of_data() + 512) * 1024;
+  const rlimit limit{most, most};
+  if (setrlimit(RLIMIT_DATA, &limit) != 0) return 1;
+  GC_enable();
+  for (int i = 0; i < 4 && intact < 0; ++i) {
+    collect();
+    GC_invoke_finalizers();
+  }
+  return intact == static_cast<long>(kMany) ? 0 : 2;
+}
+TEST(Scarce, FinalizersSeeEverythingWithoutMemoryForATraversal) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer needs memory of its own";
+#endif
+  const ChildResult r = run_child("finalizer_of_many", {{"JACKDAW_COLLECT_EVERY", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// ---- What the moving verifier says of a pointer that the program had hidden ----
+
+JD_CHILD(hides_a_pointer) {
+  GC_INIT();
+  const char* const named = std::getenv("JD_SOURCE");
+  const auto source = static_cast<jd_source>(std::atoi(named));
+  const Nodes nodes(source);
+  Cell cell;
+  static std::uintptr_t hidden;
+  far_away([&] {
+    // Neighbours that stay, so that the block does.
+    cell.set(nodes.make());
+    jd_pin(cell.get());
+    hidden = ~reinterpret_cast<std::uintptr_t>(nodes.make());
+    jd_pin(nodes.make());
+  });
+  collect();
+  far_away([&] { nodes.node(cell.get())->next = reinterpret_cast<Node*>(~hidden); });
+  collect();
+  return 0;
+}
+TEST(Scarce, TheVerifierNamesTheLayoutThatHoldsAFreedObject) {
+  for (const char* policy : {"evacuate", "mcc", "non-moving"}) {
+    for (const jd_source source : {JD_HOMOGENEOUS, JD_SELF, JD_HEADER}) {
+      const std::string number = std::to_string(source);
+      const ChildResult r = run_child("hides_a_pointer", {{"JACKDAW_POLICY", policy},
+                                                          {"JACKDAW_VERIFY", "1"},
+                                                          {"JACKDAW_POISON", "1"},
+                                                          {"JACKDAW_COLLECT_EVERY", kUnset},
+                                                          {"JD_SOURCE", number.c_str()}});
+      EXPECT_FALSE(r.ok()) << policy << ", source " << source;
+      EXPECT_EQ(lines_with(r.err, "a word of a node"), 1u) << policy << ", source " << source << r;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jd::test
