@@ -95,6 +95,13 @@ void print_counters(const jd_task_counters& sum, const jd_task_counters& now) {
 #endif
 
 // Nothing that the compiler knows of the problem holds on the other side of this.
+// Sorts them.
+double median(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 template <class Problem>
 void forget(Problem* problem) {
   asm volatile("" : : "r"(problem) : "memory");
@@ -146,13 +153,12 @@ void measure(Problem problem, const char* name, unsigned workers, bool quick) {
 #endif
     if (!problem.check()) die("a wrong result");
   } while (!quick && taken.elapsed < kEnough && taken.times.size() < kMostRuns);
-  std::sort(taken.times.begin(), taken.times.end());
   const auto runs = static_cast<double>(taken.times.size());
   std::printf(
       "{\"bench\": \"%s\", \"framework\": \"%s\", \"workers\": %u, \"time\": %.9g, \"runs\": %.0f, "
       "\"elapsed\": %.9g, \"processors\": %.9g, \"ticks\": %.0f",
-      name, framework::kName, workers, taken.times[taken.times.size() / 2], runs, taken.elapsed,
-      taken.processors, taken.ticks);
+      name, framework::kName, workers, median(taken.times), runs, taken.elapsed, taken.processors,
+      taken.ticks);
   if constexpr (requires { problem.traffic(); }) {
     std::printf(", \"traffic\": %.0f", problem.traffic());
   }

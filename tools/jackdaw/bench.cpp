@@ -12,6 +12,7 @@
 #include "failure.hpp"
 #include "loader.hpp"
 #include "machine.hpp"
+#include "output.hpp"
 #include "places.hpp"
 #include "process.hpp"
 #include "report_catalogue.hpp"
@@ -176,6 +177,8 @@ std::string conditions(const BenchSettings& settings, const Machine& machine, co
 }  // namespace
 
 int bench_command(const BenchSettings& settings) {
+  require_writable(settings.json, kExitUsage);
+  require_writable(settings.markdown, kExitUsage);
   if (const Report* report = chosen_report(settings); report != nullptr && !settings.list) {
     chosen_parts(settings);  // throws if one is none
     if (settings.add && report->parts == nullptr) complain_of_add();

@@ -8,6 +8,7 @@
 #include "catalogue.hpp"
 #include "failure.hpp"
 #include "machine.hpp"
+#include "output.hpp"
 #include "places.hpp"
 #include "process.hpp"
 #include "report.hpp"
@@ -270,19 +271,24 @@ Simulation simulate(const Plan& plan, Progress* progress) {
                                     : "misses in a simulated cache: some minutes");
   const File null(open("/dev/null", O_RDWR | O_CLOEXEC));
   const File output = make_memory_file("jackdaw-cachegrind");
+  const File complaint = make_memory_file("jackdaw-cachegrind-complaint");
   Command command;
   command.file = *python;
-  command.arguments = {"python3", benchmark_folder() / "cachegrind.py",
-                       "--ours",  plan.ours.path.string(),
-                       "--peer",  plan.peer.path.string()};
+  command.arguments = {"python3",    benchmark_folder() / "cachegrind.py",
+                       "--ours",     plan.ours.path.string(),
+                       "--peer",     plan.peer.path.string(),
+                       "--programs", benchmark_folder()};
   if (plan.settings.quick) command.arguments.emplace_back("--quick");
   command.environment = environment_with({}, {});
-  command.in = command.err = null.fd();
+  command.in = null.fd();
+  command.err = complaint.fd();
   command.out = output.fd();
   command.interactive = false;
   command.limit = std::chrono::minutes(30);
   const Outcome outcome = run(command, nullptr);
-  if (!outcome.succeeded()) return {"", "cachegrind.py: " + outcome.describe()};
+  if (!outcome.succeeded()) {
+    return {"", fmt::format("cachegrind.py: {}: {}", outcome.describe(), contents(complaint))};
+  }
   return {contents(output), ""};
 }
 

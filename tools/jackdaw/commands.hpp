@@ -37,7 +37,4 @@ int bench_command(const BenchSettings& settings);
 enum class OptionsFormat { Text, Markdown, Man };
 int options_command(OptionsFormat format);
 
-// Writes a file whole or not at all: under another name first. Throws Failure.
-void write_file(const std::string& path, const std::string& text);
-
 }  // namespace jackdaw

@@ -12,6 +12,7 @@
 #include "commands.hpp"
 #include "failure.hpp"
 #include "measure.hpp"
+#include "output.hpp"
 #include "places.hpp"
 #include "process.hpp"
 #include "program.hpp"
@@ -243,6 +244,7 @@ int compare_command(const RunSettings& settings) {
   Side theirs{"the system's", system_library(settings.system_library), {}};
   const Program program = examine_program(settings.command.front(), settings.force);
   Input input;
+  require_writable(settings.stats_json, kExitRefused);
   {
     Progress progress;
     for (int pair = 0; pair <= settings.runs; ++pair) {

@@ -1,6 +1,7 @@
 // The `jackdaw` command: reads the command line and calls the subcommand.
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -158,12 +159,15 @@ struct CommandLine {
 // CLI11 calls an unknown first word a missing subcommand, and an argument of PROGRAM unexpected.
 std::string explain(const CLI::ParseError& error, int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
+  if (first.starts_with('-')) return fmt::format("unknown option {}", first);
   if (first.empty()) return "which command? run, bench or options";
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !first.starts_with('-')) {
     return fmt::format("there is no command '{}'; there are run, bench and options", first);
   }
   std::string message = error.what();
-  if (first == "run" && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+  const bool has_dashes =
+      std::any_of(argv, argv + argc, [](const char* word) { return std::string(word) == "--"; });
+  if (first == "run" && !has_dashes && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     message += "\n(If these belong to the program, put -- before it.)";
   }
   return message;
@@ -179,11 +183,18 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return line.app.exit(e);  // --help, --version
     fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", explain(e, argc, argv),
-               is_run ? "run " : "");
+               is_run                                        ? "run "
+               : argc > 1 && std::string(argv[1]) == "bench" ? "bench "
+                                                             : "");
     return is_run ? kExitRefused : kExitUsage;
   }
   try {
-    return line.call();
+    const int status = line.call();
+    // What nobody could read was not shown.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw Failure(kExitRefused, "cannot write to the standard output");
+    }
+    return status;
   } catch (const Failure& e) {
     fmt::print(stderr, "jackdaw: {}\n", e.what());
     return e.exit_status();

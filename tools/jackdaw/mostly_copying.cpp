@@ -10,6 +10,7 @@
 #include "mostly_copying_results.hpp"
 #include "mostly_copying_runs.hpp"
 #include "others.hpp"
+#include "output.hpp"
 #include "report_catalogue.hpp"
 
 namespace jackdaw {
@@ -197,6 +198,8 @@ int mostly_copying_command(const BenchSettings& settings) {
     // Before minutes of runs: is it a file to add to?
     session.known.machine = results.machine;
     session.known.quick = results.quick;
+    session.known.ours = results.ours;
+    session.known.peer = results.peer;
     add_copy_rounds(*session.before, &session.known);
   }
   run_parts(&session, parts);

@@ -161,12 +161,17 @@ Json to_json(const CopyResults& results) {
 }
 
 void add_copy_rounds(const Json& json, CopyResults* results) {
+  if (!json.is_object()) {
+    throw Failure(kExitUsage, "--add: the file that --json names holds no results");
+  }
   try {
     if (json.at("report") != "mostly-copying" || json.at("format") != 1) {
       throw Failure(kExitUsage, "--add: the file holds the results of something else");
     }
-    if (json.at("machine") != to_json(results->machine) || json.at("quick") != results->quick) {
-      throw Failure(kExitUsage, "--add: the file's results are of another machine or size");
+    if (json.at("machine") != to_json(results->machine) || json.at("quick") != results->quick ||
+        json.at("ours") != results->ours || json.at("peer") != results->peer) {
+      throw Failure(kExitUsage,
+                    "--add: the file's results are of another machine, library, or size");
     }
     auto notes = json.at("notes").get<std::vector<std::string>>();
     for (const std::string& note : results->notes) {

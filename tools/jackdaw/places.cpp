@@ -99,7 +99,7 @@ void refuse_separators(const fs::path& path) {
   if (path.string().find_first_of(" :") == std::string::npos) return;
   throw Failure(kExitRefused,
                 fmt::format("the path '{}' has a blank or a colon in it, which LD_PRELOAD cannot "
-                            "express; use a link to it from another folder",
+                            "express; move it, or name a link to it with --library",
                             path.string()));
 }
 

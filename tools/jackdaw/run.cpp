@@ -1,15 +1,12 @@
 // `jackdaw run`: a program on our libgc.
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 
 #include "commands.hpp"
 #include "failure.hpp"
 #include "measure.hpp"
+#include "output.hpp"
 #include "places.hpp"
 #include "process.hpp"
 #include "program.hpp"
@@ -17,26 +14,8 @@
 
 namespace jackdaw {
 
-void write_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".new";
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.flush();
-    if (!out) {
-      const int error = errno;
-      unlink(temporary.c_str());
-      throw Failure(kExitRefused, fmt::format("cannot write {}: {}", path, std::strerror(error)));
-    }
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    unlink(temporary.c_str());
-    throw Failure(kExitRefused, fmt::format("cannot write {}: {}", path, std::strerror(error)));
-  }
-}
-
 int run_command(const RunSettings& settings) {
+  require_writable(settings.stats_json, kExitRefused);
   const bool serves_malloc = !settings.malloc_mode.empty();
   const Program program = serves_malloc ? examine_malloc_program(settings.command.front())
                                         : examine_program(settings.command.front(), settings.force);

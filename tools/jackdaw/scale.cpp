@@ -8,6 +8,7 @@
 #include "catalogue.hpp"
 #include "failure.hpp"
 #include "loader.hpp"
+#include "output.hpp"
 #include "places.hpp"
 #include "report_catalogue.hpp"
 #include "scale_results.hpp"

@@ -108,6 +108,9 @@ Json to_json(const ScaleResults& results) {
 }
 
 void add_rounds(const Json& json, ScaleResults* results) {
+  if (!json.is_object()) {
+    throw Failure(kExitUsage, "--add: the file that --json names holds no results");
+  }
   try {
     if (json.at("report") != "scale" || json.at("format") != 1) {
       throw Failure(kExitUsage, "--add: the file holds the results of something else");

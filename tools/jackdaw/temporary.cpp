@@ -11,9 +11,15 @@ namespace jackdaw {
 namespace fs = std::filesystem;
 
 TemporaryFile::TemporaryFile() {
-  std::string name = (fs::temp_directory_path() / "jackdaw-XXXXXX").string();
-  const int file = mkstemp(name.data());
-  if (file < 0) throw Failure(kExitRefused, "cannot make a temporary file");
+  std::error_code error;
+  std::string name = (fs::temp_directory_path(error) / "jackdaw-XXXXXX").string();
+  const int file = error ? -1 : mkstemp(name.data());
+  if (file < 0) {
+    throw Failure(
+        kExitRefused,
+        "cannot make a temporary file; TMPDIR, or else /tmp, must be a folder that may be "
+        "written to");
+  }
   close(file);
   path_ = name;
 }

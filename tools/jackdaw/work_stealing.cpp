@@ -9,6 +9,7 @@
 
 #include "failure.hpp"
 #include "others.hpp"
+#include "output.hpp"
 #include "places.hpp"
 #include "process.hpp"
 #include "report_catalogue.hpp"

@@ -154,6 +154,9 @@ Json to_json(const TaskResults& results) {
 }
 
 void add_task_rounds(const Json& json, TaskResults* results) {
+  if (!json.is_object()) {
+    throw Failure(kExitUsage, "--add: the file that --json names holds no results");
+  }
   try {
     if (json.at("report") != "work-stealing" || json.at("format") != 1) {
       throw Failure(kExitUsage, "--add: the file holds the results of something else");

@@ -1,0 +1,17 @@
+// Files that the commands write their results to.
+#pragma once
+
+#include <string>
+
+namespace jackdaw {
+
+// Replaces what the file holds, at once: whoever reads it finds the old text or the new. Links are
+// followed, and the file's permissions stay. What is no regular file (a device, a pipe) is written
+// to. Throws Failure.
+void write_file(const std::string& path, const std::string& text);
+
+// Throws Failure with that status now if write_file() would fail later, so that nobody works for
+// hours in vain. An empty path is none.
+void require_writable(const std::string& path, int exit_status);
+
+}  // namespace jackdaw
