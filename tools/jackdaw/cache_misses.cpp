@@ -329,7 +329,9 @@ std::string markdown(const Plan& plan, const Results& results,
       "was written, and none are quoted from memory. A row with incremental collection is missing: "
       "this collector has no incremental mode yet.\n";
   for (const std::string& plot : plots) text += fmt::format("\n![]({})\n", plot);
-  text += "\n## Like with like\n\nPeak heap and number of collections under each setting.\n\n";
+  text +=
+      "\n## Like with like\n\nPeak heap (the peer's is its size at the end, which is all that it "
+      "tells) and number of collections under each setting.\n\n";
   text += likeness_table(results.programs, results.settings).markdown();
   text +=
       "\n## The peer\n\nIts only like settings are the heap's first size and one marker; its "

@@ -487,8 +487,14 @@ std::string resolve_section(const CopyResults& results) {
     const auto ratio = [&](const char* figure) {
       return show_ratio(quotient(row, cell.collector, kOurHeap, named(figure)));
     };
+    // Exactly 0: this collector pins nothing.
+    const auto pinning_ns = [&](const char* figure) {
+      const auto value = median_in(row, cell.collector, named(figure));
+      return value && *value == 0 ? std::string("-") : ns(figure);
+    };
     table.add({cell.collector, ns("null_ns"), ns("beginning_ns"), ratio("beginning_ns"),
-               ns("middle_ns"), ratio("middle_ns"), ns("pin_beginning_ns"), ns("pin_middle_ns")});
+               ns("middle_ns"), ratio("middle_ns"), pinning_ns("pin_beginning_ns"),
+               pinning_ns("pin_middle_ns")});
   }
   return "\n## An ambiguous word\n\nWhat a word of static data costs a collection: a null; and how "
          "much more an object's first byte or its middle, when the object was marked already; the "
