@@ -490,7 +490,7 @@ std::string resolve_section(const CopyResults& results) {
     // Exactly 0: this collector pins nothing.
     const auto pinning_ns = [&](const char* figure) {
       const auto value = median_in(row, cell.collector, named(figure));
-      return value && *value == 0 ? std::string("-") : ns(figure);
+      return value && value->median == 0 ? std::string("-") : ns(figure);
     };
     table.add({cell.collector, ns("null_ns"), ns("beginning_ns"), ratio("beginning_ns"),
                ns("middle_ns"), ratio("middle_ns"), pinning_ns("pin_beginning_ns"),
