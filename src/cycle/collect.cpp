@@ -355,7 +355,9 @@ void visit_ambiguous_roots(world::RootVisitor* visitor, char* stack_top) {
 bool collect_locked(int (*stop_function)()) {
   Cycle cycle{stop_function, Outcome::RootsUnknown};
   if (cycle.asked_to_stop()) return false;
+  const std::uint64_t begin = os::now_ns();
   os::call_with_registers_on_stack(run_cycle, &cycle);
+  measured.collecting_total += os::now_ns() - begin;
   return cycle.outcome == Outcome::Done;
 }
 
@@ -376,7 +378,9 @@ void return_free_memory() {
   while (returned >= kStep) {
     const os::LockGuard guard(heap::heap_lock);
     measured.peak_heap_bytes = peak_heap_bytes();
+    const std::uint64_t begin = os::now_ns();
     returned = heap::discard_idle(least_age, kStep);
+    measured.collecting_total += os::now_ns() - begin;
   }
 }
 

@@ -63,8 +63,9 @@ struct Measurements {
   std::uint64_t root_total = 0;      // ns in which all collections scanned roots, of mark_total
   std::size_t peak_heap_bytes = 0;   // when memory was last returned: the heap grows until then
   std::size_t mark_stack_overflows = 0;
-  std::uint64_t full_time_since =
-      0;  // pause_total when GC_start_performance_measurement was called
+  // Collections as a whole, and returning memory: more than the pauses, in which the world stands.
+  std::uint64_t collecting_total = 0;
+  std::uint64_t full_time_since = 0;  // that when GC_start_performance_measurement was called
   bool measuring_performance = false;
 };
 extern Measurements measured;

@@ -77,11 +77,11 @@ int GC_expand_hp(size_t bytes) {
 
 GC_API void GC_start_performance_measurement() {
   cycle::measured.measuring_performance = true;
-  cycle::measured.full_time_since = cycle::measured.pause_total;
+  cycle::measured.full_time_since = cycle::measured.collecting_total;
 }
 GC_API unsigned long GC_get_full_gc_total_time() {
   const cycle::Measurements& m = cycle::measured;
-  return m.measuring_performance ? (m.pause_total - m.full_time_since) / 1000000 : 0;
+  return m.measuring_performance ? (m.collecting_total - m.full_time_since) / 1000000 : 0;
 }
 
 void GC_stop_world_external() {
