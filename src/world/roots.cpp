@@ -198,12 +198,10 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   if (on_alternate_stack(*thread, sp)) {
     // That, and all of the stack that the signal interrupted, of which it may be a part.
     visitor->stack(sp, thread->alternate.high);
-  } else if (low != nullptr && sp >= low && sp < high && high <= thread->stack.high) {
-    // The usual case: on the thread's own stack, or on a piece of it.
-    visitor->stack(sp, high);
-    return;
-  } else if (on_stack(thread, sp, high)) {
-    // On a stack of the client's own.
+  } else if (const bool on_own =
+                 low != nullptr && sp >= low && sp < high && high <= thread->stack.high;
+             on_own || on_stack(thread, sp, high)) {
+    // The usual case: on the thread's own stack, or on a piece of it. Or on the client's own.
     visitor->stack(sp, high);
     return;
   } else {
