@@ -94,7 +94,6 @@ void print_counters(const jd_task_counters& sum, const jd_task_counters& now) {
 }
 #endif
 
-// Nothing that the compiler knows of the problem holds on the other side of this.
 // Sorts them.
 double median(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
@@ -102,6 +101,7 @@ double median(std::vector<double>& values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+// Nothing that the compiler knows of the problem holds on the other side of this.
 template <class Problem>
 void forget(Problem* problem) {
   asm volatile("" : : "r"(problem) : "memory");

@@ -161,7 +161,7 @@ std::string explain(const CLI::ParseError& error, int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
   if (first.starts_with('-')) return fmt::format("unknown option {}", first);
   if (first.empty()) return "which command? run, bench or options";
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !first.starts_with('-')) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     return fmt::format("there is no command '{}'; there are run, bench and options", first);
   }
   std::string message = error.what();
