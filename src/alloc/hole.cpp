@@ -18,11 +18,13 @@ constexpr HoleRow empty_row() {
   return row;
 }
 
-constexpr HoleOffsets offsets_of(const decltype(heap::kClassOfWords)& classes) {
+constexpr std::uint16_t offset_of(unsigned size_class) {
+  return static_cast<std::uint16_t>(size_class * sizeof(Hole));
+}
+
+constexpr HoleOffsets offsets_of(const heap::ClassTable& table) {
   HoleOffsets offsets{};
-  for (std::size_t words = 0; words < classes.size(); ++words) {
-    offsets[words] = static_cast<std::uint16_t>(classes[words] * sizeof(Hole));
-  }
+  for (std::size_t words = 0; words < table.size(); ++words) offsets[words] = offset_of(table[words]);
   return offsets;
 }
 
@@ -161,10 +163,9 @@ constinit thread_local ThreadCache* cache = &no_cache;
 constinit HoleOffsets hole_offset_of_words = offsets_of(heap::kCoarseClassOfWords);
 void (*forget_typed)(ThreadCache* cache, bool own) = nullptr;
 
-void use_fine_classes() {
-  constexpr HoleOffsets kFine = offsets_of(heap::kClassOfWords);
-  for (std::size_t words = 0; words < kFine.size(); ++words) {
-    __atomic_store_n(&hole_offset_of_words[words], kFine[words], __ATOMIC_RELAXED);
+void use_classes(const heap::ClassTable& table) {
+  for (std::size_t words = 0; words < table.size(); ++words) {
+    __atomic_store_n(&hole_offset_of_words[words], offset_of(table[words]), __ATOMIC_RELAXED);
   }
 }
 

@@ -134,8 +134,8 @@ struct HoleRow {
 };
 
 // Where in a row the hole for a request of so many words is, in bytes: the class, already
-// multiplied. Those of small heaps at first (heap::kCoarseClassOfWords). Written under the heap's
-// lock, once; read by every thread (relaxed: each value is good for the request).
+// multiplied. At first by heap::kCoarseClassOfWords. Written under the heap's lock, twice at most;
+// read by every thread (relaxed: each value is good for the request).
 using HoleOffsets = std::array<std::uint16_t, heap::kClassOfWords.size()>;
 extern constinit HoleOffsets hole_offset_of_words;
 
@@ -145,8 +145,8 @@ inline Hole& HoleRow::hole_for(std::size_t bytes) {
                                   __atomic_load_n(&hole_offset_of_words[words], __ATOMIC_RELAXED));
 }
 
-// From now on requests go by heap::kClassOfWords. Under the heap's lock.
-void use_fine_classes();
+// From now on requests go by this table. Under the heap's lock.
+void use_classes(const heap::ClassTable& table);
 
 struct ThreadCache {
   HoleRow normal;

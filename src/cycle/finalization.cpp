@@ -30,34 +30,23 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 40);
 
-struct Due {
-  void* object;
-  Finalizer finalizer;
-  FinalizerOrder order;
-  std::uint32_t offset;
-};
-
 struct ToggleReference {
   Word object;
   bool strong;
 };
 
 // All under the heap's lock, but for the count, which anybody reads as a hint (relaxed).
-heap::PointerTable<Entry, 4> finalizers;
-// A queue: [due_front, count). Usually all run right after the collection that queued them.
-heap::Growable<Due> due;
-std::size_t due_front = 0;
-// What tell_about_finalization has not told yet: a queue entry's number, and an object that keeps
-// itself from being finalized (0: none).
-std::size_t due_untold = 0;
-Word cycle_found = 0;
+using Finalizers = heap::PointerTable<Entry, 4>;
+Finalizers finalizers;
+// Entries that were taken out of the table when they became due. Usually all run right after the
+// collection that queued them.
+heap::NodeQueue<Entry> due;
 std::atomic<std::size_t> due_count{0};
+// The first that tell_about_finalization has not told yet, and an object that keeps itself from
+// being finalized (0: none).
+Entry* due_untold = nullptr;
+Word cycle_found = 0;
 heap::Growable<ToggleReference> toggle_references;
-// Entries whose objects were found not to be marked, in one walk over the table, so that the steps
-// that are about these need no walk of their own. Used in a stopped world only. Complete unless
-// there was no memory for it.
-heap::Growable<Entry*> unreachable;
-bool all_unreachable_listed = true;
 // The collection after which the program's notifier was last called.
 std::uint64_t notified_at = 0;
 
@@ -68,7 +57,7 @@ constinit thread_local unsigned depth = 0;
 constinit thread_local unsigned passed_over = 0;
 constexpr unsigned kDeepest = 12;
 
-void publish_due() { due_count.store(due.count() - due_front, std::memory_order_relaxed); }
+void publish_due() { due_count.store(due.count(), std::memory_order_relaxed); }
 
 Place place_of(Word object) {
   Place place{};
@@ -121,101 +110,81 @@ void mark_from(mark::Marker* marker, const Entry& entry) {
   if (place.marked()) cycle_found = entry.key;
 }
 
-// Puts back what turns out to be reachable from another object that is due.
-void revive_reachable(std::size_t first) {
-  std::size_t kept = first;
-  for (std::size_t i = first; i < due.count(); ++i) {
-    const Due candidate = due[i];
-    const Place place = place_of(base::as_word(candidate.object));
-    if (candidate.order != FinalizerOrder::Unreachable || !place.marked()) {
-      keep(place);
-      due[kept++] = candidate;
-      continue;
-    }
-    // Its node is free again since it became due: adding it needs no memory.
-    if (Entry* entry = finalizers.add(base::as_word(candidate.object))) {
-      entry->finalizer = candidate.finalizer;
-      entry->order = candidate.order;
-      entry->offset = candidate.offset;
-    }
-  }
-  due.shrink_to(kept);
-}
-
-// Objects that were freed by hand have no finalizer any more; who is unreachable is listed.
-void look_through_finalizers() {
-  unreachable.clear();
-  all_unreachable_listed = true;
-  finalizers.keep_if([](Entry* entry) {
+// Takes out the entries whose objects are not marked. Objects that were freed by hand have no
+// finalizer any more.
+heap::NodeQueue<Entry> take_unreachable() {
+  heap::NodeQueue<Entry> unreachable;
+  finalizers.take_if([&unreachable](Entry* entry) {
     Place place;
-    if (!heap::find_object(entry->key, &place)) return false;
-    if (!place.marked() && !unreachable.push(entry)) all_unreachable_listed = false;
-    return true;
-  });
-}
-
-// Calls visit(entry) for entries among which all are whose objects were unreachable then, in the
-// table's order; removes those for which it returns false.
-template <class Visit>
-void keep_unreachable_if(Visit visit) {
-  if (!all_unreachable_listed) return finalizers.keep_if(visit);
-  for (Entry* entry : unreachable) {
-    if (!visit(entry)) finalizers.remove(entry->key);
-  }
-}
-
-// Where finalizers come as fast as they run, the queue is never empty.
-void forget_taken_due() {
-  if (due_front <= due.count() / 2) return;
-  due_untold -= base::min_of(due_untold, due_front);
-  due.erase_first(due_front);
-  due_front = 0;
-}
-
-void enqueue_unreachable(mark::Marker* marker) {
-  forget_taken_due();
-  const std::size_t first = due.count();
-  bool unreachable_order = false;
-  keep_unreachable_if([&](Entry* entry) {
-    const Place place = place_of(entry->key);
-    if (place.marked()) return true;
-    // Without memory for the queue the object just stays registered and alive.
-    if (!due.push({base::as_pointer(entry->key), entry->finalizer, entry->order, entry->offset})) {
-      marker->mark_word(entry->key);
-      return true;
+    if (!heap::find_object(entry->key, &place)) {
+      finalizers.give(entry);
+    } else if (!place.marked()) {
+      unreachable.push(entry);
+    } else {
+      return Finalizers::Fate::Stays;
     }
-    unreachable_order |= entry->order == FinalizerOrder::Unreachable;
-    return false;
+    return Finalizers::Fate::Taken;
   });
-  marker->drain();
-  // What the due objects refer to must be there when their finalizers run. Only objects without
-  // order have not marked it yet.
-  for (std::size_t i = first; i < due.count(); ++i) {
-    const Place place = place_of(base::as_word(due[i].object));
-    if (due[i].order == FinalizerOrder::NoOrder) marker->push_contents(place);
-    if (!unreachable_order) keep(place);
-  }
-  if (unreachable_order) {
-    for (std::size_t i = first; i < due.count(); ++i) {
-      if (due[i].order == FinalizerOrder::Unreachable) continue;
-      keep(place_of(base::as_word(due[i].object)));
+  return unreachable;
+}
+
+// Entries whose objects were marked meanwhile go back into the table; the others are left.
+template <class Wanted>
+heap::NodeQueue<Entry> put_back_marked(heap::NodeQueue<Entry> entries, Wanted wanted) {
+  heap::NodeQueue<Entry> left;
+  while (Entry* entry = entries.pop()) {
+    if (wanted(*entry) && place_of(entry->key).marked()) {
+      finalizers.put_back(entry);
+    } else {
+      left.push(entry);
     }
-    marker->drain();
-    revive_reachable(first);
   }
-  marker->drain();
+  return left;
+}
+
+// Moves all entries to the end of the queue. Who awaits what becomes due is told of them later, if
+// `tell`.
+void add_to_due(heap::NodeQueue<Entry> entries, bool tell) {
+  if (tell && due_untold == nullptr) due_untold = entries.first();
+  while (Entry* entry = entries.pop()) due.push(entry);
   publish_due();
 }
 
-bool take_due(Due* taken) {
-  LockGuard guard(heap_lock);
-  if (due_front == due.count()) return false;
-  *taken = due[due_front++];
-  if (due_front == due.count()) {
-    due.clear_and_trim();
-    due_front = 0;
-    due_untold = 0;
+void enqueue_unreachable(mark::Marker* marker, heap::NodeQueue<Entry> unreachable) {
+  heap::NodeQueue<Entry> now_due =
+      put_back_marked(unreachable, [](const Entry&) { return true; });
+  const auto is_last = [](const Entry& entry) {
+    return entry.order == FinalizerOrder::Unreachable;
+  };
+  // What the due objects refer to must be there when their finalizers run. Only objects without
+  // order have not marked it yet.
+  bool any_last = false;
+  now_due.for_each([&](const Entry* entry) {
+    const Place place = place_of(entry->key);
+    if (entry->order == FinalizerOrder::NoOrder) marker->push_contents(place);
+    if (is_last(*entry)) {
+      any_last = true;
+    } else {
+      keep(place);
+    }
+  });
+  marker->drain();
+  if (any_last) {
+    // Those wait that turn out to be reachable from others that are due.
+    now_due = put_back_marked(now_due, is_last);
+    now_due.for_each([](const Entry* entry) { keep(place_of(entry->key)); });
   }
+  add_to_due(now_due, true);
+}
+
+// A copy of the queue's first entry, which is gone. False if there is none.
+bool take_due(Entry* taken) {
+  LockGuard guard(heap_lock);
+  Entry* entry = due.pop();
+  if (entry == nullptr) return false;
+  if (due_untold == entry) due_untold = entry->next;
+  *taken = *entry;
+  finalizers.give(entry);
   publish_due();
   return true;
 }
@@ -276,31 +245,28 @@ void visit_finalization_roots(world::RootVisitor* visitor) {
     void** data = &entry->finalizer.client_data;
     if (*data != nullptr) visitor->range(data, data + 1);
   });
-  for (std::size_t i = due_front; i < due.count(); ++i) {
-    void** object = &due[i].object;
-    void** data = &due[i].finalizer.client_data;
-    visitor->range(object, object + 1);
+  due.for_each([visitor](Entry* entry) {
+    void** data = &entry->finalizer.client_data;
+    visitor->range(&entry->key, &entry->key + 1);
     visitor->range(data, data + 1);
-  }
+  });
   for (ToggleReference& reference : toggle_references) {
     if (reference.strong) visitor->range(&reference.object, &reference.object + 1);
   }
 }
 
 void finalize_after_marking(mark::Marker* marker) {
-  look_through_finalizers();
+  const heap::NodeQueue<Entry> unreachable = take_unreachable();
   clear_short_links();
-  keep_unreachable_if([marker](Entry* entry) {
+  unreachable.for_each([marker](const Entry* entry) {
     if (!place_of(entry->key).marked()) mark_from(marker, *entry);
-    return true;
   });
-  enqueue_unreachable(marker);
+  enqueue_unreachable(marker, unreachable);
   forget_short_links_in_dead_objects();
   // As bdwgc: an object whose finalizer is due keeps its toggle reference, which may become strong
   // again, until the finalizer has run.
   clear_toggle_references();
   clear_long_links();
-  unreachable.clear_and_trim();
 }
 
 void tell_about_finalization() {
@@ -308,8 +274,10 @@ void tell_about_finalization() {
     warn("GC Warning: Finalization cycle involving %p\n", cycle_found);
     cycle_found = 0;
   }
-  for (; due_untold < due.count(); ++due_untold) {
-    if (settings.await_finalize != nullptr) settings.await_finalize(due[due_untold].object);
+  for (; due_untold != nullptr; due_untold = due_untold->next) {
+    if (settings.await_finalize != nullptr) {
+      settings.await_finalize(base::as_pointer(due_untold->key));
+    }
   }
 }
 
@@ -317,10 +285,10 @@ bool finalizers_ready() { return due_count.load(std::memory_order_relaxed) != 0;
 
 int invoke_ready() {
   int count = 0;
-  Due next;
+  Entry next;
   while (take_due(&next)) {
     // The object may have been freed by hand; its block's kind is all that is asked for.
-    Word object = base::as_word(next.object);
+    Word object = next.key;
     if (heap::in_heap(object)) {
       const heap::Block& block = heap::space.blocks[heap::block_number(object)];
       if (block.state != heap::BlockState::Free) {
@@ -357,13 +325,13 @@ void finalize_everything() {
     {
       LockGuard guard(heap_lock);
       if (finalizers.count() == 0) break;
-      finalizers.keep_if([](Entry* entry) {
-        return !due.push(
-            {base::as_pointer(entry->key), entry->finalizer, entry->order, entry->offset});
+      heap::NodeQueue<Entry> all;
+      finalizers.take_if([&all](Entry* entry) {
+        all.push(entry);
+        return Finalizers::Fate::Taken;
       });
       // Nobody awaits what is still reachable.
-      due_untold = due.count();
-      publish_due();
+      add_to_due(all, false);
     }
     if (invoke_ready() == 0) break;
   }
@@ -371,7 +339,7 @@ void finalize_everything() {
 
 FinalizationCounts count_finalization() {
   return {finalizers.count(), count_links(LinkLength::Short), count_links(LinkLength::Long),
-          due.count() - due_front};
+          due.count()};
 }
 
 void rekey_finalizers(Word (*new_address)(Word object)) { finalizers.rekey(new_address); }
@@ -391,8 +359,8 @@ void visit_table(FinalizationTable table, void (*visit)(void* object, void** lin
       return finalizers.for_each(
           [visit](Entry* entry) { visit(base::as_pointer(entry->key), nullptr); });
     case FinalizationTable::Ready:
-      for (std::size_t i = due_front; i < due.count(); ++i) visit(due[i].object, nullptr);
-      return;
+      return due.for_each(
+          [visit](const Entry* entry) { visit(base::as_pointer(entry->key), nullptr); });
   }
 }
 

@@ -1,7 +1,6 @@
 #include "cycle/links.hpp"
 
 #include "cycle/pacing.hpp"
-#include "heap/growable.hpp"
 #include "heap/pointer_table.hpp"
 #include "heap/space.hpp"
 
@@ -20,10 +19,9 @@ struct Link {
 using Links = heap::PointerTable<Link, 3>;  // words
 Links tables[2];
 
-// Short links in objects that were not marked when the links were cleared; used in a stopped world
-// only. All of them, unless there was no memory for the list.
-heap::Growable<Link*> in_unmarked;
-bool all_listed = true;
+// Short links in objects that were not marked when the links were cleared, taken out of their table
+// until it is known whether a finalizer keeps them. Used in a stopped world only.
+heap::NodeQueue<Link> in_unmarked;
 
 Links& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
 
@@ -80,25 +78,28 @@ bool keep_link(const Link& link) {
 }  // namespace
 
 void clear_short_links() {
-  in_unmarked.clear();
-  all_listed = true;
-  table_of(LinkLength::Short).keep_if([](Link* link) {
-    if (!keep_link(*link)) return false;
-    if (!is_reachable(link->key) && !in_unmarked.push(link)) all_listed = false;
-    return true;
+  Links& table = table_of(LinkLength::Short);
+  table.take_if([&table](Link* link) {
+    if (!keep_link(*link)) {
+      table.give(link);
+    } else if (!is_reachable(link->key)) {
+      in_unmarked.push(link);
+    } else {
+      return Links::Fate::Stays;
+    }
+    return Links::Fate::Taken;
   });
 }
 
 void forget_short_links_in_dead_objects() {
   Links& table = table_of(LinkLength::Short);
-  if (all_listed) {
-    for (const Link* link : in_unmarked) {
-      if (!is_reachable(link->key)) table.remove(link->key);
+  while (Link* link = in_unmarked.pop()) {
+    if (is_reachable(link->key)) {
+      table.put_back(link);
+    } else {
+      table.give(link);
     }
-  } else {
-    table.keep_if([](Link* link) { return is_reachable(link->key); });
   }
-  in_unmarked.clear_and_trim();
 }
 
 void clear_long_links() {

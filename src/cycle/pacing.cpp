@@ -57,6 +57,7 @@ constexpr BlockNumber kMostKeptShare = 8;
 heap::KeptRuns run_demand;
 // Under the heap's lock. docs/design/alloc.md, "Small heaps".
 bool classes_are_fine = false;
+heap::Ends ends = heap::Ends::Apart;
 // Under the heap's lock. What the last collection planned, but for the least.
 std::size_t planned = 0;
 // The same of what the last collection found, before the divisor; 0 before the first.
@@ -64,6 +65,15 @@ std::size_t last_work = 0;
 std::size_t physical_limit = 0;
 // Did the last collection compact, for want of room?
 bool last_compacted = false;
+
+void choose_classes() {
+  const bool apart = ends == heap::Ends::Apart;
+  if (classes_are_fine) {
+    alloc::use_classes(apart ? heap::kClassOfWords : heap::kJoinedClassOfWords);
+  } else {
+    alloc::use_classes(apart ? heap::kCoarseClassOfWords : heap::kCoarseJoinedClassOfWords);
+  }
+}
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
 
@@ -163,13 +173,18 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   plan_kept_blocks();
 }
 
+void start_classes() {
+  ends = GC_all_interior_pointers != 0 ? heap::Ends::Apart : heap::Ends::Together;
+  choose_classes();
+}
+
 bool commit_quietly(BlockNumber blocks) {
   if (!within_limits(blocks) || !heap::grow(blocks)) return false;
   // A heap with a limit is to hold as much as it can.
   const bool is_large = bytes_of(space.committed - 1) > options.coarse_classes;
   if (!classes_are_fine && (is_large || settings.max_heap_size != 0)) {
     classes_are_fine = true;
-    alloc::use_fine_classes();
+    choose_classes();
   }
   return true;
 }

@@ -22,6 +22,10 @@ bool make_room(heap::BlockNumber blocks, unsigned attempt);
 // at a price that is not out of proportion.
 void collect_before_table_grows(std::size_t entries);
 
+// Chooses the size classes of a heap that is about to be made: two for each size only where
+// pointers to the ends of objects hold them. By what the program has set by then.
+void start_classes();
+
 // Grows the heap by at least `least` blocks, and by the growth rule if that is possible.
 bool grow_heap(heap::BlockNumber least);
 

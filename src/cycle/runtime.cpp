@@ -116,6 +116,7 @@ void make_heap() {
   GC_least_plausible_heap_addr = base::as_pointer(heap::space.base);
   GC_greatest_plausible_heap_addr =
       base::as_pointer(heap::block_address(heap::space.reserved - 1) + heap::kBlockSize);
+  start_classes();
   std::size_t first = options.initial_heap_size;
   // Who sets a lower limit has not asked for more, and needs no warning.
   if (settings.max_heap_size != 0 && first == base::Options{}.initial_heap_size) {

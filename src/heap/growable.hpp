@@ -41,27 +41,12 @@ class Growable {
     for (--count_; i < count_; ++i) data_[i] = data_[i + 1];
   }
   void clear() { count_ = 0; }
-  // Also gives the memory back where much less of it was needed this time than once.
-  void clear_and_trim() {
-    const bool spacious = capacity_ * sizeof(T) > kLittle && count_ < capacity_ / 8;
-    count_ = 0;
-    if (!spacious) return;
-    table_give(data_, capacity_ * sizeof(T));
-    data_ = nullptr;
-    capacity_ = 0;
-  }
-  // The first so many go, the others move to the front.
-  void erase_first(std::size_t count) {
-    count_ -= count;
-    base::move_bytes(data_, data_ + count, count_ * sizeof(T));
-  }
   void shrink_to(std::size_t count) { count_ = count; }
   // Elements that were written through begin(), after a reserve().
   void set_count(std::size_t count) { count_ = count; }
 
  private:
   static constexpr std::size_t kFirstBytes = 4096;
-  static constexpr std::size_t kLittle = 64 * base::kKiB;  // a guess: not worth a system call
 
   T* data_ = nullptr;
   std::size_t count_ = 0;

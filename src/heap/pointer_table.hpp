@@ -9,6 +9,40 @@
 
 namespace jd::heap {
 
+// Nodes that were taken out of a table, first come first served. Those that are added come last.
+template <class Node>
+class NodeQueue {
+ public:
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] Node* first() const { return first_; }
+
+  void push(Node* node) {
+    node->next = nullptr;
+    *(last_ == nullptr ? &first_ : &last_->next) = node;
+    last_ = node;
+    ++count_;
+  }
+  // Null when the queue is empty.
+  Node* pop() {
+    Node* node = first_;
+    if (node == nullptr) return nullptr;
+    first_ = node->next;
+    if (first_ == nullptr) last_ = nullptr;
+    --count_;
+    return node;
+  }
+  // `visit` may not push the node it is given.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (Node* node = first_; node != nullptr; node = node->next) visit(node);
+  }
+
+ private:
+  Node* first_ = nullptr;
+  Node* last_ = nullptr;
+  std::size_t count_ = 0;
+};
+
 // Node has `Node* next` and `base::Word key`. Freed nodes are kept for reuse. Keys are multiples of
 // 2^kKeyZeros: a lower number would leave buckets empty, a higher one make neighbours share theirs.
 template <class Node, unsigned kKeyZeros>
@@ -34,29 +68,52 @@ class PointerTable {
     free_ = node->next;
     new (node) Node;
     node->key = key;
-    Node*& bucket = buckets_[index(key)];
-    node->next = bucket;
-    bucket = node;
-    ++count_;
+    put_back(node);
     return node;
   }
 
-  // Visits every node; removes those for which visit(node) returns false.
+  // A node that was taken out is in the table again, with the key that it has: no other's. Needs no
+  // memory.
+  void put_back(Node* node) {
+    Node*& bucket = buckets_[index(node->key)];
+    node->next = bucket;
+    bucket = node;
+    ++count_;
+  }
+  // A node that was taken out may be used for another key.
+  void give(Node* node) {
+    node->next = free_;
+    free_ = node;
+  }
+
+  // What becomes of a node that is visited. Taken: it is the visitor's, to be put back or given.
+  enum class Fate : bool { Stays, Taken };
+
+  // Visits every node. visit(node) says what becomes of it.
   template <class Visit>
-  void keep_if(Visit visit) {
+  void take_if(Visit visit) {
     for (std::size_t i = 0; i < capacity_; ++i) {
       fetch_ahead_of(i);
       for (Node** link = &buckets_[i]; *link != nullptr;) {
         Node* node = *link;
-        if (visit(node)) {
+        Node* const next = node->next;
+        if (visit(node) == Fate::Stays) {
           link = &node->next;
           continue;
         }
-        *link = node->next;
-        give(node);
+        *link = next;
         --count_;
       }
     }
+  }
+  // Visits every node; those for which visit(node) returns false are gone.
+  template <class Visit>
+  void keep_if(Visit visit) {
+    take_if([this, visit](Node* node) {
+      if (visit(node)) return Fate::Stays;
+      give(node);
+      return Fate::Taken;
+    });
   }
   template <class Visit>
   void for_each(Visit visit) {
@@ -123,10 +180,6 @@ class PointerTable {
     if (nodes == nullptr) return false;
     for (std::size_t i = kNodes; i > 0; --i) give(&nodes[i - 1]);
     return true;
-  }
-  void give(Node* node) {
-    node->next = free_;
-    free_ = node;
   }
   bool grow() {
     const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;

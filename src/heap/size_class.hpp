@@ -8,7 +8,7 @@
 // a *full* one, for requests that use it. Only the end of an object in a full slot is the beginning
 // of the next slot. So only there can a pointer one past the end of an object look like one to its
 // successor, and only there does the marker have to hold both (docs/design/heap.md, "Past the
-// end").
+// end"). Where pointers to ends hold nothing anyway, one class for each size is enough.
 #pragma once
 
 #include <array>
@@ -38,47 +38,56 @@ constexpr std::uint16_t slot_size_of(unsigned size_class) {
 }
 constexpr bool is_full_class(unsigned size_class) { return size_class >= kFirstFullClass; }
 
+// The class of a request, by its words; a request of nothing gets the smallest slot.
+using ClassTable = std::array<std::uint8_t, kMaxSmall / sizeof(Word) + 1>;
+
+// What a request that uses its slot's last word gets.
+enum class Ends : std::uint8_t {
+  Apart,     // the full class, and any other request the loose one
+  Together,  // what any other of its size gets: the full class
+};
+
 namespace detail {
 
-constexpr auto make_class_table() {
-  std::array<std::uint8_t, kMaxSmall / sizeof(Word) + 1> table{};
+constexpr ClassTable make_class_table(Ends ends) {
+  ClassTable table{};
   unsigned size = 0;
   for (std::size_t words = 0; words < table.size(); ++words) {
     while (kSizes[size] < words * sizeof(Word)) ++size;
-    const bool full = kSizes[size] == words * sizeof(Word);
+    const bool full = ends == Ends::Together || kSizes[size] == words * sizeof(Word);
     table[words] = static_cast<std::uint8_t>(full ? size + kFirstFullClass : size);
   }
   return table;
 }
 
-}  // namespace detail
-
-// Indexed by the words of a request; a request of nothing gets the smallest slot.
-inline constexpr auto kClassOfWords = detail::make_class_table();
-
-namespace detail {
-
-// Requests of three granules to 504 bytes get loose slots of these sizes in small heaps.
+// Requests of three granules to 504 bytes get slots of these sizes in small heaps; where ends are
+// kept apart, loose ones.
 inline constexpr std::array<std::uint16_t, 11> kCoarseSizes = {48,  64,  80,  96,  128, 160,
                                                                192, 256, 320, 384, 512};
 
-constexpr auto make_coarse_class_table() {
-  auto table = kClassOfWords;
+constexpr ClassTable make_coarse_class_table(Ends ends) {
+  ClassTable table = make_class_table(ends);
   constexpr std::size_t kFirstWords = 2 * kGranule / sizeof(Word) + 1;
   unsigned coarse = 0;
   for (std::size_t words = kFirstWords; words < kCoarseSizes.back() / sizeof(Word); ++words) {
-    while (kCoarseSizes[coarse] <= words * sizeof(Word)) ++coarse;
-    table[words] = kClassOfWords[kCoarseSizes[coarse] / sizeof(Word) - 1];
+    const std::size_t used = words + (ends == Ends::Apart ? 1 : 0);
+    while (kCoarseSizes[coarse] < used * sizeof(Word)) ++coarse;
+    table[words] = table[kCoarseSizes[coarse] / sizeof(Word) - (ends == Ends::Apart ? 1 : 0)];
   }
   return table;
 }
 
 }  // namespace detail
 
+inline constexpr ClassTable kClassOfWords = detail::make_class_table(Ends::Apart);
+inline constexpr ClassTable kJoinedClassOfWords = detail::make_class_table(Ends::Together);
+
 // For small heaps: fewer classes, so that fewer blocks have only a few objects
-// (docs/design/alloc.md, "Small heaps"). Every class is good for every request that kClassOfWords
-// has it for, too.
-inline constexpr auto kCoarseClassOfWords = detail::make_coarse_class_table();
+// (docs/design/alloc.md, "Small heaps"). Every class is good for every request that the tables
+// above have it for, too.
+inline constexpr ClassTable kCoarseClassOfWords = detail::make_coarse_class_table(Ends::Apart);
+inline constexpr ClassTable kCoarseJoinedClassOfWords =
+    detail::make_coarse_class_table(Ends::Together);
 
 // Pre: bytes <= kMaxSmall.
 constexpr unsigned class_for(std::size_t bytes) {
@@ -96,5 +105,9 @@ static_assert(kCoarseClassOfWords[4] == class_for(32) && kCoarseClassOfWords[5] 
 static_assert(kCoarseClassOfWords[6] == class_for(56) && kCoarseClassOfWords[62] == class_for(504));
 static_assert(kCoarseClassOfWords[63] == class_for(504) &&
               kCoarseClassOfWords[64] == class_for(512));
+static_assert(kJoinedClassOfWords[5] == class_for(48) && kJoinedClassOfWords[6] == class_for(48));
+static_assert(kCoarseJoinedClassOfWords[5] == class_for(48) &&
+              kCoarseJoinedClassOfWords[7] == class_for(64) &&
+              kCoarseJoinedClassOfWords[63] == class_for(512));
 
 }  // namespace jd::heap

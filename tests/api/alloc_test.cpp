@@ -277,8 +277,8 @@ TEST(Alloc, SizesOfOursAreNotPadded) {
   EXPECT_EQ(GC_size(GC_malloc(1)), 16u);
 }
 
-// Which sizes there are depends on how large the heap has been.
-JD_CHILD(sizes_of_slots) {
+// Which sizes there are depends on how large the heap has been, and on whether ends hold objects.
+int print_sizes_of_slots() {
   GC_INIT();
   const auto print = [] {
     for (const std::size_t size : {32, 40, 48, 100, 193, 250, 384, 500, 512}) {
@@ -298,6 +298,11 @@ JD_CHILD(sizes_of_slots) {
   const int large = print();
   return small != 0 ? small : large;
 }
+JD_CHILD(sizes_of_slots) { return print_sizes_of_slots(); }
+JD_CHILD(sizes_of_slots_without_ends) {
+  GC_set_all_interior_pointers(0);
+  return print_sizes_of_slots();
+}
 
 TEST(Alloc, SlotsHaveFewerSizesInSmallHeaps) {
   JD_OURS_ONLY("the sizes are ours");
@@ -306,6 +311,17 @@ TEST(Alloc, SlotsHaveFewerSizesInSmallHeaps) {
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_EQ(r.out,
             "32:32 40:48 48:64 100:128 193:256 250:320 384:512 500:512 512:512 \n"
+            "32:32 40:48 48:48 100:112 193:208 250:256 384:384 500:512 512:512 \n");
+}
+
+TEST(Alloc, SlotsAreFilledInSmallHeapsWhereEndsHoldNothing) {
+  JD_OURS_ONLY("the sizes are ours");
+  const ChildResult r = run_child(
+      "sizes_of_slots_without_ends",
+      {{"JACKDAW_COARSE_CLASSES", kUnset}, {"JACKDAW_PAD_OBJECTS", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out,
+            "32:32 40:48 48:48 100:128 193:256 250:256 384:384 500:512 512:512 \n"
             "32:32 40:48 48:48 100:112 193:208 250:256 384:384 500:512 512:512 \n");
 }
 

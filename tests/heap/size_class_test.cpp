@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <utility>
+
 namespace {
 
 using namespace jd::heap;
@@ -26,6 +29,29 @@ TEST(SizeClass, OnlyFullClassesHoldObjectsThatEndWhereTheSlotEnds) {
     if (bytes + sizeof(Word) <= slot_size_of(class_for(bytes))) {
       EXPECT_FALSE(is_full_class(class_for(bytes)));
     }
+  }
+}
+
+TEST(SizeClass, OneClassForEachSizeIsTheFullOneOfTheSameSize) {
+  for (std::size_t words = 0; words < kClassOfWords.size(); ++words) {
+    EXPECT_TRUE(is_full_class(kJoinedClassOfWords[words]));
+    EXPECT_EQ(slot_size_of(kJoinedClassOfWords[words]), slot_size_of(kClassOfWords[words]));
+  }
+}
+
+TEST(SizeClass, FewClassesServeSmallHeapsAndNoRequestIsTooLarge) {
+  for (const auto& [coarse, fine] : {std::pair{&kCoarseClassOfWords, &kClassOfWords},
+                                     std::pair{&kCoarseJoinedClassOfWords, &kJoinedClassOfWords}}) {
+    std::set<unsigned> used;
+    for (std::size_t words = 0; words < coarse->size(); ++words) {
+      const unsigned size_class = (*coarse)[words];
+      EXPECT_GE(slot_size_of(size_class), slot_size_of((*fine)[words]));
+      if (!is_full_class(size_class)) {
+        EXPECT_GT(slot_size_of(size_class), words * sizeof(Word));
+      }
+      if (words > 4 && words < 63) used.insert(size_class);
+    }
+    EXPECT_EQ(used.size(), 11U);
   }
 }
 
