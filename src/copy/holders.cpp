@@ -7,16 +7,16 @@ namespace jd::copy {
 namespace {
 
 struct Pin {
-  Pin* next = nullptr;
+  heap::NodeNumber next = 0;
   Word key = 0;  // the object's memory
   std::size_t count = 0;
 };
 struct Root {
-  Root* next = nullptr;
+  heap::NodeNumber next = 0;
   Word key = 0;  // the variable
 };
 struct Hash {
-  Hash* next = nullptr;
+  heap::NodeNumber next = 0;
   Word key = 0;  // the object's memory
   std::uint64_t value = 0;
 };

@@ -22,13 +22,13 @@ using heap::Place;
 using os::LockGuard;
 
 struct Entry {
-  Entry* next = nullptr;
+  heap::NodeNumber next = 0;
+  std::uint32_t offset : 30 = 0;  // of the address that was registered
+  FinalizerOrder order : 2 = FinalizerOrder::Ordered;
   Word key = 0;  // the object's first byte
   Finalizer finalizer;
-  FinalizerOrder order = FinalizerOrder::Ordered;
-  std::uint32_t offset = 0;  // of the address that was registered
 };
-static_assert(sizeof(Entry) == 40);
+static_assert(sizeof(Entry) == 32);
 
 struct ToggleReference {
   Word object;
@@ -40,11 +40,11 @@ using Finalizers = heap::PointerTable<Entry, 4>;
 Finalizers finalizers;
 // Entries that were taken out of the table when they became due. Usually all run right after the
 // collection that queued them.
-heap::NodeQueue<Entry> due;
+Finalizers::Queue due;
 std::atomic<std::size_t> due_count{0};
-// The first that tell_about_finalization has not told yet, and an object that keeps itself from
-// being finalized (0: none).
-Entry* due_untold = nullptr;
+// How many of the last of these tell_about_finalization has not told yet; and an object that keeps
+// itself from being finalized (0: none).
+std::size_t due_untold = 0;
 Word cycle_found = 0;
 heap::Growable<ToggleReference> toggle_references;
 // The collection after which the program's notifier was last called.
@@ -57,7 +57,7 @@ constinit thread_local unsigned depth = 0;
 constinit thread_local unsigned passed_over = 0;
 constexpr unsigned kDeepest = 12;
 
-void publish_due() { due_count.store(due.count(), std::memory_order_relaxed); }
+void publish_due() { due_count.store(due.count, std::memory_order_relaxed); }
 
 Place place_of(Word object) {
   Place place{};
@@ -112,79 +112,51 @@ void mark_from(mark::Marker* marker, const Entry& entry) {
 
 // Takes out the entries whose objects are not marked. Objects that were freed by hand have no
 // finalizer any more.
-heap::NodeQueue<Entry> take_unreachable() {
-  heap::NodeQueue<Entry> unreachable;
-  finalizers.take_if([&unreachable](Entry* entry) {
+Finalizers::Queue take_unreachable() {
+  Finalizers::Queue unreachable;
+  finalizers.sort(&unreachable, [](Entry* entry) {
     Place place;
-    if (!heap::find_object(entry->key, &place)) {
-      finalizers.give(entry);
-    } else if (!place.marked()) {
-      unreachable.push(entry);
-    } else {
-      return Finalizers::Fate::Stays;
-    }
-    return Finalizers::Fate::Taken;
+    if (!heap::find_object(entry->key, &place)) return Finalizers::To::Nowhere;
+    return place.marked() ? Finalizers::To::Table : Finalizers::To::Queue;
   });
   return unreachable;
 }
 
-// Entries whose objects were marked meanwhile go back into the table; the others are left.
-template <class Wanted>
-heap::NodeQueue<Entry> put_back_marked(heap::NodeQueue<Entry> entries, Wanted wanted) {
-  heap::NodeQueue<Entry> left;
-  while (Entry* entry = entries.pop()) {
-    if (wanted(*entry) && place_of(entry->key).marked()) {
-      finalizers.put_back(entry);
-    } else {
-      left.push(entry);
-    }
-  }
-  return left;
-}
+bool comes_last(const Entry& entry) { return entry.order == FinalizerOrder::Unreachable; }
 
-// Moves all entries to the end of the queue. Who awaits what becomes due is told of them later, if
-// `tell`.
-void add_to_due(heap::NodeQueue<Entry> entries, bool tell) {
-  if (tell && due_untold == nullptr) due_untold = entries.first();
-  while (Entry* entry = entries.pop()) due.push(entry);
-  publish_due();
-}
-
-void enqueue_unreachable(mark::Marker* marker, heap::NodeQueue<Entry> unreachable) {
-  heap::NodeQueue<Entry> now_due =
-      put_back_marked(unreachable, [](const Entry&) { return true; });
-  const auto is_last = [](const Entry& entry) {
-    return entry.order == FinalizerOrder::Unreachable;
-  };
+void enqueue_unreachable(mark::Marker* marker, Finalizers::Queue now_due) {
+  bool any_last = false;
   // What the due objects refer to must be there when their finalizers run. Only objects without
   // order have not marked it yet.
-  bool any_last = false;
-  now_due.for_each([&](const Entry* entry) {
+  finalizers.sort_queue(&now_due, [&](Entry* entry) {
+    if (place_of(entry->key).marked()) return Finalizers::To::Table;
+    any_last |= comes_last(*entry);
+    return Finalizers::To::Queue;
+  });
+  finalizers.for_each_in(now_due, [&](const Entry* entry) {
     const Place place = place_of(entry->key);
     if (entry->order == FinalizerOrder::NoOrder) marker->push_contents(place);
-    if (is_last(*entry)) {
-      any_last = true;
-    } else {
-      keep(place);
-    }
+    if (!comes_last(*entry)) keep(place);
   });
   marker->drain();
   if (any_last) {
     // Those wait that turn out to be reachable from others that are due.
-    now_due = put_back_marked(now_due, is_last);
-    now_due.for_each([](const Entry* entry) { keep(place_of(entry->key)); });
+    finalizers.sort_queue(&now_due, [](Entry* entry) {
+      const Place place = place_of(entry->key);
+      if (comes_last(*entry) && place.marked()) return Finalizers::To::Table;
+      keep(place);
+      return Finalizers::To::Queue;
+    });
   }
-  add_to_due(now_due, true);
+  due_untold += now_due.count;
+  finalizers.append(&due, now_due);
+  publish_due();
 }
 
-// A copy of the queue's first entry, which is gone. False if there is none.
 bool take_due(Entry* taken) {
   LockGuard guard(heap_lock);
-  Entry* entry = due.pop();
-  if (entry == nullptr) return false;
-  if (due_untold == entry) due_untold = entry->next;
-  *taken = *entry;
-  finalizers.give(entry);
+  if (!finalizers.pop(&due, taken)) return false;
+  due_untold = base::min_of(due_untold, due.count);
   publish_due();
   return true;
 }
@@ -245,7 +217,7 @@ void visit_finalization_roots(world::RootVisitor* visitor) {
     void** data = &entry->finalizer.client_data;
     if (*data != nullptr) visitor->range(data, data + 1);
   });
-  due.for_each([visitor](Entry* entry) {
+  finalizers.for_each_in(due, [visitor](Entry* entry) {
     void** data = &entry->finalizer.client_data;
     visitor->range(&entry->key, &entry->key + 1);
     visitor->range(data, data + 1);
@@ -256,9 +228,9 @@ void visit_finalization_roots(world::RootVisitor* visitor) {
 }
 
 void finalize_after_marking(mark::Marker* marker) {
-  const heap::NodeQueue<Entry> unreachable = take_unreachable();
+  const Finalizers::Queue unreachable = take_unreachable();
   clear_short_links();
-  unreachable.for_each([marker](const Entry* entry) {
+  finalizers.for_each_in(unreachable, [marker](const Entry* entry) {
     if (!place_of(entry->key).marked()) mark_from(marker, *entry);
   });
   enqueue_unreachable(marker, unreachable);
@@ -274,11 +246,17 @@ void tell_about_finalization() {
     warn("GC Warning: Finalization cycle involving %p\n", cycle_found);
     cycle_found = 0;
   }
-  for (; due_untold != nullptr; due_untold = due_untold->next) {
-    if (settings.await_finalize != nullptr) {
-      settings.await_finalize(base::as_pointer(due_untold->key));
+  if (due_untold == 0) return;
+  std::size_t told = due.count - due_untold;
+  due_untold = 0;
+  if (settings.await_finalize == nullptr) return;
+  finalizers.for_each_in(due, [&told](const Entry* entry) {
+    if (told != 0) {
+      --told;
+    } else {
+      settings.await_finalize(base::as_pointer(entry->key));
     }
-  }
+  });
 }
 
 bool finalizers_ready() { return due_count.load(std::memory_order_relaxed) != 0; }
@@ -325,13 +303,10 @@ void finalize_everything() {
     {
       LockGuard guard(heap_lock);
       if (finalizers.count() == 0) break;
-      heap::NodeQueue<Entry> all;
-      finalizers.take_if([&all](Entry* entry) {
-        all.push(entry);
-        return Finalizers::Fate::Taken;
-      });
       // Nobody awaits what is still reachable.
-      add_to_due(all, false);
+      finalizers.sort(&due, [](Entry*) { return Finalizers::To::Queue; });
+      due_untold = 0;
+      publish_due();
     }
     if (invoke_ready() == 0) break;
   }
@@ -339,7 +314,7 @@ void finalize_everything() {
 
 FinalizationCounts count_finalization() {
   return {finalizers.count(), count_links(LinkLength::Short), count_links(LinkLength::Long),
-          due.count()};
+          due.count};
 }
 
 void rekey_finalizers(Word (*new_address)(Word object)) { finalizers.rekey(new_address); }
@@ -359,8 +334,8 @@ void visit_table(FinalizationTable table, void (*visit)(void* object, void** lin
       return finalizers.for_each(
           [visit](Entry* entry) { visit(base::as_pointer(entry->key), nullptr); });
     case FinalizationTable::Ready:
-      return due.for_each(
-          [visit](const Entry* entry) { visit(base::as_pointer(entry->key), nullptr); });
+      return finalizers.for_each_in(
+          due, [visit](const Entry* entry) { visit(base::as_pointer(entry->key), nullptr); });
   }
 }
 

@@ -31,6 +31,9 @@ struct Finalizer {
   void* client_data = nullptr;
 };
 
+// Of what an object's finalizer gets beyond its address.
+inline constexpr std::uint32_t kMostOffset = (std::uint32_t{1} << 30) - 1;
+
 // Sets, replaces or (function null) removes the object's finalizer, which gets object + offset.
 // `object` is the beginning of an object. *old receives the finalizer that was there. Differs from
 // bdwgc, where another offset is another registration: an object has one finalizer.

@@ -9,8 +9,9 @@ namespace {
 
 using base::Word;
 
-struct Link {
-  Link* next = nullptr;
+// 20 bytes: not aligned as words are.
+struct [[gnu::packed, gnu::aligned(4)]] Link {
+  heap::NodeNumber next = 0;
   Word key = 0;     // the link's own address
   Word object = 0;  // as the program gave it: perhaps tagged, perhaps inside the object
 };
@@ -21,7 +22,7 @@ Links tables[2];
 
 // Short links in objects that were not marked when the links were cleared, taken out of their table
 // until it is known whether a finalizer keeps them. Used in a stopped world only.
-heap::NodeQueue<Link> in_unmarked;
+Links::Queue in_unmarked;
 
 Links& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
 
@@ -78,28 +79,16 @@ bool keep_link(const Link& link) {
 }  // namespace
 
 void clear_short_links() {
-  Links& table = table_of(LinkLength::Short);
-  table.take_if([&table](Link* link) {
-    if (!keep_link(*link)) {
-      table.give(link);
-    } else if (!is_reachable(link->key)) {
-      in_unmarked.push(link);
-    } else {
-      return Links::Fate::Stays;
-    }
-    return Links::Fate::Taken;
+  table_of(LinkLength::Short).sort(&in_unmarked, [](Link* link) {
+    if (!keep_link(*link)) return Links::To::Nowhere;
+    return is_reachable(link->key) ? Links::To::Table : Links::To::Queue;
   });
 }
 
 void forget_short_links_in_dead_objects() {
-  Links& table = table_of(LinkLength::Short);
-  while (Link* link = in_unmarked.pop()) {
-    if (is_reachable(link->key)) {
-      table.put_back(link);
-    } else {
-      table.give(link);
-    }
-  }
+  table_of(LinkLength::Short).sort_queue(&in_unmarked, [](Link* link) {
+    return is_reachable(link->key) ? Links::To::Table : Links::To::Nowhere;
+  });
 }
 
 void clear_long_links() {

@@ -2,60 +2,42 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 
 #include "base/bits.hpp"
 #include "heap/arena.hpp"
+#include "heap/growable.hpp"
 
 namespace jd::heap {
 
-// Nodes that were taken out of a table, first come first served. Those that are added come last.
-template <class Node>
-class NodeQueue {
- public:
-  [[nodiscard]] std::size_t count() const { return count_; }
-  [[nodiscard]] Node* first() const { return first_; }
+// A node's number in its table; 0: none. Half as long as an address: programs have links and
+// finalizers by the hundred thousand.
+using NodeNumber = std::uint32_t;
 
-  void push(Node* node) {
-    node->next = nullptr;
-    *(last_ == nullptr ? &first_ : &last_->next) = node;
-    last_ = node;
-    ++count_;
-  }
-  // Null when the queue is empty.
-  Node* pop() {
-    Node* node = first_;
-    if (node == nullptr) return nullptr;
-    first_ = node->next;
-    if (first_ == nullptr) last_ = nullptr;
-    --count_;
-    return node;
-  }
-  // `visit` may not push the node it is given.
-  template <class Visit>
-  void for_each(Visit visit) const {
-    for (Node* node = first_; node != nullptr; node = node->next) visit(node);
-  }
-
- private:
-  Node* first_ = nullptr;
-  Node* last_ = nullptr;
-  std::size_t count_ = 0;
-};
-
-// Node has `Node* next` and `base::Word key`. Freed nodes are kept for reuse. Keys are multiples of
-// 2^kKeyZeros: a lower number would leave buckets empty, a higher one make neighbours share theirs.
+// Node has `NodeNumber next` and `base::Word key`. Nodes stay where they are; freed ones are kept
+// for reuse. Keys are multiples of 2^kKeyZeros: a lower number would leave buckets empty, a higher
+// one make neighbours share theirs.
 template <class Node, unsigned kKeyZeros>
 class PointerTable {
  public:
+  // Nodes that were taken out of the table, first come first served.
+  struct Queue {
+    NodeNumber first = 0;
+    NodeNumber last = 0;
+    std::size_t count = 0;
+  };
+  // Where a node that is visited goes.
+  enum class To : std::uint8_t { Table, Queue, Nowhere };
+
   [[nodiscard]] std::size_t count() const { return count_; }
   // Would another key double the table?
   [[nodiscard]] bool is_full() const { return count_ >= capacity_; }
 
   Node* find(base::Word key) {
     if (count_ == 0) return nullptr;
-    for (Node* n = buckets_[index(key)]; n != nullptr; n = n->next) {
-      if (n->key == key) return n;
+    for (NodeNumber n = buckets_[index(key)]; n != 0; n = at(n)->next) {
+      if (at(n)->key == key) return at(n);
     }
     return nullptr;
   }
@@ -63,103 +45,127 @@ class PointerTable {
   // Adds a node for a key that has none. Null when memory has run out.
   Node* add(base::Word key) {
     if (count_ >= capacity_ && !grow()) return nullptr;
-    if (free_ == nullptr && !make_nodes()) return nullptr;
-    Node* node = free_;
+    if (free_ == 0 && !make_nodes()) return nullptr;
+    const NodeNumber n = free_;
+    Node* node = at(n);
     free_ = node->next;
     new (node) Node;
     node->key = key;
-    put_back(node);
-    return node;
-  }
-
-  // A node that was taken out is in the table again, with the key that it has: no other's. Needs no
-  // memory.
-  void put_back(Node* node) {
-    Node*& bucket = buckets_[index(node->key)];
-    node->next = bucket;
-    bucket = node;
+    insert(n);
     ++count_;
-  }
-  // A node that was taken out may be used for another key.
-  void give(Node* node) {
-    node->next = free_;
-    free_ = node;
-  }
-
-  // What becomes of a node that is visited. Taken: it is the visitor's, to be put back or given.
-  enum class Fate : bool { Stays, Taken };
-
-  // Visits every node. visit(node) says what becomes of it.
-  template <class Visit>
-  void take_if(Visit visit) {
-    for (std::size_t i = 0; i < capacity_; ++i) {
-      fetch_ahead_of(i);
-      for (Node** link = &buckets_[i]; *link != nullptr;) {
-        Node* node = *link;
-        Node* const next = node->next;
-        if (visit(node) == Fate::Stays) {
-          link = &node->next;
-          continue;
-        }
-        *link = next;
-        --count_;
-      }
-    }
-  }
-  // Visits every node; those for which visit(node) returns false are gone.
-  template <class Visit>
-  void keep_if(Visit visit) {
-    take_if([this, visit](Node* node) {
-      if (visit(node)) return Fate::Stays;
-      give(node);
-      return Fate::Taken;
-    });
-  }
-  template <class Visit>
-  void for_each(Visit visit) {
-    for (std::size_t i = 0; i < capacity_; ++i) {
-      fetch_ahead_of(i);
-      for (Node* node = buckets_[i]; node != nullptr; node = node->next) visit(node);
-    }
-  }
-
-  // Gives every node the key that new_key(old key) says: no two the same. Needs no memory.
-  template <class NewKey>
-  void rekey(NewKey new_key) {
-    Node* all = nullptr;
-    for (std::size_t i = 0; i < capacity_; ++i) {
-      while (Node* node = buckets_[i]) {
-        buckets_[i] = node->next;
-        node->next = all;
-        all = node;
-      }
-    }
-    while (all != nullptr) {
-      Node* node = all;
-      all = node->next;
-      node->key = new_key(node->key);
-      Node*& bucket = buckets_[index(node->key)];
-      node->next = bucket;
-      bucket = node;
-    }
+    return node;
   }
 
   bool remove(base::Word key) {
     if (count_ == 0) return false;
-    for (Node** link = &buckets_[index(key)]; *link != nullptr; link = &(*link)->next) {
-      Node* node = *link;
-      if (node->key != key) continue;
-      *link = node->next;
-      give(node);
+    NodeNumber before = 0;
+    for (NodeNumber n = buckets_[index(key)]; n != 0; before = n, n = at(n)->next) {
+      if (at(n)->key != key) continue;
+      (before == 0 ? buckets_[index(key)] : at(before)->next) = at(n)->next;
+      give(n);
       --count_;
       return true;
     }
     return false;
   }
 
- private:
-  static constexpr std::size_t kFirstCapacity = 512;
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (std::size_t i = 0; i < capacity_; ++i) {
+      fetch_ahead_of(i);
+      for (NodeNumber n = buckets_[i]; n != 0; n = at(n)->next) visit(at(n));
+    }
+  }
+  // Visits every node; those for which visit(node) returns false are gone.
+  template <class Visit>
+  void keep_if(Visit visit) {
+    Queue none;
+    sort(&none, [visit](Node* node) { return visit(node) ? To::Table : To::Nowhere; });
+  }
+  // Visits every node; visit(node) says where it goes.
+  template <class Visit>
+  void sort(Queue* queue, Visit visit) {
+    for (std::size_t i = 0; i < capacity_; ++i) {
+      fetch_ahead_of(i);
+      NodeNumber last_kept = 0;
+      for (NodeNumber n = buckets_[i]; n != 0;) {
+        const NodeNumber next = at(n)->next;
+        const To to = visit(at(n));
+        if (to == To::Table) {
+          last_kept = n;
+        } else {
+          (last_kept == 0 ? buckets_[i] : at(last_kept)->next) = next;
+          --count_;
+          to == To::Queue ? push(queue, n) : give(n);
+        }
+        n = next;
+      }
+    }
+  }
 
+  template <class Visit>
+  void for_each_in(const Queue& queue, Visit visit) {
+    for (NodeNumber n = queue.first; n != 0; n = at(n)->next) visit(at(n));
+  }
+  // Visits every node in the queue; visit(node) says where it goes. Needs no memory. Pre: no node in
+  // the table has the key of one that goes there.
+  template <class Visit>
+  void sort_queue(Queue* queue, Visit visit) {
+    Queue left;
+    for (NodeNumber n = queue->first; n != 0;) {
+      const NodeNumber next = at(n)->next;
+      switch (visit(at(n))) {
+        case To::Table:
+          insert(n);
+          ++count_;
+          break;
+        case To::Queue:
+          push(&left, n);
+          break;
+        case To::Nowhere:
+          give(n);
+          break;
+      }
+      n = next;
+    }
+    *queue = left;
+  }
+  // Moves all nodes of a queue to the end of another.
+  void append(Queue* to, const Queue& from) {
+    if (from.count == 0) return;
+    (to->last == 0 ? to->first : at(to->last)->next) = from.first;
+    to->last = from.last;
+    to->count += from.count;
+  }
+  // Copies the first node of a queue and frees it. False if there is none.
+  bool pop(Queue* queue, Node* copy) {
+    const NodeNumber n = queue->first;
+    if (n == 0) return false;
+    *copy = *at(n);
+    queue->first = copy->next;
+    if (queue->first == 0) queue->last = 0;
+    --queue->count;
+    give(n);
+    return true;
+  }
+
+  // Gives every node the key that new_key(old key) says: no two the same. Needs no memory.
+  template <class NewKey>
+  void rekey(NewKey new_key) {
+    Queue all;
+    sort(&all, [](Node*) { return To::Queue; });
+    sort_queue(&all, [new_key](Node* node) {
+      node->key = new_key(node->key);
+      return To::Table;
+    });
+  }
+
+ private:
+  static constexpr std::size_t kFirstCapacity = 1024;
+  // Nodes are made by so many: few enough for a program with two links.
+  static constexpr std::size_t kChunk = 128;
+
+  [[nodiscard]] Node* at(NodeNumber n) { return &chunks_[n / kChunk][n % kChunk]; }
   [[nodiscard]] std::size_t index(base::Word key) const {
     // Neighbours in memory are neighbours here: what is registered one after another is looked at
     // one after another, and a table that is walked in order should touch its nodes in order. The
@@ -169,44 +175,63 @@ class PointerTable {
   }
   // For a walk in the order of buckets, in which nodes lie anywhere (docs/design/cycle.md,
   // "Finalization").
-  void fetch_ahead_of(std::size_t bucket) const {
+  void fetch_ahead_of(std::size_t bucket) {
     constexpr std::size_t kDistance = 24;
-    if (bucket + kDistance < capacity_) __builtin_prefetch(buckets_[bucket + kDistance], 1, 3);
+    if (bucket + kDistance >= capacity_) return;
+    const NodeNumber n = buckets_[bucket + kDistance];
+    if (n != 0) __builtin_prefetch(at(n), 1, 3);
   }
-  // Adds a page of free nodes, the lowest first.
+
+  void insert(NodeNumber n) {
+    Node* node = at(n);
+    NodeNumber& bucket = buckets_[index(node->key)];
+    node->next = bucket;
+    bucket = n;
+  }
+  void push(Queue* queue, NodeNumber n) {
+    at(n)->next = 0;
+    append(queue, {n, n, 1});
+  }
+  void give(NodeNumber n) {
+    at(n)->next = free_;
+    free_ = n;
+  }
+
+  // Adds free nodes, the lowest first.
   bool make_nodes() {
-    constexpr std::size_t kNodes = 4096 / sizeof(Node);
-    auto* nodes = static_cast<Node*>(arena_take(kNodes * sizeof(Node)));
-    if (nodes == nullptr) return false;
-    for (std::size_t i = kNodes; i > 0; --i) give(&nodes[i - 1]);
+    if (chunks_.count() > UINT32_MAX / kChunk) return false;
+    auto* nodes = static_cast<Node*>(arena_take(kChunk * sizeof(Node)));
+    if (nodes == nullptr || !chunks_.push(nodes)) return false;
+    const auto first = static_cast<NodeNumber>((chunks_.count() - 1) * kChunk);
+    const NodeNumber least = first == 0 ? 1 : first;  // no node has the number 0
+    for (NodeNumber n = first + kChunk; n > least; --n) give(n - 1);
     return true;
   }
   bool grow() {
     const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
-    auto** buckets = static_cast<Node**>(table_take(capacity * sizeof(Node*)));
+    auto* buckets = static_cast<NodeNumber*>(table_take(capacity * sizeof(NodeNumber)));
     // Full chains only make it slower.
     if (buckets == nullptr) return capacity_ != 0;
-    Node** old = buckets_;
+    NodeNumber* old = buckets_;
     const std::size_t old_capacity = capacity_;
     buckets_ = buckets;
     capacity_ = capacity;
     for (std::size_t i = 0; i < old_capacity; ++i) {
-      for (Node* node = old[i]; node != nullptr;) {
-        Node* next = node->next;
-        Node*& bucket = buckets_[index(node->key)];
-        node->next = bucket;
-        bucket = node;
-        node = next;
+      for (NodeNumber n = old[i]; n != 0;) {
+        const NodeNumber next = at(n)->next;
+        insert(n);
+        n = next;
       }
     }
-    if (old != nullptr) table_give(old, old_capacity * sizeof(Node*));
+    if (old != nullptr) table_give(old, old_capacity * sizeof(NodeNumber));
     return true;
   }
 
-  Node** buckets_ = nullptr;
+  NodeNumber* buckets_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t count_ = 0;
-  Node* free_ = nullptr;
+  Growable<Node*> chunks_;
+  NodeNumber free_ = 0;
 };
 
 }  // namespace jd::heap

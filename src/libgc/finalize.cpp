@@ -36,12 +36,12 @@ TableResult with_memory(Attempt attempt) {
   return attempt();
 }
 
-// Of an address in the object that occupies the memory from `base` on. (Beyond 4 GiB: 0.)
+// Of an address in the object that occupies the memory from `base` on. (From 1 GiB on: 0.)
 std::uint32_t offset_in(char* base, const void* address) {
   const heap::Block& block = heap::space.blocks[heap::block_number(base::as_word(base))];
   const base::Word object = heap::object_in(base::as_word(base), heap::kinds[block.kind]);
   const base::Word offset = base::as_word(address) - object;  // wraps for what lies before it
-  return static_cast<std::uint32_t>(offset <= UINT32_MAX ? offset : 0);
+  return static_cast<std::uint32_t>(offset <= cycle::kMostOffset ? offset : 0);
 }
 
 void register_finalizer(void* object, GC_finalization_proc function, void* data,
