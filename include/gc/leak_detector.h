@@ -1,7 +1,7 @@
 /*
- * leak_detector.h - turns a program's malloc family into debug allocation, so that a run in
- * leak-finding mode (GC_set_find_leak(1), or GC_FIND_LEAK=1 in the environment) reports what was
- * lost without being freed. Include it after all system headers, in every source file.
+ * leak_detector.h - turns a program's malloc family into debug allocation, for a run in
+ * leak-finding mode. That mode is accepted and reports no leak yet (docs/guide/libgc.md); `jackdaw
+ * run --malloc=leak-check` does. Include it after all system headers, in every source file.
  *
  *     int main(void) { GC_set_find_leak(1); GC_INIT(); ...; CHECK_LEAKS(); }
  */

@@ -145,6 +145,12 @@ inline Hole& HoleRow::hole_for(std::size_t bytes) {
                                   __atomic_load_n(&hole_offset_of_words[words], __ATOMIC_RELAXED));
 }
 
+// The class that a request gets as things are. Pre: bytes <= heap::kMaxSmall.
+inline unsigned class_now_for(std::size_t bytes) {
+  const std::size_t words = (bytes + sizeof(Word) - 1) / sizeof(Word);
+  return __atomic_load_n(&hole_offset_of_words[words], __ATOMIC_RELAXED) / sizeof(Hole);
+}
+
 // From now on requests go by this table. Under the heap's lock.
 void use_classes(const heap::ClassTable& table);
 

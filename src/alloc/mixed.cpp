@@ -93,13 +93,25 @@ bool is_reserve_all() {
          (heap::sweep_policy.keep_gaps && heap::free_blocks() < space.committed / 3);
 }
 
-bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {
+// What the program gives instead is an object too, as if it came from a block.
+void* out_of_memory(std::size_t bytes, const FirstWords& words) {
+  void* memory = pacer.out_of_memory(bytes);
+  if (memory == nullptr) return nullptr;
+  if (words.count != 0) {
+    *reinterpret_cast<Word*>(static_cast<char*>(memory) + words.count_offset) = words.count;
+  }
+  *static_cast<Word*>(memory) = words.first;
+  return memory;
+}
+
+// *attempts: how often room was made for the same allocation before.
+bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, unsigned* attempts) {
   os::clear_stack_below();
   os::LockGuard guard(heap::heap_lock);
   add_taken(owner);
   leave_block(hole);
-  for (unsigned attempt = 0;; ++attempt) {
-    const bool may_use_reserve = attempt != 0;
+  for (;;) {
+    const bool may_use_reserve = *attempts != 0;
     heap::BlockNumber number = heap::take_listed_block(kind, heap::class_for(heap::kGranule));
     bool clean = false;
     if (number == kNoBlock && (may_use_reserve || !is_reserve_all())) {
@@ -112,7 +124,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {
       __atomic_store_n(&extra.owner, hole, __ATOMIC_RELEASE);
       return true;
     }
-    if (!pacer.make_room(1, attempt) && may_use_reserve) return false;
+    if (!pacer.make_room(1, (*attempts)++) && may_use_reserve) return false;
   }
 }
 
@@ -121,11 +133,13 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind) {
 void retire_mixed(MixedHole* hole) { leave_block(hole); }
 
 void* allocate_mixed(std::size_t bytes, unsigned which, KindNumber kind, const FirstWords& words) {
-  if (!ready_to_allocate()) return pacer.out_of_memory(bytes);
+  if (!ready_to_allocate()) return out_of_memory(bytes, words);
   pacer.on_slow_path();
   world::Thread* thread = world::self();
   auto* owner = static_cast<ThreadCache*>(thread->cache);
   MixedHole* hole = &owner->mixed[which];
+  // Over all blocks that are tried: what is made room for may be gaps that are too short.
+  unsigned attempts = 0;
   for (;;) {
     {
       const world::NoStop guard(thread);
@@ -135,7 +149,7 @@ void* allocate_mixed(std::size_t bytes, unsigned which, KindNumber kind, const F
         if (memory != nullptr) return memory;
       } while (next_gap(hole, bytes));
     }
-    if (!next_block(owner, hole, kind)) return pacer.out_of_memory(bytes);
+    if (!next_block(owner, hole, kind, &attempts)) return out_of_memory(bytes, words);
   }
 }
 

@@ -350,7 +350,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind
   void* object = nullptr;
   std::size_t wanted = 0;
   if (base::checked_add(bytes, padding, &wanted)) {
-    if (alignment > heap::kGranule) {
+    if (alignment > heap::kGranule && alignment <= heap::kMaxSmall) {
       // Slots of a power of two lie at their multiples.
       wanted = base::max_of(wanted, alignment);
       if (wanted <= heap::kMaxSmall) {
@@ -395,7 +395,7 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
 
 std::size_t usable_size_for(std::size_t bytes) {
   if (!base::checked_add(bytes, padding, &bytes)) return SIZE_MAX;
-  if (bytes <= heap::kMaxSmall) return heap::slot_size_of(heap::class_for(bytes));
+  if (bytes <= heap::kMaxSmall) return heap::slot_size_of(class_now_for(bytes));
   return base::align_up(bytes, heap::kGranule);
 }
 

@@ -43,6 +43,7 @@ struct Options {
   std::uint64_t print_verbose_stats = 0;
   std::uint64_t retry_signals = 1;
   std::uint64_t unmap_threshold = 7;
+  std::uint64_t unmap_on_gcollect = 0;
   std::uint64_t all_interior_pointers = 2;  // 2: as the program has it
   const char* log_file = nullptr;
 
@@ -126,6 +127,8 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_UNMAP_THRESHOLD", OptionType::Count, "0 to 255; 0: never", "7",
      "Free memory goes back to the system after it lay idle for so many collections.", 0, 255,
      &Options::unmap_threshold, nullptr},
+    {"GC_FORCE_UNMAP_ON_GCOLLECT", OptionType::Flag, "", "off",
+     "After GC_gcollect() no free page is kept.", 0, 1, &Options::unmap_on_gcollect, nullptr},
     {"GC_ALL_INTERIOR_POINTERS", OptionType::Flag, "", "as the program sets it (on)",
      "Do pointers past an object's end count on stacks? Interior ones always do.", 0, 1,
      &Options::all_interior_pointers, nullptr},

@@ -171,15 +171,27 @@ void empty_group(std::size_t begin, std::size_t end) {
   }
 }
 
-void fix_word(Word* word) {
-  if (is_source(*word)) *word = moved(*word);
+// `layout` is that of the object in which the word lies; null if there is none.
+Word moved_from(Word word, const Word* at, const heap::Layout* layout) {
+  heap::Place place;
+  if (!heap::find_object(word, &place)) {
+    os::fatal("typed heap: a word means an object that does not exist: ", base::Hex{word}, " at ",
+              base::Hex{base::as_word(at)}, " (layout ",
+              layout != nullptr ? layout->name : "none", ")");
+  }
+  if (place.marked()) return word;
+  return *reinterpret_cast<const Word*>(place.address()) + (word - place.address());
+}
+
+void fix_word(Word* word, const heap::Layout* layout) {
+  if (is_source(*word)) *word = moved_from(*word, word, layout);
 }
 
 void fix_object(const heap::Place& place, const heap::Kind& kind) {
   heap::Typed typed;
   if (!heap::typed_at(place.address(), kind, &typed)) return;
-  heap::for_each_run(typed, [](Word* first, std::size_t count) {
-    for (Word* word = first; word != first + count; ++word) fix_word(word);
+  heap::for_each_run(typed, [&typed](Word* first, std::size_t count) {
+    for (Word* word = first; word != first + count; ++word) fix_word(word, typed.layout);
   });
 }
 
@@ -203,13 +215,7 @@ void move_objects() {
 }
 
 Word moved(Word word) {
-  if (!is_source(word)) return word;
-  heap::Place place;
-  if (!heap::find_object(word, &place)) {
-    os::fatal("typed heap: a word means an object that does not exist: ", base::Hex{word});
-  }
-  if (place.marked()) return word;
-  return *reinterpret_cast<const Word*>(place.address()) + (word - place.address());
+  return is_source(word) ? moved_from(word, nullptr, nullptr) : word;
 }
 
 void fix_words() {
@@ -219,8 +225,9 @@ void fix_words() {
     if (block.scan == heap::Scan::None) return;
     heap::for_each_marked(block, [&](unsigned slot) { fix_object({&block, slot}, kind); });
   });
-  visit_root_variables(fix_word);
-  visit_weak_words(fix_word);
+  const auto fix_lone_word = [](Word* word) { fix_word(word, nullptr); };
+  visit_root_variables(fix_lone_word);
+  visit_weak_words(fix_lone_word);
   rekey_hashes(moved);
 }
 

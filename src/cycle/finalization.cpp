@@ -11,6 +11,7 @@
 #include "heap/mixed.hpp"
 #include "heap/pointer_table.hpp"
 #include "heap/space.hpp"
+#include "os/context.hpp"
 #include "os/log.hpp"
 
 namespace jd::cycle {
@@ -42,20 +43,27 @@ Finalizers finalizers;
 // collection that queued them.
 Finalizers::Queue due;
 std::atomic<std::size_t> due_count{0};
-// How many of the last of these tell_about_finalization has not told yet; and an object that keeps
-// itself from being finalized (0: none).
+// How many of the last of these tell_about_finalization has not told yet.
 std::size_t due_untold = 0;
-Word cycle_found = 0;
+// An object that keeps itself from being finalized (0: none). Written in a stopped world; whoever
+// warns of it takes it (relaxed: it is only a number).
+std::atomic<Word> cycle_found{0};
 heap::Growable<ToggleReference> toggle_references;
 // The collection after which the program's notifier was last called.
 std::uint64_t notified_at = 0;
 
-// Finalizers that this thread's finalizers run inside: how deep, and the calls passed over since. A
-// finalizer may leave by longjmp, so a depth that never goes down again must only slow nested runs,
-// not end them: at depth d, one call in 2^d runs.
-constinit thread_local unsigned depth = 0;
-constinit thread_local unsigned passed_over = 0;
+// Finalizers that this thread's finalizers run inside: how deep, where the stack of each run is, and
+// the calls passed over since. At depth d, one call in 2^d runs.
 constexpr unsigned kDeepest = 12;
+constinit thread_local unsigned depth = 0;
+constinit thread_local const char* runs[kDeepest] = {};
+constinit thread_local unsigned passed_over = 0;
+
+// A finalizer may leave by longjmp (ECL's do), or by an exception: its run is over when another
+// begins that is no deeper on the stack.
+void forget_runs_left(const char* here) {
+  while (depth != 0 && runs[depth - 1] <= here) --depth;
+}
 
 void publish_due() { due_count.store(due.count, std::memory_order_relaxed); }
 
@@ -107,7 +115,7 @@ void mark_from(mark::Marker* marker, const Entry& entry) {
       break;
   }
   marker->drain();
-  if (place.marked()) cycle_found = entry.key;
+  if (place.marked()) cycle_found.store(entry.key, std::memory_order_relaxed);
 }
 
 // Takes out the entries whose objects are not marked. Objects that were freed by hand have no
@@ -242,10 +250,6 @@ void finalize_after_marking(mark::Marker* marker) {
 }
 
 void tell_about_finalization() {
-  if (cycle_found != 0) {
-    warn("GC Warning: Finalization cycle involving %p\n", cycle_found);
-    cycle_found = 0;
-  }
   if (due_untold == 0) return;
   std::size_t told = due.count - due_untold;
   due_untold = 0;
@@ -257,6 +261,12 @@ void tell_about_finalization() {
       settings.await_finalize(base::as_pointer(entry->key));
     }
   });
+}
+
+void warn_of_cycles() {
+  if (cycle_found.load(std::memory_order_relaxed) == 0) return;
+  const Word object = cycle_found.exchange(0, std::memory_order_relaxed);
+  if (object != 0) warn("GC Warning: Finalization cycle involving %p\n", object);
 }
 
 bool finalizers_ready() { return due_count.load(std::memory_order_relaxed) != 0; }
@@ -282,11 +292,14 @@ int invoke_ready() {
 void notify_or_invoke() {
   if (!finalizers_ready()) return;
   if (GC_finalize_on_demand == 0) {
-    if (depth != 0 && ++passed_over < (1u << base::min_of(depth, kDeepest))) return;
+    const auto* here = static_cast<const char*>(os::frame_address());
+    forget_runs_left(here);
+    if (depth != 0 && ++passed_over < (1u << depth)) return;
     passed_over = 0;
-    ++depth;
+    const unsigned outer = depth;
+    if (depth < kDeepest) runs[depth++] = here;
     invoke_ready();
-    --depth;
+    depth = outer;
     return;
   }
   GC_finalizer_notifier_proc notifier = nullptr;

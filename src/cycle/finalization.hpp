@@ -4,7 +4,7 @@
 //
 // Tables are apart from the heap, so that nothing in them is a root but what says so. Orders:
 // bdwgc's four (Boehm, "Destructors, Finalizers, and Synchronization", 2003, argues for the first).
-// Pre of every function but invoke_ready and notify_or_invoke: the heap's lock is held.
+// Pre of every function that does not say otherwise: the heap's lock is held.
 #pragma once
 
 #include <cstddef>
@@ -59,6 +59,10 @@ void finalize_after_marking(mark::Marker* marker);
 // After the world runs again, the lock still held: the program's functions hear of what happened.
 // (Not before: they take locks that a stopped thread may hold.)
 void tell_about_finalization();
+
+// Tells the program's warn function of an object that keeps itself from being finalized. Pre: no
+// lock, for that function may allocate (w3m's does).
+void warn_of_cycles();
 
 // Finalizers that are due. Any thread, no lock: a hint.
 bool finalizers_ready();

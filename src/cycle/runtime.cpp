@@ -88,6 +88,7 @@ void apply_options() {
     GC_free_space_divisor = options.free_space_divisor;
   }
   if (options.dont_gc != 0) GC_dont_gc = 1;
+  if (options.unmap_on_gcollect != 0) settings.unmap_on_gcollect = true;
   if (options.all_interior_pointers != base::Options{}.all_interior_pointers) {
     GC_all_interior_pointers = static_cast<int>(options.all_interior_pointers);
   }
@@ -148,16 +149,16 @@ void start_once() {
 
 // What a collection leaves to be done when the lock is free.
 void finish_collection() {
+  warn_of_cycles();
   if (memory_waits_to_be_returned()) return_free_memory();
   if (mark::team.in_demand()) mark::team.start_helpers();
 }
 
 void on_slow_path() {
   if (options.collect_every != 0 &&
-      slow_paths.fetch_add(1, std::memory_order_relaxed) % options.collect_every == 0 &&
-      GC_dont_gc == 0) {
+      slow_paths.fetch_add(1, std::memory_order_relaxed) % options.collect_every == 0) {
     LockGuard guard(heap_lock);
-    collect_locked();
+    if (GC_dont_gc == 0) collect_locked();
   }
   if (finalizers_ready()) notify_or_invoke();
   finish_collection();
@@ -196,9 +197,10 @@ void start() {
 bool collect_now(int (*stop_function)()) {
   start();
   bool done = false;
-  if (GC_dont_gc == 0) {
+  {
     LockGuard guard(heap_lock);
-    done = collect_locked(stop_function);
+    // Under the lock: after GC_disable no collection begins.
+    done = GC_dont_gc == 0 && collect_locked(stop_function);
   }
   finish_collection();
   if (done) notify_or_invoke();

@@ -31,6 +31,10 @@ bool may_be_visible(const void* p) {
   return root;
 }
 
+bool is_end(const void* p, const char* object) {
+  return object != nullptr && p == object + GC_size(object);
+}
+
 }  // namespace
 
 extern "C" {
@@ -57,17 +61,16 @@ int GC_is_heap_ptr(const void* p) {
   return base::as_word(p) >= heap::block_address(1) && heap::in_heap(base::as_word(p));
 }
 
-// Do both lie in one object? A pointer just past its end still does, if no other begins there.
+// Do both lie in one object? A pointer just past its end still does, if no other begins there, or
+// if such pointers hold objects.
 void* GC_same_obj(void* p, void* q) {
   cycle::start();
   const char* first = base_of(p);
   const char* second = base_of(q);
-  bool same = first == second;
-  if (!same && first == nullptr && second != nullptr) {
-    same = p == second + GC_size(second);
-  } else if (!same && second == nullptr && first != nullptr) {
-    same = q == first + GC_size(first);
-  }
+  const bool ends_hold = GC_all_interior_pointers != 0;
+  const bool same = first == second ||
+                    ((ends_hold || first == nullptr) && is_end(p, second)) ||
+                    ((ends_hold || second == nullptr) && is_end(q, first));
   if (!same) GC_same_obj_print_proc(p, q);
   return p;
 }

@@ -64,6 +64,8 @@ void print_used_blocks() {
     if (block.state == heap::BlockState::Small) {
       print("  %p: %s, %u of %u slots of %u bytes\n", address, kind_name(block.kind),
             heap::count_bits(block.allocated, block.slots), block.slots, block.slot_size);
+    } else if (block.state == heap::BlockState::Mixed) {
+      print("  %p: %s, objects of several sizes\n", address, kind_name(block.kind));
     } else if (block.state == heap::BlockState::LargeHead) {
       print("  %p: %s, one object of %zu bytes\n", address, kind_name(block.kind),
             static_cast<size_t>(heap::space.extras[number].bytes));

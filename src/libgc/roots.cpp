@@ -48,15 +48,14 @@ void GC_exclude_static_roots(void* low, void* high) {
     abort_with("no memory for another excluded range");
   }
 }
+// Without the lock, which the caller may hold.
 GC_API void GC_clear_exclusion_table() {
-  LockGuard guard(heap_lock);
   world::clear_exclusions();
 }
 void GC_register_has_static_roots_callback(GC_has_static_roots_func function) {
   world::set_static_roots_filter(function);
 }
 GC_API int GC_is_tmp_root(void* p) {
-  LockGuard guard(heap_lock);
   return world::is_library_data(p);
 }
 void GC_set_no_dls(int value) { GC_no_dls = value; }

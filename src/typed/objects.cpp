@@ -69,6 +69,10 @@ void jd_unpin(void* object) {
 
 int jd_root_add(void* variable) {
   cycle::start();
+  if (base::as_word(variable) % alignof(void*) != 0) {
+    os::fatal("jd_root_add: the variable at ", variable,
+              " is not aligned as a pointer is: the collector would pass it over");
+  }
   // Until it is a root, nobody looks at the variable: what it holds stays by this one.
   void* const held = *static_cast<void**>(variable);
   const LockGuard guard(heap_lock);

@@ -11,12 +11,15 @@
 
 namespace jd::world {
 
-void keep_only_self_in_child();
+// `is_main`: the thread that forked, which is the child's only one, was the process's main thread.
+void keep_only_self_in_child(bool is_main);
 
 namespace {
 
 // Written before other threads exist.
 int own_process = 0;
+// Was this fork called by the main thread? Under the heap's lock, and the child's from then on.
+bool forked_by_main = true;
 
 }  // namespace
 
@@ -30,6 +33,7 @@ bool install_fork_handlers() {
 void before_fork() {
   heap::heap_lock.acquire();
   os::hold_own_ranges();
+  forked_by_main = os::thread_id() == os::process_id();
 }
 
 void after_fork_in_parent() {
@@ -40,7 +44,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   own_process = os::process_id();
   os::reset_own_ranges_in_child();
-  keep_only_self_in_child();
+  keep_only_self_in_child(forked_by_main);
   mark::team.forget_helpers_in_child();
   heap::heap_lock.reset_in_child();
 }

@@ -61,6 +61,7 @@ void answer_and_wait(void* argument, char* stack_top) {
   // Neither changes before we have answered.
   const std::uint32_t stop = epoch.load(std::memory_order_relaxed);
   const std::uint32_t suspension = thread->suspensions.load(std::memory_order_relaxed);
+  thread->in_stop.store(true, std::memory_order_relaxed);
   base::note_atomic(&answers);
   if (answers.fetch_add(1) + 1 == answers_wanted.load()) os::futex_wake(&answers, 1);
   if (stop % 2 == 1) {
@@ -72,6 +73,7 @@ void answer_and_wait(void* argument, char* stack_top) {
     }
   }
   delay_for_stress();
+  thread->in_stop.store(false, std::memory_order_relaxed);
 }
 
 void on_stop_signal(int, siginfo_t*, void*) {
@@ -159,6 +161,24 @@ void complain_about_silence() {
   });
 }
 
+// A thread that is signalled again before it has left its last stop enters the next one without an
+// instruction of its own in between; and where others collect one after another, so it goes on.
+void let_all_leave() {
+  constexpr std::uint64_t kGlance = 20000;  // 20 us
+  bool any = false;
+  for_each_thread([&any](Thread* thread) {
+    if (thread == self() || thread->parked || thread->blocked) return;
+    const std::uint64_t begin = os::now_ns();
+    while (thread->in_stop.load(std::memory_order_relaxed)) {
+      any = true;
+      os::sleep_ns(kGlance);
+      if (os::now_ns() - begin > kLastGlance && os::thread_has_ended(thread->id)) break;
+    }
+  });
+  // It has yet to return to where it was.
+  if (any) os::sleep_ns(kGlance);
+}
+
 // The heap's lock is held: nobody else writes it.
 void change_epoch() {
   epoch.store(epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -238,6 +258,7 @@ bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1;
 
 void stop_world() {
   JD_DCHECK(!world_is_stopped());
+  let_all_leave();
   expect_answers();
   change_epoch();
   std::uint32_t expected = 0;

@@ -20,6 +20,9 @@ using os::LockGuard;
 // without it, and may be late).
 Thread* free_records = nullptr;
 unsigned registered = 0;
+// The main thread did not survive a fork: what has its number, the process's, is another. Under the
+// lock.
+bool main_is_gone = false;
 
 // Made at the start. Its destructor unregisters a thread (world.req.exit). It postpones itself to
 // the last round of destructors, so that the client's own thread-local destructors may still
@@ -105,7 +108,7 @@ Thread* add_self(os::StackBounds stack) {
     any_gone |= t->gone;
   }
   if (any_gone) drop_gone_threads();
-  thread->is_main = thread->id == os::process_id();
+  thread->is_main = !main_is_gone && thread->id == os::process_id();
   thread->handle = pthread_self();
   thread->control_block = os::own_thread_control_block();
   thread->stack = stack;
@@ -338,7 +341,8 @@ void note_result(void* result) {
 }
 
 // After a fork only the calling thread exists. Called by fork.cpp with the lock held.
-void keep_only_self_in_child() {
+void keep_only_self_in_child(bool is_main) {
+  main_is_gone |= !is_main;
   Thread* mine = self();
   while (threads != nullptr) {
     Thread* thread = threads;
@@ -355,6 +359,7 @@ void keep_only_self_in_child() {
   registered = 0;
   if (mine == nullptr) return;
   mine->next = nullptr;
+  mine->in_stop.store(false, std::memory_order_relaxed);
   mine->id = os::thread_id();
   mine->suspensions.store(0, std::memory_order_relaxed);
   mine->parked = false;
