@@ -47,7 +47,10 @@ class LockOver {
                                    std::memory_order_relaxed);
   }
   // The child of a fork owns every lock that fork() was called with; it starts them afresh.
-  void reset_in_child() { state_.store(kFree, std::memory_order_relaxed); }
+  void reset_in_child() {
+    state_.store(kFree, std::memory_order_relaxed);
+    starving_.store(0, std::memory_order_relaxed);
+  }
 
  private:
   // Usually whoever comes first takes a free lock, a newcomer before a sleeper that was just woken:
@@ -77,6 +80,10 @@ class LockOver {
   // Written by every thread that takes, leaves, or waits for the lock. Taking it is an acquire that
   // pairs with the release of leaving it; everything else needs no order.
   typename Sync::template Atomic<std::uint32_t> state_{kFree};
+  // Threads that have waited for long and are not in yet. They need not sleep: one whose wait was
+  // interrupted is in a handler, perhaps for a collection by the very thread that holds the lock.
+  // Written by these threads (relaxed: a hint).
+  typename Sync::template Atomic<std::uint32_t> starving_{0};
 };
 
 template <class Sync>
@@ -101,6 +108,7 @@ void LockOver<Sync>::acquire_slowly() {
       // it in time.
       if (state_.compare_exchange_strong(seen, starving ? kStarving : kContended,
                                          std::memory_order_acquire, std::memory_order_relaxed)) {
+        if (starving) starving_.fetch_sub(1, std::memory_order_relaxed);
         return;
       }
       continue;
@@ -117,7 +125,10 @@ void LockOver<Sync>::acquire_slowly() {
     Sync::wait(&state_, seen, seen == kReserved ? kReservation : kForever);
     // Woken, or the state has changed, or nobody came: no newcomer any more.
     may_take_reserved = true;
-    starving = Sync::now() - began > kLongWait;
+    if (!starving && Sync::now() - began > kLongWait) {
+      starving = true;
+      starving_.fetch_add(1, std::memory_order_relaxed);
+    }
   }
 }
 
@@ -129,7 +140,8 @@ void LockOver<Sync>::release_slowly() {
                                          std::memory_order_release, std::memory_order_relaxed)) {
   }
   if (Sync::wake(&state_, 1) != 0 || seen != kStarving) return;
-  // Nobody sleeps any more, so it need not be reserved. Who came meanwhile may be asleep by now.
+  if (starving_.load(std::memory_order_relaxed) != 0) return;
+  // Nobody waits any more, so it need not be reserved. Who came meanwhile may be asleep by now.
   seen = kReserved;
   if (state_.compare_exchange_strong(seen, kFree, std::memory_order_relaxed,
                                      std::memory_order_relaxed)) {
