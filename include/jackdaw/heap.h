@@ -102,7 +102,8 @@ static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
 
 /* The bytes of an object as it was allocated (its elements included, a header word not), rounded up
  * to 8; of a JD_HOMOGENEOUS layout with elements, all that the memory has room for as a rule; 0 if
- * the address is not an object's first byte. */
+ * the address is not an object's first byte, and for an object without bytes (an array of no elements
+ * behind a header), which jd_layout_of tells apart. */
 JD_HEAP_API size_t jd_size_of(const void* object);
 
 /* ---- Holding objects ---- */
@@ -117,7 +118,8 @@ JD_HEAP_API void jd_unpin(void* object);
  * For variables in memory that the collector does not look at. (Static data and stacks it looks at
  * anyway, and pins what it finds there; but not because of a word that is registered so.) The
  * variable must hold what a pointer word of an object may hold until it is removed. 0 when memory
- * has run out. Adding twice is adding once. */
+ * has run out. Adding twice is adding once. A variable that is not aligned as a pointer ends the
+ * program. */
 JD_HEAP_API int jd_root_add(void* variable);
 JD_HEAP_API void jd_root_remove(void* variable);
 

@@ -13,9 +13,8 @@
 //     return jd::make<Node>(left, tree(depth - 1), 1L);
 //   }
 //
-//   // In memory that the collector does not look at, such as a container's, a root holds its
-//   object
-//   // and follows it when it moves.
+//   // In memory that the collector does not look at, such as a container's or that of an
+//   // exception under way, a root holds its object, and follows it when it moves.
 //   std::vector<jd::root<Node>> trees = {tree(3), tree(4)};
 //
 // What heap.h says of threads, moving and what must not be done goes for all of this; a handle

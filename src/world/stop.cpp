@@ -163,20 +163,25 @@ void complain_about_silence() {
 
 // A thread that is signalled again before it has left its last stop enters the next one without an
 // instruction of its own in between; and where others collect one after another, so it goes on.
+// Not for ever: a thread that was cancelled in its handler never leaves it.
 void let_all_leave() {
-  constexpr std::uint64_t kGlance = 20000;  // 20 us
-  bool any = false;
-  for_each_thread([&any](Thread* thread) {
-    if (thread == self() || thread->parked || thread->blocked) return;
-    const std::uint64_t begin = os::now_ns();
-    while (thread->in_stop.load(std::memory_order_relaxed)) {
-      any = true;
-      os::sleep_ns(kGlance);
-      if (os::now_ns() - begin > kLastGlance && os::thread_has_ended(thread->id)) break;
-    }
-  });
-  // It has yet to return to where it was.
-  if (any) os::sleep_ns(kGlance);
+  constexpr std::uint64_t kGlance = 20000;    // 20 us
+  constexpr std::uint64_t kLongest = 20000000;  // 20 ms
+  const auto some_are_in_stop = [] {
+    bool any = false;
+    for_each_thread([&any](Thread* thread) {
+      if (thread == self() || thread->parked || thread->blocked) return;
+      any |= thread->in_stop.load(std::memory_order_relaxed);
+    });
+    return any;
+  };
+  if (!some_are_in_stop()) return;
+  const std::uint64_t begin = os::now_ns();
+  do {
+    os::sleep_ns(kGlance);
+  } while (some_are_in_stop() && os::now_ns() - begin < kLongest);
+  // The last one has yet to return to where it was.
+  os::sleep_ns(kGlance);
 }
 
 // The heap's lock is held: nobody else writes it.

@@ -1,6 +1,7 @@
 // Collecting on request, switching the collector off, and what the statistics say.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -47,6 +48,28 @@ TEST(Control, DisablingNests) {
   EXPECT_EQ(GC_is_disabled(), 0);
   GC_gcollect();
   EXPECT_EQ(GC_get_gc_no(), before + 1);
+}
+
+// Nor by a thread that was about to collect, and waited for the lock.
+TEST(Control, NoCollectionBeginsOnceTheyAreDisabled) {
+  std::atomic<bool> ready{false};
+  std::atomic<bool> go{false};
+  GcThread other([&] {
+    opaque(GC_malloc(16));
+    ready = true;
+    while (!go.load()) usleep(100);
+    GC_gcollect();
+  });
+  while (!ready.load()) usleep(100);
+  GC_alloc_lock();
+  go = true;
+  usleep(50000);  // by now it waits for the lock, as a rule
+  ++GC_dont_gc;
+  const GC_word before = GC_get_gc_no();
+  GC_alloc_unlock();
+  other.join();
+  EXPECT_EQ(GC_get_gc_no(), before);
+  GC_enable();
 }
 
 TEST(Control, NothingDiesWhileDisabled) {
@@ -326,6 +349,12 @@ TEST(Statistics, AShrunkProgramReturnsItsMemory) {
 TEST(Statistics, TheSizeMapCoversSmallRequests) {
   opaque(GC_malloc(100));
   EXPECT_GE(GC_get_size_map_at(100), 100u);
+  if (!kPeer) {
+    for (int request = 0; request <= 2000; ++request) {
+      void* object = GC_malloc(static_cast<std::size_t>(request));
+      ASSERT_EQ(GC_get_size_map_at(request), GC_size(object)) << request;
+    }
+  }
   EXPECT_EQ(GC_get_size_map_at(-1), static_cast<std::size_t>(-1));
   EXPECT_EQ(GC_get_size_map_at(1 << 20), static_cast<std::size_t>(-1));
 }

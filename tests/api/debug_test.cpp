@@ -257,6 +257,15 @@ TEST(Debug, ForeignPointersAreReported) {
 TEST(Debug, PointerChecksPassGoodPointers) {
   auto** object = static_cast<void**>(GC_malloc(64));
   EXPECT_EQ(GC_same_obj(object, object + 3), static_cast<void*>(object));
+  for (const std::size_t size : {16, 24, 48, 512, 2048, 8192, 40000}) {
+    // Fills its slot, or not; and where it does, others begin at its end.
+    char* first = nullptr;
+    for (int i = 0; i < 20; ++i) {
+      first = static_cast<char*>(GC_malloc(size));
+      EXPECT_EQ(GC_same_obj(first, first + size), first) << size;
+      EXPECT_EQ(GC_same_obj(first + size, first), first + size) << size;
+    }
+  }
   EXPECT_EQ(GC_is_visible(object), static_cast<void*>(object));
   static void* in_static;
   EXPECT_EQ(GC_is_visible(&in_static), static_cast<void*>(&in_static));

@@ -405,6 +405,35 @@ TEST(Finalizer, MayLeaveByLongjmp) {
   GC_set_finalize_on_demand(0);
 }
 
+TEST(Finalizer, ThatLeftByLongjmpDoNotKeepOthersWaiting) {
+  static int left;
+  static int attempts;
+  for (left = 0, attempts = 0; left < 10 && attempts < 200; ++attempts) {
+    far_away([] {
+      for (int i = 0; i < 10; ++i) {
+        GC_register_finalizer_no_order(GC_malloc(40), jump_out, nullptr, nullptr, nullptr);
+      }
+    });
+    if (setjmp(escape) == 0) {
+      collect();
+    } else {
+      ++left;
+    }
+  }
+  EXPECT_EQ(left, 10);
+  // The rest of them.
+  GC_set_finalize_on_demand(1);
+  for (attempts = 0; attempts < 2000 && GC_should_invoke_finalizers() != 0; ++attempts) {
+    if (setjmp(escape) == 0) GC_invoke_finalizers();
+  }
+  GC_set_finalize_on_demand(0);
+  finalized = 0;
+  make_finalizable(100);
+  collect();
+  collect();
+  EXPECT_GE(finalized.load(), 95u);
+}
+
 TEST(Finalizer, ManyThreadsRegisterAndDrop) {
   collect_all();
   finalized = 0;

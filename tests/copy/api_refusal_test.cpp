@@ -168,6 +168,18 @@ TEST(Refusal, ToResizeATypedObject) {
   EXPECT_EQ(jd_layout_of(object), layout);
 }
 
+JD_CHILD(crooked_root) {
+  GC_INIT();
+  alignas(8) static char variable[16] = {};
+  jd_root_add(variable + 4);
+  return 0;
+}
+TEST(Roots, ThatAreNotAlignedEndTheProgram) {
+  const ChildResult r = run_child("crooked_root");
+  EXPECT_EQ(r.signal, SIGABRT) << r;
+  EXPECT_NE(r.err.find("not aligned"), std::string::npos) << r;
+}
+
 // ---- Room ----
 
 // Fills the heap with untyped objects, whose number it returns; `most` or more do not fit.
@@ -204,6 +216,60 @@ JD_CHILD(no_room_side_by_side) {
 TEST(Room, BetweenObjectsThatStayIsNoneForLongOnes) {
   JD_SKIP_IF_MCC("a third of the heap waits for copies, in one piece");
   const ChildResult r = run_child("no_room_side_by_side");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// A heap that may not grow, with gaps between objects that do not move, each shorter than what is
+// asked for: there is an end to it.
+int fill_where_gaps_are_short(jd_source source) {
+  GC_INIT();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  GC_set_max_heap_size(4U << 20);
+  constexpr std::size_t kMost = 60000;
+  static void* objects[kMost];
+  const jd_layout* const little = define_node("little", source, 10);
+  std::size_t count = 0;
+  for (void* p = jd_new(little); p != nullptr && count < kMost; p = jd_new(little)) {
+    objects[count++] = p;
+  }
+  if (count < 1000 || count == kMost) return 1;
+  for (std::size_t i = 0; i < count; i += 2) objects[i] = nullptr;
+  asm volatile("" : : "r"(objects) : "memory");
+  const jd_layout* const longer = define_node("longer", source, 60);
+  std::size_t made = 0;
+  while (jd_new(longer) != nullptr) {
+    if (++made == kMost) return 2;
+  }
+  return jd_new(little) != nullptr ? 0 : 3;
+}
+JD_CHILD(short_gaps_header) { return fill_where_gaps_are_short(JD_HEADER); }
+JD_CHILD(short_gaps_self) { return fill_where_gaps_are_short(JD_SELF); }
+TEST(Room, InGapsIsNoneForWhatIsLonger) {
+  for (const char* child : {"short_gaps_header", "short_gaps_self"}) {
+    const ChildResult r = run_child(child);
+    EXPECT_TRUE(r.ok()) << r;
+  }
+}
+
+// What the program's out-of-memory function gives is an object as any other.
+JD_CHILD(memory_of_the_program) {
+  GC_INIT();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  GC_set_max_heap_size(1U << 20);
+  alignas(16) static char spare[256];
+  GC_set_oom_fn([](std::size_t) -> void* { return spare; });
+  constexpr std::size_t kMost = 60000;
+  static void* objects[kMost];
+  const jd_layout* const layout = define_node("self", JD_SELF, 10);
+  for (void*& object : objects) {
+    object = jd_new(layout);
+    if (object != spare) continue;
+    return *static_cast<const jd_layout**>(object) == layout ? 0 : 1;
+  }
+  return 2;
+}
+TEST(Room, OfTheProgramsOwnIsAnObjectToo) {
+  const ChildResult r = run_child("memory_of_the_program");
   EXPECT_TRUE(r.ok()) << r;
 }
 

@@ -210,6 +210,33 @@ TEST(Fork, ByTheClientsOwnHandlers) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// The number of the child's only thread is the process's, which is what main threads are known by.
+JD_CHILD(fork_by_another_thread) {
+  GC_INIT();
+  GC_allow_register_threads();
+  int status = 0;
+  GcThread other([&status] {
+    GC_stack_base base;
+    GC_get_stack_base(&base);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      GC_stack_base mine;
+      GC_unregister_my_thread();
+      GC_register_my_thread(&base);
+      GC_get_my_stackbottom(&mine);
+      _exit(mine.mem_base == base.mem_base && child_work(make_list(1000), 1000) == 0 ? 0 : 1);
+    }
+    status = wait_for(pid, 20);
+  });
+  other.join();
+  return status;
+}
+
+TEST(Fork, LeavesAThreadThatIsNotTheMainOne) {
+  const ChildResult r = run_child("fork_by_another_thread");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 JD_CHILD(fork_and_exec) {
   GC_INIT();
   std::atomic<bool> finish{false};
