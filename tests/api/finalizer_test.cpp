@@ -420,7 +420,7 @@ TEST(Finalizer, ThatLeftByLongjmpDoNotKeepOthersWaiting) {
       ++left;
     }
   }
-  EXPECT_EQ(left, 10);
+  EXPECT_GE(left, 10);
   // The rest of them.
   GC_set_finalize_on_demand(1);
   for (attempts = 0; attempts < 2000 && GC_should_invoke_finalizers() != 0; ++attempts) {
