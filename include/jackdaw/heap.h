@@ -102,8 +102,8 @@ static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
 
 /* The bytes of an object as it was allocated (its elements included, a header word not), rounded up
  * to 8; of a JD_HOMOGENEOUS layout with elements, all that the memory has room for as a rule; 0 if
- * the address is not an object's first byte, and for an object without bytes (an array of no elements
- * behind a header), which jd_layout_of tells apart. */
+ * the address is not an object's first byte, and for an object without bytes (an array of no
+ * elements behind a header), which jd_layout_of tells apart. */
 JD_HEAP_API size_t jd_size_of(const void* object);
 
 /* ---- Holding objects ---- */

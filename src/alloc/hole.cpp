@@ -24,7 +24,8 @@ constexpr std::uint16_t offset_of(unsigned size_class) {
 
 constexpr HoleOffsets offsets_of(const heap::ClassTable& table) {
   HoleOffsets offsets{};
-  for (std::size_t words = 0; words < table.size(); ++words) offsets[words] = offset_of(table[words]);
+  for (std::size_t words = 0; words < table.size(); ++words)
+    offsets[words] = offset_of(table[words]);
   return offsets;
 }
 

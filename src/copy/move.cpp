@@ -176,8 +176,8 @@ Word moved_from(Word word, const Word* at, const heap::Layout* layout) {
   heap::Place place;
   if (!heap::find_object(word, &place)) {
     os::fatal("typed heap: a word means an object that does not exist: ", base::Hex{word}, " at ",
-              base::Hex{base::as_word(at)}, " (layout ",
-              layout != nullptr ? layout->name : "none", ")");
+              base::Hex{base::as_word(at)}, " (layout ", layout != nullptr ? layout->name : "none",
+              ")");
   }
   if (place.marked()) return word;
   return *reinterpret_cast<const Word*>(place.address()) + (word - place.address());
@@ -214,9 +214,7 @@ void move_objects() {
   ++counts.collections;
 }
 
-Word moved(Word word) {
-  return is_source(word) ? moved_from(word, nullptr, nullptr) : word;
-}
+Word moved(Word word) { return is_source(word) ? moved_from(word, nullptr, nullptr) : word; }
 
 void fix_words() {
   heap::for_each_block([](BlockNumber, Block& block) {

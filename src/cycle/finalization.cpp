@@ -52,8 +52,8 @@ heap::Growable<ToggleReference> toggle_references;
 // The collection after which the program's notifier was last called.
 std::uint64_t notified_at = 0;
 
-// Finalizers that this thread's finalizers run inside: how deep, where the stack of each run is, and
-// the calls passed over since. At depth d, one call in 2^d runs.
+// Finalizers that this thread's finalizers run inside: how deep, where the stack of each run is,
+// and the calls passed over since. At depth d, one call in 2^d runs.
 constexpr unsigned kDeepest = 12;
 constinit thread_local unsigned depth = 0;
 constinit thread_local const char* runs[kDeepest] = {};

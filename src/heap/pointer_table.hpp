@@ -107,8 +107,8 @@ class PointerTable {
   void for_each_in(const Queue& queue, Visit visit) {
     for (NodeNumber n = queue.first; n != 0; n = at(n)->next) visit(at(n));
   }
-  // Visits every node in the queue; visit(node) says where it goes. Needs no memory. Pre: no node in
-  // the table has the key of one that goes there.
+  // Visits every node in the queue; visit(node) says where it goes. Needs no memory. Pre: no node
+  // in the table has the key of one that goes there.
   template <class Visit>
   void sort_queue(Queue* queue, Visit visit) {
     Queue left;

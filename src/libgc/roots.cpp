@@ -49,15 +49,11 @@ void GC_exclude_static_roots(void* low, void* high) {
   }
 }
 // Without the lock, which the caller may hold.
-GC_API void GC_clear_exclusion_table() {
-  world::clear_exclusions();
-}
+GC_API void GC_clear_exclusion_table() { world::clear_exclusions(); }
 void GC_register_has_static_roots_callback(GC_has_static_roots_func function) {
   world::set_static_roots_filter(function);
 }
-GC_API int GC_is_tmp_root(void* p) {
-  return world::is_library_data(p);
-}
+GC_API int GC_is_tmp_root(void* p) { return world::is_library_data(p); }
 void GC_set_no_dls(int value) { GC_no_dls = value; }
 int GC_get_no_dls() { return GC_no_dls; }
 

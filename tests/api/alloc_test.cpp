@@ -316,9 +316,9 @@ TEST(Alloc, SlotsHaveFewerSizesInSmallHeaps) {
 
 TEST(Alloc, SlotsAreFilledInSmallHeapsWhereEndsHoldNothing) {
   JD_OURS_ONLY("the sizes are ours");
-  const ChildResult r = run_child(
-      "sizes_of_slots_without_ends",
-      {{"JACKDAW_COARSE_CLASSES", kUnset}, {"JACKDAW_PAD_OBJECTS", kUnset}});
+  const ChildResult r =
+      run_child("sizes_of_slots_without_ends",
+                {{"JACKDAW_COARSE_CLASSES", kUnset}, {"JACKDAW_PAD_OBJECTS", kUnset}});
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_EQ(r.out,
             "32:32 40:48 48:48 100:128 193:256 250:256 384:384 500:512 512:512 \n"
