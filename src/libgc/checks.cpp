@@ -31,8 +31,15 @@ bool may_be_visible(const void* p) {
   return root;
 }
 
+// Is p one past the end of the object? (Of one that leaves room in its slot, that is inside.)
 bool is_end(const void* p, const char* object) {
-  return object != nullptr && p == object + GC_size(object);
+  if (object == nullptr) return false;
+  return while_still(object, [p, object] {
+    heap::Place place;
+    if (!heap::find_place(base::as_word(object), &place)) return false;
+    if (!place.is_large() && !heap::is_full_class(place.block->size_class)) return false;
+    return p == object + place.size();
+  });
 }
 
 }  // namespace
