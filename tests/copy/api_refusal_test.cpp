@@ -224,7 +224,7 @@ TEST(Room, BetweenObjectsThatStayIsNoneForLongOnes) {
 int fill_where_gaps_are_short(jd_source source) {
   GC_INIT();
   GC_set_warn_proc(GC_ignore_warn_proc);
-  GC_set_max_heap_size(4U << 20);
+  GC_set_max_heap_size((allocations_are_dear() ? 768U : 4096U) << 10);
   constexpr std::size_t kMost = 60000;
   static void* objects[kMost];
   const jd_layout* const little = define_node("little", source, 10);
