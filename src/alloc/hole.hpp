@@ -139,17 +139,18 @@ struct HoleRow {
 using HoleOffsets = std::array<std::uint16_t, heap::kClassOfWords.size()>;
 extern constinit HoleOffsets hole_offset_of_words;
 
-inline Hole& HoleRow::hole_for(std::size_t bytes) {
+// Pre: bytes <= heap::kMaxSmall.
+inline std::uint16_t hole_offset_for(std::size_t bytes) {
   const std::size_t words = (bytes + sizeof(Word) - 1) / sizeof(Word);
-  return *reinterpret_cast<Hole*>(reinterpret_cast<char*>(holes) +
-                                  __atomic_load_n(&hole_offset_of_words[words], __ATOMIC_RELAXED));
+  return __atomic_load_n(&hole_offset_of_words[words], __ATOMIC_RELAXED);
+}
+
+inline Hole& HoleRow::hole_for(std::size_t bytes) {
+  return *reinterpret_cast<Hole*>(reinterpret_cast<char*>(holes) + hole_offset_for(bytes));
 }
 
 // The class that a request gets as things are. Pre: bytes <= heap::kMaxSmall.
-inline unsigned class_now_for(std::size_t bytes) {
-  const std::size_t words = (bytes + sizeof(Word) - 1) / sizeof(Word);
-  return __atomic_load_n(&hole_offset_of_words[words], __ATOMIC_RELAXED) / sizeof(Hole);
-}
+inline unsigned class_now_for(std::size_t bytes) { return hole_offset_for(bytes) / sizeof(Hole); }
 
 // From now on requests go by this table. Under the heap's lock.
 void use_classes(const heap::ClassTable& table);

@@ -42,11 +42,15 @@ void leave_rest(MixedHole* hole) {
   __atomic_store_n(&hole->limit, static_cast<char*>(nullptr), __ATOMIC_RELAXED);
 }
 
+void write_first_words(char* memory, const FirstWords& words) {
+  if (words.count != 0) *reinterpret_cast<Word*>(memory + words.count_offset) = words.count;
+  *reinterpret_cast<Word*>(memory) = words.first;
+}
+
 void* take(MixedHole* hole, std::size_t bytes, const FirstWords& words) {
   char* const memory = hole->cursor;
   if (memory == nullptr || bytes > static_cast<std::size_t>(hole->limit - memory)) return nullptr;
-  if (words.count != 0) *reinterpret_cast<Word*>(memory + words.count_offset) = words.count;
-  *reinterpret_cast<Word*>(memory) = words.first;
+  write_first_words(memory, words);
   __atomic_store_n(&hole->cursor, memory + bytes, __ATOMIC_RELEASE);
   return memory;
 }
@@ -97,10 +101,7 @@ bool is_reserve_all() {
 void* out_of_memory(std::size_t bytes, const FirstWords& words) {
   void* memory = pacer.out_of_memory(bytes);
   if (memory == nullptr) return nullptr;
-  if (words.count != 0) {
-    *reinterpret_cast<Word*>(static_cast<char*>(memory) + words.count_offset) = words.count;
-  }
-  *static_cast<Word*>(memory) = words.first;
+  write_first_words(static_cast<char*>(memory), words);
   return memory;
 }
 

@@ -29,7 +29,7 @@ struct Entry {
   Word key = 0;  // the object's first byte
   Finalizer finalizer;
 };
-static_assert(sizeof(Entry) == 32);
+static_assert(sizeof(Entry) == 32 && kMostOffset >> 30 == 0);
 
 struct ToggleReference {
   Word object;

@@ -82,7 +82,7 @@ class LockOver {
   typename Sync::template Atomic<std::uint32_t> state_{kFree};
   // Threads that have waited for long and are not in yet. They need not sleep: one whose wait was
   // interrupted is in a handler, perhaps for a collection by the very thread that holds the lock.
-  // Written by these threads (relaxed: a hint).
+  // Written by these threads, read by who leaves the lock (relaxed: a hint).
   typename Sync::template Atomic<std::uint32_t> starving_{0};
 };
 

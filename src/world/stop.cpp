@@ -165,8 +165,8 @@ void complain_about_silence() {
 // instruction of its own in between; and where others collect one after another, so it goes on.
 // Not for ever: a thread that was cancelled in its handler never leaves it.
 void let_all_leave() {
-  constexpr std::uint64_t kGlance = 20000;      // 20 us
-  constexpr std::uint64_t kLongest = 20000000;  // 20 ms
+  constexpr std::uint64_t kGlance = 20000;      // 20 us: about what leaving takes; a guess
+  constexpr std::uint64_t kLongest = 20000000;  // 20 ms: some time slices; a guess
   const auto some_are_in_stop = [] {
     bool any = false;
     for_each_thread([&any](Thread* thread) {

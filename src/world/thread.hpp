@@ -43,7 +43,8 @@ struct Thread {
   // signal; taken back by the thread that answers (acquire), or by the collector once that thread
   // is gone and writes no more: so its own needs no exchange.
   std::atomic<bool> awaited{false};
-  // Between its answer and the end of the stop, as it sees it. Its own, read by the collector.
+  // Between its answer and the end of the stop, as it sees it. Written by the thread, read by the
+  // next collector (relaxed: only for how long that waits).
   std::atomic<bool> in_stop{false};
   // Stack pointer while stopped. Written by the handler before the answer is counted (release);
   // read by the collector after it has counted all answers (acquire).
