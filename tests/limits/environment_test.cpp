@@ -142,6 +142,20 @@ TEST(EnvironmentFlags, AllInteriorPointersOverridesTheProgram) {
   EXPECT_EQ(run_child("interior_pointers", {{"GC_ALL_INTERIOR_POINTERS", "0"}}).out, "0\n");
 }
 
+JD_CHILD(unmapped_after_collecting) {
+  GC_INIT();
+  far_away([] { opaque(make_list(200000, 100)); });
+  GC_gcollect();
+  return GC_get_unmapped_bytes() > (4U << 20) ? 1 : 0;
+}
+
+TEST(EnvironmentFlags, PagesGoBackWithEachCollectionIfAsked) {
+  JD_OURS_ONLY("how much stays mapped is each library's own rule");
+  const char* variable = "GC_FORCE_UNMAP_ON_GCOLLECT";
+  EXPECT_EQ(run_child("unmapped_after_collecting", {{variable, "1"}}).status, 1);
+  EXPECT_EQ(run_child("unmapped_after_collecting", {{variable, kUnset}}).status, 0);
+}
+
 JD_CHILD(collect_some) {
   GC_INIT();
   for (int i = 0; i < 3; ++i) {
