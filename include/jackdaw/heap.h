@@ -45,11 +45,14 @@ JD_HEAP_API enum jd_policy jd_heap_get_policy(void);
 typedef struct jd_hole {
   char* cursor;
   char* limit;
+  /* For layouts with `in_order` and for elements: byte a / 16 of these is 1 if an object's memory
+   * begins at address a, so that the collector knows. */
+  char* starts;
 } jd_hole;
 
 /* The calling thread's holes; a layout says which is its own. This and the few lines of jd_new are
  * all that a compiler needs to emit the fast path itself: store the layout's header, if there is
- * one, before the cursor. */
+ * one, and the start byte, before the cursor. */
 extern __thread jd_hole* const* jd_holes __attribute__((tls_model("initial-exec")))
 __attribute__((visibility("default")));
 
@@ -70,7 +73,12 @@ static inline void* jd_new(const jd_layout* layout) {
   __atomic_signal_fence(__ATOMIC_ACQUIRE);
   next = memory + layout->bytes;
   if (__builtin_expect(next > hole->limit, 0)) return jd_new_slowly(layout);
-  if (layout->header != 0) *(uint64_t*)memory = layout->header;
+  if (layout->header != 0) {
+    *(uint64_t*)memory = layout->header;
+    if (layout->in_order) {
+      __atomic_store_n(&hole->starts[(uintptr_t)memory / 16], 1, __ATOMIC_RELAXED);
+    }
+  }
   __atomic_signal_fence(__ATOMIC_RELEASE);
   __atomic_store_n(&hole->cursor, next, __ATOMIC_RELAXED);
   return memory + layout->offset;
@@ -92,6 +100,7 @@ static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
         *(uint64_t*)memory = layout->header;
         *(uint64_t*)(memory + layout->count_offset) = elements;
       }
+      __atomic_store_n(&hole->starts[(uintptr_t)memory / 16], 1, __ATOMIC_RELAXED);
       __atomic_signal_fence(__ATOMIC_RELEASE);
       __atomic_store_n(&hole->cursor, memory + bytes, __ATOMIC_RELAXED);
       return memory + layout->offset;

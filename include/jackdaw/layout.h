@@ -42,11 +42,10 @@ extern "C" {
  *   There are JD_MAX_HOMOGENEOUS such layouts at most: for the shapes that a program has most of.
  * JD_SELF: by its first word, which leads to it: jd_new stores the layout's address there. The
  *   program may store the address of any record of its own instead (a class, say) that begins with
- *   the layout's address. The record lasts as long as the program: the first words of dead objects
- *   are read, too. Objects of all sizes lie one behind another, in the order in which they were
- *   allocated, aligned to 8 bytes.
- * JD_HEADER: by a word before it, which the program does not see: the paper's way. As JD_SELF
- *   otherwise.
+ *   the layout's address. The record lasts as long as the program: a word on a stack may mean an
+ *   object that is dead, and its first word is read then. Objects of all sizes lie one behind
+ * another, in the order in which they were allocated, aligned to 8 bytes. JD_HEADER: by a word
+ * before it, which the program does not see: the paper's way. As JD_SELF otherwise.
  */
 enum jd_source { JD_HOMOGENEOUS = 0, JD_SELF = 1, JD_HEADER = 2 };
 
@@ -97,6 +96,7 @@ typedef struct jd_layout {
   uint32_t fixed;      /* bytes of an object without elements, its header included */
   uint32_t element;    /* bytes of one */
   uint32_t count_offset;
+  uint32_t in_order; /* 1: objects of all sizes lie one behind another, and have start bytes */
 } jd_layout;
 
 /* Defines a layout. Null, with a line on standard error that names it, if the information does not

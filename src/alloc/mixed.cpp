@@ -51,6 +51,7 @@ void* take(MixedHole* hole, std::size_t bytes, const FirstWords& words) {
   char* const memory = hole->cursor;
   if (memory == nullptr || bytes > static_cast<std::size_t>(hole->limit - memory)) return nullptr;
   write_first_words(memory, words);
+  __atomic_store_n(&hole->starts[base::as_word(memory) / heap::kGranule], 1, __ATOMIC_RELAXED);
   __atomic_store_n(&hole->cursor, memory + bytes, __ATOMIC_RELEASE);
   return memory;
 }
@@ -64,6 +65,8 @@ bool extend(ThreadCache* owner, MixedHole* hole, std::size_t bytes) {
   const std::size_t wanted = every_allocation_is_slow ? bytes : base::max_of(bytes, clear_ahead);
   const std::size_t more = base::min_of(wanted, room) - clean;
   if (!space.extras[hole->block].zeroed) base::clear_bytes(hole->limit, more);
+  heap::clear_start_bytes(hole->block,
+                          {granule_of(*hole, hole->limit), granule_of(*hole, hole->limit + more)});
   owner->count_taken(more);
   __atomic_store_n(&hole->limit, hole->limit + more, __ATOMIC_RELAXED);
   return true;
@@ -122,6 +125,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, unsigned* 
       heap::BlockExtra& extra = space.extras[number];
       extra.zeroed = clean;
       hole->block = number;
+      hole->starts = heap::starts_of(number);
       __atomic_store_n(&extra.owner, hole, __ATOMIC_RELEASE);
       return true;
     }

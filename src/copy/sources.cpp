@@ -46,15 +46,6 @@ unsigned live_slots(const Block& block) {
   return live;
 }
 
-// About: each object counts as the block's average.
-unsigned live_granules(BlockNumber number, const Block& block) {
-  const unsigned live = live_slots(block);
-  if (live == 0) return 0;
-  const unsigned used = heap::used_granules(number);
-  const unsigned objects = base::max_of(live, heap::count_bits(block.allocated, block.slots));
-  return base::max_of(1u, live * used / objects);
-}
-
 // Blocks of typed objects that no thread allocates from and that the sweep will not free anyway.
 bool list_blocks() {
   blocks.clear();
@@ -63,7 +54,7 @@ bool list_blocks() {
     if (!heap::is_alone(block) || heap::kinds[block.kind].source == heap::Source::None) return;
     if (space.extras[number].owner != nullptr) return;
     const unsigned live =
-        block.state == BlockState::Mixed ? live_granules(number, block) : live_slots(block);
+        block.state == BlockState::Mixed ? heap::live_granules(number) : live_slots(block);
     if (live == 0) return;
     complete &=
         blocks.push({block.kind, block.size_class, static_cast<std::uint16_t>(live), number});
@@ -122,13 +113,13 @@ bool choose_sources(Wish wish) {
   BlockNumber gain = 0;
   for_each_group(
       [&](std::size_t begin, std::size_t end) { gain += choose_in_group(begin, end, wish); });
-  const bool worth_it = is_worth_it(gain, wish);
-  if (worth_it) {
-    committed_before = space.committed;
-    found_sparse = 0;
+  if (!is_worth_it(gain, wish)) {
+    end_moving();
+    return false;
   }
-  if (!worth_it) end_moving();
-  return worth_it;
+  committed_before = space.committed;
+  found_sparse = 0;
+  return true;
 }
 
 void end_moving() {

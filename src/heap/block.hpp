@@ -35,6 +35,11 @@ enum class BlockState : std::uint8_t { Free, Small, LargeHead, LargeBody, Mixed 
 // How the marker treats the objects of a block; a summary of the kind's descriptor.
 enum class Scan : std::uint8_t { None, Words, Descriptor };
 
+// Whether the allocated words of a mixed block say where its objects begin. Open: only of some.
+// Known: of all. KnownBesideHole: of all, but a thread's hole may seem to be one. 32 bits, as wide
+// as what shares their place.
+enum class Starts : std::uint32_t { Open, Known, KnownBesideHole };
+
 // A block's record. All fields but the bit words are written under the heap's lock, or in a
 // stopped world, and read by the marker in a stopped world. (One exception: who makes a large
 // object that is still to be cleared sets its `scan` afterwards, without the lock.)
@@ -53,9 +58,14 @@ struct alignas(256) Block {
   Scan scan;
   std::uint8_t kind;
   std::uint8_t size_class;
-  // Large head: blocks of the run. Large body: distance to the head. First and last block of a
-  // free run: its length. In blocks.
-  std::uint32_t run;
+  union {
+    // Large head: blocks of the run. Large body: distance to the head. First and last block of a
+    // free run: its length. In blocks.
+    std::uint32_t run;
+    // Mixed. Written by the block's owner, or in a stopped world (release, acquire: the allocated
+    // words are written before).
+    Starts starts;
+  };
 
   // One bit a slot (mark.req.free). marks: written by markers in a stopped world; meanwhile those
   // of free slots are set too, so that the marker need not look at the allocated words. allocated:
@@ -111,13 +121,8 @@ struct BlockExtra {
   bool returned;
   // On its kind's list of blocks with free slots. As owner.
   bool listed;
-  union {
-    // Large head: only pointers into its first block hold the object.
-    bool held_by_first_block;
-    // Mixed: the allocated words and the gaps say where everything in the block begins. Written by
-    // the block's owner, or in a stopped world (release, acquire: the bits are written before).
-    bool starts_known;
-  };
+  // Large head: only pointers into its first block hold the object.
+  bool held_by_first_block;
   // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them. Or the pages were
   // clean, and no slot was handed out yet.
   bool zeroed;

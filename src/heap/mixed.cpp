@@ -1,9 +1,12 @@
 #include "heap/mixed.hpp"
 
+#include <atomic>
+
 #include "heap/blocks.hpp"
 #include "heap/layout.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
+#include "heap/walk.hpp"
 #include "os/memory.hpp"
 
 namespace jd::heap {
@@ -77,11 +80,15 @@ unsigned granule_of(BlockNumber number, const char* p) {
   return static_cast<unsigned>((base::as_word(p) - block_address(number)) / kGranule);
 }
 
-// Granules of the object that begins there, from its first word; 0 if nothing does.
-unsigned granules_at(BlockNumber number, unsigned granule) {
-  const std::size_t bytes =
-      memory_bytes(granule_address(number, granule), kinds[space.blocks[number].kind].source);
-  return static_cast<unsigned>(base::div_up(bytes, kGranule));
+Starts load_starts(BlockNumber number) {
+  return __atomic_load_n(&space.blocks[number].starts, __ATOMIC_ACQUIRE);
+}
+void set_starts(BlockNumber number, Starts starts) {
+  __atomic_store_n(&space.blocks[number].starts, starts, __ATOMIC_RELEASE);
+}
+
+char* start_byte(BlockNumber number, unsigned granule) {
+  return base::as_pointer(block_address(number) + kStartBytes + granule);
 }
 
 // The hole's granules, of a block that a thread owns; none otherwise.
@@ -96,6 +103,92 @@ Granules hole_in(BlockNumber number) {
   return {granule_of(number, cursor), granule_of(number, end)};
 }
 
+// One bit a granule.
+struct Bits {
+  std::uint64_t words[kBitWords];
+};
+
+std::uint64_t add(std::uint64_t a, std::uint64_t b, bool* carry) {
+  std::uint64_t sum = 0;
+  const bool first = __builtin_add_overflow(a, b, &sum);
+  const bool second = __builtin_add_overflow(sum, std::uint64_t{*carry}, &sum);
+  *carry = first || second;
+  return sum;
+}
+std::uint64_t subtract(std::uint64_t a, std::uint64_t b, bool* borrow) {
+  std::uint64_t difference = 0;
+  const bool first = __builtin_sub_overflow(a, b, &difference);
+  const bool second = __builtin_sub_overflow(difference, std::uint64_t{*borrow}, &difference);
+  *borrow = first || second;
+  return difference;
+}
+
+// All granules from each of `firsts` up to the next of `boundaries`, which it is one of, or to the
+// block's end. Words are numbers with the block's first granule as the lowest bit: added to what
+// is no boundary, the granule behind a first one carries up to the next boundary; and the powers of
+// two from one granule up to another are their difference.
+Bits tiles(const Bits& firsts, const Bits& boundaries) {
+  Bits all;
+  std::uint64_t behind = 0;
+  bool carry = false;
+  bool borrow = false;
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    const std::uint64_t seconds = firsts.words[w] << 1 | behind;
+    behind = firsts.words[w] >> 63;
+    const std::uint64_t ends = add(seconds, ~boundaries.words[w], &carry) & boundaries.words[w];
+    all.words[w] = subtract(ends, firsts.words[w], &borrow);
+  }
+  return all;
+}
+
+unsigned count(const Bits& bits) {
+  unsigned ones = 0;
+  for (const std::uint64_t word : bits.words) ones += base::count_ones(word);
+  return ones;
+}
+
+// Where, from each granule of the set on, so many more are in it too.
+Bits with_behind(const Bits& bits, unsigned distance) {
+  Bits both;
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    const std::uint64_t above = w + 1 < kBitWords ? bits.words[w + 1] : 0;
+    both.words[w] = bits.words[w] & (bits.words[w] >> distance | above << (64 - distance));
+  }
+  return both;
+}
+
+// The first granules of the set's runs.
+Bits first_of_runs(const Bits& bits) {
+  Bits firsts;
+  std::uint64_t before = 0;
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    firsts.words[w] = bits.words[w] & ~(bits.words[w] << 1 | before);
+    before = bits.words[w] >> 63;
+  }
+  return firsts;
+}
+
+// How many granules are in runs of kLeastGap or more.
+unsigned count_in_long_runs(const Bits& bits) {
+  static_assert(kLeastGap == 8);
+  const Bits eight = with_behind(with_behind(with_behind(bits, 1), 2), 4);
+  return count(eight) + (kLeastGap - 1) * count(first_of_runs(eight));
+}
+
+// The start bytes of 64 granules as bits.
+std::uint64_t start_bits(BlockNumber number, unsigned word) {
+  std::uint64_t bits = 0;
+  for (unsigned eighth = 0; eighth < 8; ++eighth) {
+    std::uint64_t bytes = 0;
+    __builtin_memcpy(&bytes, start_byte(number, word * 64 + eighth * 8), sizeof bytes);
+    // Of what is 0 or 1, the product's highest byte has the sum, weighed by powers of two. The
+    // others are free granules' bytes.
+    bytes &= 0x0101010101010101u;
+    bits |= (bytes * 0x0102040810204080u >> 56) << (eighth * 8);
+  }
+  return bits;
+}
+
 }  // namespace
 
 BlockNumber make_mixed_block(KindNumber kind, bool* clean) {
@@ -104,7 +197,7 @@ BlockNumber make_mixed_block(KindNumber kind, bool* clean) {
   if (number == kNoBlock) return kNoBlock;
   for (std::uint64_t& word : gaps[number].words) word = 0;
   set(gaps[number].words, 0);
-  space.extras[number].starts_known = true;
+  set_starts(number, Starts::Known);
   space.blocks[number].state = BlockState::Mixed;
   return number;
 }
@@ -134,10 +227,19 @@ bool find_gap(BlockNumber number, unsigned from, unsigned least, Granules* gap) 
 }
 
 void take_gap(BlockNumber number, unsigned first) {
-  space.extras[number].starts_known = false;
+  set_starts(number, Starts::Open);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   // The first object begins where the gap did.
   set(space.blocks[number].allocated, first);
   clear(gaps[number].words, first);
+}
+
+char* starts_of(BlockNumber number) {
+  return base::as_pointer(base::as_word(start_byte(number, 0)) - block_address(number) / kGranule);
+}
+
+void clear_start_bytes(BlockNumber number, Granules granules) {
+  base::clear_bytes(start_byte(number, granules.from), granules.count());
 }
 
 void give_gap(BlockNumber number, unsigned first) {
@@ -146,32 +248,23 @@ void give_gap(BlockNumber number, unsigned first) {
 }
 
 void learn_starts(BlockNumber number) {
-  BlockExtra& extra = space.extras[number];
-  if (__atomic_load_n(&extra.starts_known, __ATOMIC_ACQUIRE)) return;
-  Block& block = space.blocks[number];
+  if (load_starts(number) != Starts::Open) return;
   const Granules hole = hole_in(number);
-  const Source source = kinds[block.kind].source;
-  std::uint64_t found[kBitWords] = {};
-  for (unsigned at = 0; at < kMixedGranules;) {
-    if (at == hole.from) {
-      at = hole.to;
-    } else if (has(gaps[number].words, at)) {
-      at = next_boundary(number, at + 1);
-    } else {
-      const std::size_t bytes = memory_bytes(granule_address(number, at), source);
-      const auto granules = static_cast<unsigned>(base::div_up(bytes, kGranule));
-      if (granules == 0 || at + granules > kMixedGranules) {
-        broken_layout("a mixed block can't be walked", nullptr, granule_address(number, at));
-      }
-      found[at / 64] |= std::uint64_t{1} << (at % 64);
-      at += granules;
-    }
+  Block& block = space.blocks[number];
+  Bits gap_firsts;
+  Bits all;
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    gap_firsts.words[w] = load(gaps[number].words[w]);
+    all.words[w] = boundaries(number, w);
   }
+  const Bits free = tiles(gap_firsts, all);
   // Several markers may be here: all write the same.
   for (unsigned w = 0; w < kBitWords; ++w) {
-    __atomic_store_n(&block.allocated[w], load(block.allocated[w]) | found[w], __ATOMIC_RELAXED);
+    const std::uint64_t found =
+        start_bits(number, w) & ~free.words[w] & ~bits_between(w, hole.from, hole.to);
+    __atomic_store_n(&block.allocated[w], load(block.allocated[w]) | found, __ATOMIC_RELAXED);
   }
-  __atomic_store_n(&extra.starts_known, true, __ATOMIC_RELEASE);
+  set_starts(number, hole.count() == 0 ? Starts::Known : Starts::KnownBesideHole);
 }
 
 void unmark_hole(const MixedHole& hole) {
@@ -180,11 +273,26 @@ void unmark_hole(const MixedHole& hole) {
 }
 
 unsigned used_granules(BlockNumber number) {
+  Bits firsts;
+  Bits all;
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    firsts.words[w] = load(gaps[number].words[w]);
+    all.words[w] = boundaries(number, w);
+  }
+  return kMixedGranules - hole_in(number).count() - count(tiles(firsts, all));
+}
+
+unsigned live_granules(BlockNumber number) {
+  const Block& block = space.blocks[number];
+  Bits live;
+  Bits all;
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    live.words[w] = block.marks[w] & block.allocated[w];
+    all.words[w] = boundaries(number, w);
+  }
   const Granules hole = hole_in(number);
-  unsigned used = kMixedGranules - hole.count();
-  Granules gap{0, 0};
-  while (gap.to < kMixedGranules && find_gap(number, gap.to, 1, &gap)) used -= gap.count();
-  return used;
+  if (hole.count() != 0) set(all.words, hole.from);
+  return count(tiles(live, all));
 }
 
 unsigned tile_end(BlockNumber number, unsigned first) {
@@ -202,16 +310,9 @@ bool find_mixed(Word address, Place* place) {
   if (granule >= hole.from && granule < hole.to) return false;
   unsigned at = last_boundary(number, granule);
   if (has(gaps[number].words, at)) return false;
-  if (!__atomic_load_n(&space.extras[number].starts_known, __ATOMIC_ACQUIRE)) {
-    for (;;) {
-      if (at == hole.from) {
-        at = hole.to;
-        continue;
-      }
-      const unsigned granules = granules_at(number, at);
-      if (granules == 0) return false;
-      if (granule < at + granules) break;
-      at += granules;
+  if (load_starts(number) == Starts::Open) {
+    for (unsigned begin = granule; begin > at; --begin) {
+      if (__atomic_load_n(start_byte(number, begin), __ATOMIC_RELAXED) != 0) at = begin;
     }
   }
   *place = {&block, at};
@@ -219,54 +320,36 @@ bool find_mixed(Word address, Place* place) {
 }
 
 std::size_t mixed_size(const Place& place) {
-  return std::size_t{granules_at(number_of(place.block), place.slot)} * kGranule;
+  return base::align_up(memory_bytes(place.address(), kinds[place.block->kind].source), kGranule);
 }
 
 unsigned sweep_mixed(BlockNumber number, unsigned* free) {
   Block& block = space.blocks[number];
   const Granules hole = hole_in(number);
-  const bool has_hole = hole.from < kMixedGranules;
   // What begins somewhere: until now, and of that, what stays. A hole stays as it is.
-  std::uint64_t before[kBitWords + 1];
-  std::uint64_t after[kBitWords + 1];
+  Bits before;
+  Bits after;
   for (unsigned w = 0; w < kBitWords; ++w) {
-    before[w] = boundaries(number, w);
-    after[w] = block.marks[w] & block.allocated[w];
+    before.words[w] = boundaries(number, w);
+    after.words[w] = block.marks[w] & block.allocated[w];
   }
-  // The block's end.
-  before[kBitWords] = after[kBitWords] = 1;
-  if (has_hole) {
-    set(before, hole.from);
-    set(after, hole.from);
+  if (hole.count() != 0) {
+    set(before.words, hole.from);
+    set(after.words, hole.from);
   }
-  const auto next = [](const std::uint64_t* words, unsigned from) {
-    unsigned w = from / 64;
-    std::uint64_t bits = words[w] & (~std::uint64_t{0} << (from % 64));
-    while (bits == 0) bits = words[++w];
-    return w * 64 + base::lowest_bit(bits);
-  };
-  for (std::uint64_t& word : gaps[number].words) word = 0;
-  unsigned kept = 0;
-  *free = 0;
-  // From the end of what stays to the beginning of what stays next.
-  unsigned end = 0;
-  for (unsigned first = next(after, 0);; first = next(after, end)) {
-    if (first > end) {
-      set(gaps[number].words, end);
-      if (first - end >= kLeastGap) *free += first - end;
-    }
-    if (first >= kMixedGranules) break;
-    end = first == hole.from ? hole.to : next(before, first + 1);
-    kept += end - first;
-    if (end >= kMixedGranules) break;
-  }
+  const Bits kept = tiles(after, before);
+  Bits freed;
+  for (unsigned w = 0; w < kBitWords; ++w) freed.words[w] = ~kept.words[w];
+  const Bits first_freed = first_of_runs(freed);
   for (unsigned w = 0; w < kBitWords; ++w) {
-    block.marks[w] = after[w];
-    __atomic_store_n(&block.allocated[w], after[w], __ATOMIC_RELAXED);
+    gaps[number].words[w] = first_freed.words[w];
+    block.marks[w] = after.words[w];
+    __atomic_store_n(&block.allocated[w], after.words[w], __ATOMIC_RELAXED);
   }
   // A hole's thread goes on to allocate.
-  space.extras[number].starts_known = !has_hole;
-  return kept - hole.count();
+  set_starts(number, hole.count() == 0 ? Starts::Known : Starts::Open);
+  *free = count_in_long_runs(freed);
+  return count(kept) - hole.count();
 }
 
 void poison_gaps(BlockNumber number) {
@@ -281,7 +364,7 @@ void keep_mixed(BlockNumber number) {
   learn_starts(number);
   Block& block = space.blocks[number];
   for (unsigned w = 0; w < kBitWords; ++w) block.marks[w] = block.allocated[w];
-  space.extras[number].starts_known = space.extras[number].owner == nullptr;
+  set_starts(number, space.extras[number].owner == nullptr ? Starts::Known : Starts::Open);
 }
 
 void fill_gap(BlockNumber number, Granules gap, unsigned granules) {
@@ -289,6 +372,8 @@ void fill_gap(BlockNumber number, Granules gap, unsigned granules) {
   clear(gaps[number].words, gap.from);
   set(block.allocated, gap.from);
   set(block.marks, gap.from);
+  clear_start_bytes(number, {gap.from, gap.from + granules});
+  *start_byte(number, gap.from) = 1;
   if (granules < gap.count()) set(gaps[number].words, gap.from + granules);
 }
 

@@ -8,11 +8,12 @@
 //              own, on the way to the object's (Marker::describe); the sweep drops such bits.
 //   gaps       where free space begins; in a table beside the records
 //
-// Objects that were allocated since the block was last looked at have no bits yet: a fast path that
-// set them would pay for every object, dead or alive. Where they begin is learnt from their first
-// words, for a whole block at once, when a word first leads to one of them (heap.req.starts). Until
-// then the block's `starts_known` is false. What lies between a bit and the next one is one object
-// or one gap; in a block whose starts are not known, perhaps several objects.
+// Objects that were allocated since the block was last looked at have no bits yet. Behind a block's
+// last granule there is room, which blocks of 16-byte slots have no bits for, for a byte a granule:
+// allocation sets that of each object's first (jd_new does it inline), one store to a line that is
+// in the cache. When a word first leads into the block, the bytes become bits, for the whole block
+// at once (heap.req.starts). What lies between a bit and the next one is one object or one gap; in
+// a block whose `starts` are Open, perhaps several objects.
 #pragma once
 
 #include "heap/space.hpp"
@@ -27,12 +28,18 @@ inline constexpr std::size_t kMostMixed = 2048;
 // measured against others.
 inline constexpr unsigned kLeastGap = 8;  // granules
 
+// Start bytes, from this offset into the block on. Of the granules of gaps, and of a hole beyond
+// its limit, they are anything.
+inline constexpr std::size_t kStartBytes = kMixedGranules * kGranule;
+static_assert(kStartBytes + kMixedGranules <= kBlockSize);
+
 // What a thread allocates from in a mixed block, which it owns: BlockExtra::owner is the hole. Its
-// first two words are the public jd_hole. Written by its thread, in a NoStop section but for the
+// first three words are the public jd_hole. Written by its thread, in a NoStop section but for the
 // cursor; read by the collector in a stopped world, and by whoever looks for an object (relaxed).
 struct MixedHole {
   char* cursor;
-  char* limit;  // up to here, the hole reads as zero
+  char* limit;   // up to here, the hole reads as zero, and so do its start bytes
+  char* starts;  // the start byte of the granule at address 0 would be here
   char* end;
   BlockNumber block;  // kNoBlock: none
 };
@@ -58,12 +65,18 @@ struct Granules {
 void take_gap(BlockNumber number, unsigned first);
 void give_gap(BlockNumber number, unsigned first);
 
+// For MixedHole::starts.
+char* starts_of(BlockNumber number);
+// Before the granules are allocated from.
+void clear_start_bytes(BlockNumber number, Granules granules);
+
 // In a stopped world:
 void unmark_hole(const MixedHole& hole);
 void learn_starts(BlockNumber number);
 // Granules that objects take, dead or alive.
 unsigned used_granules(BlockNumber number);
-// Calls of this are for marked objects, whose blocks' starts are known.
+// Calls of these are for marked objects, whose blocks' starts are known.
+unsigned live_granules(BlockNumber number);
 unsigned tile_end(BlockNumber number, unsigned first);
 // Only what is marked stays; the rest becomes gaps. Leaves marks = allocated. Returns the granules
 // of live objects; *free: those of gaps worth allocating from.

@@ -163,7 +163,7 @@ inline bool Marker::visit(const View& view, Word word, Range* range) {
     return kind.run_begin < end;
   }
   // What its descriptor says may lie in the object, which has not arrived yet.
-  *range = contents_of(block, address);
+  *range = block.scan == Scan::Descriptor ? Range::object(address) : contents_of(block, address);
   return true;
 }
 
@@ -187,46 +187,58 @@ Range Marker::contents_of(const Block& block, Word address) {
           reinterpret_cast<const Word*>(address + object_size(block))};
 }
 
-// What the descriptor of an object says is to be scanned: the words of `range`, and those from
-// `first` on whose bits are set, the highest for the first. What a procedure finds is on the stack.
+// The words from `first` on whose bits are set, the highest for the first.
+struct Marker::Pointers {
+  const Word* first;
+  Word bits;
+};
+// What the descriptor of an object says is to be scanned. What a procedure finds is on the stack.
 struct Marker::Described {
   Range range = kNothing;
-  const Word* first = nullptr;
-  Word bits = 0;
+  Pointers pointers = {};
 };
 
-// An object that says its layout itself.
-inline Marker::Described Marker::describe_layout(Word memory, const heap::Kind& kind) {
+// The pointers of an object that says its layout itself. What a word's bits can't say is on the
+// stack.
+inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind) {
+  const Word first = *reinterpret_cast<const Word*>(memory);
+  if (__builtin_expect(first == 0, 0)) return {};
+  const bool headed = kind.source == heap::Source::Header;
+  const heap::Layout& layout =
+      headed ? heap::layout_of_header(first, memory) : heap::layout_of_self(first, memory);
+  if (__builtin_expect(!layout.is_short, 0)) return scan_mixed(memory, kind);
+  return {reinterpret_cast<const Word*>(memory + (headed ? heap::kHeaderBytes : 0)), layout.bits};
+}
+
+[[gnu::noinline]] Marker::Pointers Marker::scan_mixed(Word memory, const heap::Kind& kind) {
   heap::Typed typed;
-  if (!heap::typed_at(memory, kind, &typed)) return {};
-  if (__builtin_expect(typed.layout->is_short, 1)) {
-    return {kNothing, reinterpret_cast<const Word*>(typed.object), typed.layout->bits};
-  }
-  scan_layout(typed);
+  if (heap::typed_at(memory, kind, &typed)) scan_layout(typed);
   return {};
 }
 
-// The bit of a granule was set, in which an object may begin, or which may lie in one, or be free.
-inline Marker::Described Marker::describe_mixed(heap::Block* block, Word granule) {
-  const heap::BlockExtra& extra = heap::extra_of(block);
-  if (__builtin_expect(!__atomic_load_n(&extra.starts_known, __ATOMIC_ACQUIRE), 0)) {
-    heap::learn_starts(heap::number_of(block));
-  }
+// Of a granule whose bit was set, in which an object may begin, or which may lie in one, or be
+// free.
+[[gnu::noinline]] Marker::Pointers Marker::pointers_at_granule(heap::Block* block, Word granule) {
+  heap::learn_starts(heap::number_of(block));
+  heap::Place place;
+  if (!heap::find_mixed(granule, &place)) return {};
+  const Word memory = place.address();
+  if (memory != granule && !mark(place)) return {};
+  return pointers_at(memory, heap::kinds[block->kind]);
+}
+
+[[gnu::noinline]] Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
   const auto slot = static_cast<unsigned>((granule & (kBlockSize - 1)) / heap::kGranule);
-  if (__builtin_expect(!block->is_allocated(slot) || extra.owner != nullptr, 0)) {
-    heap::Place place;
-    if (!heap::find_mixed(granule, &place)) return {};
-    if (place.slot != slot && !mark(place)) return {};
-    granule = place.address();
+  if (__builtin_expect(__atomic_load_n(&block->starts, __ATOMIC_ACQUIRE) != heap::Starts::Known ||
+                           !block->is_allocated(slot),
+                       0)) {
+    return pointers_at_granule(block, granule);
   }
-  return describe_layout(granule, heap::kinds[block->kind]);
+  return pointers_at(granule, heap::kinds[block->kind]);
 }
 
 inline Marker::Described Marker::describe(Word object) {
-  Block& block = View().record_of(object);
-  if (__builtin_expect(block.state == BlockState::Mixed, 0)) {
-    return describe_mixed(&block, object);
-  }
+  const Block& block = View().record_of(object);
   const heap::Kind& kind = heap::kinds[block.kind];
   const std::size_t size = object_size(block);
   const auto* words = reinterpret_cast<const Word*>(object);
@@ -243,10 +255,10 @@ inline Marker::Described Marker::describe(Word object) {
         return {};
       }
       const Word in_object = count < 64 ? ~(~Word{0} >> count) : ~Word{0};
-      return {kNothing, words, descriptor & ~heap::kDescriptorTag & in_object};
+      return {kNothing, {words, descriptor & ~heap::kDescriptorTag & in_object}};
     }
     case heap::kTagLength:
-      return {{words, words + base::min_of(count, descriptor / sizeof(Word))}, nullptr, 0};
+      return {{words, words + base::min_of(count, descriptor / sizeof(Word))}, {}};
     default:
       scan_descriptor(object, size, descriptor);
       return {};
@@ -329,9 +341,12 @@ bool Marker::run_loop() {
         continue;
       }
       const Word object = base::as_word(range.next);
-      const Word bits = heap::kinds[view.record_of(object).kind].pointer_bits;
+      Block& block = view.record_of(object);
+      const Word bits = heap::kinds[block.kind].pointer_bits;
       if (__builtin_expect(bits != 0, 1)) {
-        described = {kNothing, range.next, bits};
+        described.pointers = {range.next, bits};
+      } else if (block.state == BlockState::Mixed) {
+        described.pointers = pointers_of_mixed(&block, object);
       } else {
         described = describe(object);
       }
@@ -352,15 +367,16 @@ bool Marker::run_loop() {
       if (kOnGrey && are_in_different_pages(child.next, from)) prefetch(child.next);
       push(child);
     };
-    while (__builtin_expect(described.bits != 0, 0)) {
-      const unsigned skipped = 63 - base::log2_floor(described.bits);
-      const Word word = described.first[skipped];
-      described.bits <<= skipped;
-      described.bits <<= 1;
-      described.first += skipped + 1;
+    Pointers& pointers = described.pointers;
+    while (__builtin_expect(pointers.bits != 0, 0)) {
+      const unsigned skipped = 63 - base::log2_floor(pointers.bits);
+      const Word word = pointers.first[skipped];
+      pointers.bits <<= skipped;
+      pointers.bits <<= 1;
+      pointers.first += skipped + 1;
       if (!view.holds(word)) continue;
       if (!kRing) {
-        take(word, described.first);
+        take(word, pointers.first);
       } else if (words.full()) {
         push_word(word);
       } else {

@@ -45,7 +45,7 @@ void Marker::drain() {
 }
 
 // In a mixed block, a word into the middle of an object has marked its granule; the object would
-// have been marked when the entry that was lost came from the stack (describe_mixed).
+// have been marked when the entry that was lost came from the stack (pointers_at_granule).
 void Marker::mark_objects_at_granules(Block* block) {
   const heap::BlockNumber number = heap::number_of(block);
   heap::learn_starts(number);

@@ -100,6 +100,7 @@ class alignas(128) Marker {
   enum class Company { Alone, Team };
   struct View;
   struct Rings;
+  struct Pointers;
   struct Described;
   // A block's bits as one marker set them; the first 8 words, of slots of 32 bytes and more, are a
   // line.
@@ -126,8 +127,10 @@ class alignas(128) Marker {
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_typed_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);
-  Described describe_layout(Word memory, const heap::Kind& kind);
-  Described describe_mixed(heap::Block* block, Word granule);
+  Pointers pointers_of_mixed(heap::Block* block, Word granule);
+  Pointers pointers_at_granule(heap::Block* block, Word granule);
+  Pointers pointers_at(Word memory, const heap::Kind& kind);
+  Pointers scan_mixed(Word memory, const heap::Kind& kind);
   void queue_word(const Word* word);
   void mark_object_ending_at(const View& view, Word word);
   // At a block's beginning, or in one that has no slots.

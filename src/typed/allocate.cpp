@@ -17,7 +17,8 @@ using heap::Layout;
 static_assert(offsetof(jd_hole, cursor) == offsetof(Hole, cursor) &&
               offsetof(jd_hole, limit) == offsetof(Hole, limit));
 static_assert(offsetof(jd_hole, cursor) == offsetof(heap::MixedHole, cursor) &&
-              offsetof(jd_hole, limit) == offsetof(heap::MixedHole, limit));
+              offsetof(jd_hole, limit) == offsetof(heap::MixedHole, limit) &&
+              offsetof(jd_hole, starts) == offsetof(heap::MixedHole, starts));
 
 struct Table {
   jd_hole* holes[kHoles];
@@ -25,7 +26,7 @@ struct Table {
 };
 
 // Never written, because an allocation that finds it empty writes nothing.
-constinit jd_hole no_hole = {nullptr, nullptr};
+constinit jd_hole no_hole = {nullptr, nullptr, nullptr};
 
 constexpr Table empty_table() {
   Table table{};

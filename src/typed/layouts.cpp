@@ -30,7 +30,8 @@ static_assert(offsetof(jd_layout, header) == offsetof(Layout, header) &&
               offsetof(jd_layout, array_hole) == offsetof(Layout, array_hole) &&
               offsetof(jd_layout, fixed) == offsetof(Layout, fixed) &&
               offsetof(jd_layout, element) == offsetof(Layout, element_bytes) &&
-              offsetof(jd_layout, count_offset) == offsetof(Layout, count_offset));
+              offsetof(jd_layout, count_offset) == offsetof(Layout, count_offset) &&
+              offsetof(jd_layout, in_order) == offsetof(Layout, in_order));
 // The inline functions put the words of elements, counted in bytes, into a header.
 static_assert(heap::kHeaderSizeShift == 24 && JD_MOST_INLINE == heap::kMostMixed && kNoHole == 0);
 
@@ -263,6 +264,7 @@ void prepare_allocation(Layout* layout) {
   if (layout->source != JD_HOMOGENEOUS && in_mixed_block(bytes)) {
     layout->bytes = static_cast<std::uint32_t>(base::align_up(bytes, heap::kGranule));
     layout->hole = mixed_hole(layout->source == JD_HEADER);
+    layout->in_order = 1;
   } else if (layout->source != JD_HOMOGENEOUS) {
     layout->hole = shared_hole(layout->source == JD_HEADER, layout->may_have_pointers, size_class);
   }
