@@ -57,10 +57,14 @@ class MarkRoots final : public world::RootVisitor {
     if (low >= high) return;
     bytes +=
         static_cast<std::size_t>(static_cast<const char*>(high) - static_cast<const char*>(low));
+    if (stacks_began == 0) stacks_began = os::now_ns();
     // Programs that turn interior pointers off do without past-the-end ones, with bdwgc as here.
     marker.scan_roots(low, high, GC_all_interior_pointers != 0);
   }
   std::size_t bytes = 0;
+  // When the first stack came: all come one after another, and little behind them
+  // (visit_ambiguous_roots). 0: none did.
+  std::uint64_t stacks_began = 0;
 };
 
 void tell(GC_EventType event) {
@@ -130,7 +134,9 @@ bool mark_everything(char* stack_top, const Cycle& cycle) {
   marker.mark_uncollectable();
   const std::uint64_t began = os::now_ns();
   visit_all_roots(&roots, stack_top);
-  measured.root_total += os::now_ns() - began;
+  const std::uint64_t ended = os::now_ns();
+  measured.root_total += ended - began;
+  if (roots.stacks_began != 0) measured.stack_total += ended - roots.stacks_began;
   if (cycle.asked_to_stop()) {
     marker.forget_queued();
     return false;

@@ -61,6 +61,7 @@ struct Measurements {
   std::size_t reclaimed_before = 0;  // by all before it
   std::size_t root_bytes = 0;        // scanned by the last collection
   std::uint64_t root_total = 0;      // ns in which all collections scanned roots, of mark_total
+  std::uint64_t stack_total = 0;     // and threads' stacks, of root_total
   std::size_t peak_heap_bytes = 0;   // when memory was last returned: the heap grows until then
   std::size_t mark_stack_overflows = 0;
   // Collections as a whole, and returning memory: more than the pauses, in which the world stands.

@@ -60,6 +60,7 @@ void add_numbers(base::Text* line) {
   add("longest_stop_ns", measured.stop_longest);
   add("mark_ns", measured.mark_total);
   add("root_ns", measured.root_total);
+  add("stack_ns", measured.stack_total);
   add("root_bytes", measured.root_bytes);
   add("sweep_ns", measured.sweep_total);
   if (alloc::time_refills) {

@@ -132,10 +132,10 @@ void add_client_goals(const CopyResults& results, std::vector<CopyGoal>* goals) 
   }
   const CopyRow* row = results.find(kPrograms, "knuth_bendix");
   if (row != nullptr) {
-    CopyGoal goal = at_most("knuth_bendix: roots, of the collector's time",
-                            median_in(row, kEvacuateHomogeneous, root_share), 0.15);
+    CopyGoal goal = at_most("knuth_bendix: stacks, of the collector's time",
+                            median_in(row, kEvacuateHomogeneous, stack_share), 0.15);
     goal.goal = "below 15%";
-    goal.measured = show_percent(median_in(row, kEvacuateHomogeneous, root_share));
+    goal.measured = show_percent(median_in(row, kEvacuateHomogeneous, stack_share));
     goals->push_back(goal);
   }
 }

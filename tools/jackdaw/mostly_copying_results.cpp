@@ -209,11 +209,11 @@ std::optional<double> client(const RunFigures& f) {
 std::optional<double> cpu(const RunFigures& f) { return named("cpu")(f); }
 std::optional<double> peak_resident(const RunFigures& f) { return f.peak_bytes; }
 
-std::optional<double> root_share(const RunFigures& f) {
-  const auto roots = named("root_ns")(f);
+std::optional<double> stack_share(const RunFigures& f) {
+  const auto stacks = named("stack_ns")(f);
   const auto pauses = collecting(f);
-  if (!roots || !pauses || *pauses <= 0) return std::nullopt;
-  return (*roots + named("pin_ns")(f).value_or(0)) / 1e9 / *pauses;
+  if (!stacks || !pauses || *pauses <= 0) return std::nullopt;
+  return (*stacks + named("pin_ns")(f).value_or(0)) / 1e9 / *pauses;
 }
 
 std::optional<Summary> median_in(const CopyRow* row, std::string_view collector,

@@ -119,8 +119,8 @@ std::optional<double> collecting(const RunFigures& f);
 std::optional<double> client(const RunFigures& f);  // all that is not collecting
 std::optional<double> cpu(const RunFigures& f);
 std::optional<double> peak_resident(const RunFigures& f);
-// Finding and looking at roots, in the mark and again to pin, of the collector's time.
-std::optional<double> root_share(const RunFigures& f);
+// Looking at stacks, in the mark, and at all roots again to pin, of the collector's time.
+std::optional<double> stack_share(const RunFigures& f);
 
 std::optional<Summary> median_in(const CopyRow* row, std::string_view collector,
                                  const Figure& figure);

@@ -172,8 +172,8 @@ std::optional<double> collector_share(const RunFigures& f) {
 }
 
 std::string phases_table(const CopyResults& results) {
-  Table table({"program", "collector", "collector, of the run", "roots", "mark", "pin", "move",
-               "fix", "sweep", "rest"});
+  Table table({"program", "collector", "collector, of the run", "roots", "stacks", "mark", "pin",
+               "move", "fix", "sweep", "rest"});
   add_rows(
       results, kPrograms,
       [&](const CopyRow& row, const std::string& key) {
@@ -183,6 +183,7 @@ std::string phases_table(const CopyResults& results) {
         };
         return std::vector<std::string>{show_percent(median_in(&row, key, collector_share)),
                                         part("roots"),
+                                        part("stack_ns"),
                                         part("mark"),
                                         part("pin_ns"),
                                         part("move_ns"),
@@ -423,7 +424,8 @@ std::string programs_section(const CopyResults& results) {
          "collections of the run that showed what is live.\n\n" +
          roots_table(results) +
          "\n## Phases of a collection (table 4)\n\nShares of the collector's time. *roots* are "
-         "those of the mark; where objects move, they are looked at once more, in *pin*. *rest*: "
+         "those of the mark, and *stacks* the part of them that is threads' stacks; where objects "
+         "move, all are looked at once more, in *pin*. *rest*: "
          "stopping, preparing, and what the peer does besides marking.\n\n" +
          phases_table(results) +
          "\n## Sizes of objects (table 5)\n\nShares of the objects, by words without a "
