@@ -380,6 +380,21 @@ TEST(Alloc, MemalignAligns) {
   }
 }
 
+// What lies before them is address space.
+TEST(Alloc, AlignmentTakesNoMemory) {
+  if (kPeer) GTEST_SKIP() << "bdwgc ends the program";
+  JD_SKIP_UNDER_TSAN("keeps memory beside the heap's");
+  constexpr std::size_t kAlignment = std::size_t{64} << 20;
+  const std::size_t before = resident_bytes();
+  auto** held = static_cast<void**>(GC_malloc(8 * sizeof(void*)));
+  for (int i = 0; i < 8; ++i) {
+    held[i] = GC_memalign(kAlignment, 100);
+    ASSERT_NE(held[i], nullptr);
+    std::memset(held[i], 1, 100);
+  }
+  EXPECT_LT(resident_bytes(), before + kAlignment);
+}
+
 TEST(Alloc, AlignedObjectsLiveWhileReferredTo) {
   const std::size_t align = 1024;
   Watch watch;

@@ -4,6 +4,9 @@
 #include <gc/gc_mark.h>
 #include <gc/gc_typed.h>
 
+#include <algorithm>
+#include <csignal>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -273,6 +276,33 @@ JD_CHILD(numbers_ignored) {
 TEST(Edges, FinalizersThatIgnoreSelfIgnoreNumbers) {
   const ChildResult r = run_child("numbers_ignored");
   EXPECT_TRUE(r.ok()) << r;
+}
+
+// A pointer word that leads to memory that no object has.
+JD_CHILD(stray_pointer) {
+  GC_INIT();
+  jd_layout* layout = define_pair(JD_HOMOGENEOUS);
+  // Less than a block.
+  static void* pairs[200];
+  for (void*& pair : pairs) {
+    pair = make_pair(layout, 0);
+    jd_root_add(&pair);
+  }
+  jd_collect(1);
+  auto* highest = static_cast<Pair*>(*std::max_element(std::begin(pairs), std::end(pairs)));
+  static_cast<Pair*>(pairs[0])->next = highest + 1;
+  highest = nullptr;
+  jd_collect(1);
+  return 0;
+}
+TEST(Edges, AStrayPointerIsNamedWithItsPlaceAndLayout) {
+  const ChildResult r =
+      run_child("stray_pointer",
+                {{"JACKDAW_MOVE", "1"}, {"JACKDAW_POLICY", "evacuate"}, {"JACKDAW_VERIFY", "0"}});
+  EXPECT_EQ(r.signal, SIGABRT) << r;
+  EXPECT_NE(r.err.find("an object that does not exist: 0x"), std::string::npos) << r;
+  EXPECT_NE(r.err.find(" at 0x"), std::string::npos) << r;
+  EXPECT_NE(r.err.find("(layout pair)"), std::string::npos) << r;
 }
 
 struct Watcher {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
@@ -164,15 +163,6 @@ TEST(Hash, OfUntypedObjects) {
 }
 
 // ---- Memory ----
-
-std::size_t resident_bytes() {
-  std::size_t pages = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  if (std::fscanf(file, "%*u %zu", &pages) != 1) pages = 0;
-  std::fclose(file);
-  return pages * static_cast<std::size_t>(getpagesize());
-}
 
 // One object of eight lives; compacted, an eighth of the memory.
 TEST_P(Held, FragmentedHeapIsGivenBack) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <jackdaw/heap.h>
 
+#include "child.hpp"
 #include "gc_test.hpp"
 
 namespace jd::test {
@@ -44,6 +45,18 @@ TEST(Mixed, TheBeginningOfAHoleIsNoObject) {
   for (const Node* node = list; node != nullptr; node = static_cast<Node*>(node->next)) ++length;
   EXPECT_EQ(length, 99U);
   EXPECT_NE(end, nullptr);
+}
+
+JD_CHILD(dump_of_mixed_blocks) {
+  GC_INIT();
+  void* volatile node = jd_new(node_layout());
+  GC_dump();
+  return node == nullptr ? 1 : 0;
+}
+TEST(Mixed, BlocksAreDumped) {
+  const ChildResult r = run_child("dump_of_mixed_blocks");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_NE(r.out.find("objects of several sizes"), std::string::npos) << r;
 }
 
 }  // namespace

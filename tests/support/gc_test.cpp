@@ -159,6 +159,15 @@ bool holds_pattern(const void* memory, std::size_t size, std::uint32_t tag) {
   return true;
 }
 
+std::size_t resident_bytes() {
+  std::size_t pages = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  if (std::fscanf(file, "%*u %zu", &pages) != 1) pages = 0;
+  std::fclose(file);
+  return pages * static_cast<std::size_t>(getpagesize());
+}
+
 void* make_list(std::size_t length, std::size_t node_size) {
   void* list = nullptr;
   for (std::size_t i = 0; i < length; ++i) {

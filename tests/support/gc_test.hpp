@@ -136,6 +136,9 @@ std::size_t rounds(std::size_t normal);
 void fill_pattern(void* memory, std::size_t size, std::uint32_t tag);
 bool holds_pattern(const void* memory, std::size_t size, std::uint32_t tag);
 
+// Of this process; 0 where /proc does not say.
+std::size_t resident_bytes();
+
 // A chain of `length` nodes whose first word points to the next one.
 void* make_list(std::size_t length, std::size_t node_size = 16);
 std::size_t list_length(const void* list);
