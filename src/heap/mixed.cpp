@@ -141,6 +141,16 @@ Bits tiles(const Bits& firsts, const Bits& boundaries) {
   return all;
 }
 
+Bits granules_of_gaps(BlockNumber number) {
+  Bits firsts;
+  Bits all;
+  for (unsigned w = 0; w < kBitWords; ++w) {
+    firsts.words[w] = load(gaps[number].words[w]);
+    all.words[w] = boundaries(number, w);
+  }
+  return tiles(firsts, all);
+}
+
 unsigned count(const Bits& bits) {
   unsigned ones = 0;
   for (const std::uint64_t word : bits.words) ones += base::count_ones(word);
@@ -251,13 +261,7 @@ void learn_starts(BlockNumber number) {
   if (load_starts(number) != Starts::Open) return;
   const Granules hole = hole_in(number);
   Block& block = space.blocks[number];
-  Bits gap_firsts;
-  Bits all;
-  for (unsigned w = 0; w < kBitWords; ++w) {
-    gap_firsts.words[w] = load(gaps[number].words[w]);
-    all.words[w] = boundaries(number, w);
-  }
-  const Bits free = tiles(gap_firsts, all);
+  const Bits free = granules_of_gaps(number);
   // Several markers may be here: all write the same.
   for (unsigned w = 0; w < kBitWords; ++w) {
     const std::uint64_t found =
@@ -273,13 +277,7 @@ void unmark_hole(const MixedHole& hole) {
 }
 
 unsigned used_granules(BlockNumber number) {
-  Bits firsts;
-  Bits all;
-  for (unsigned w = 0; w < kBitWords; ++w) {
-    firsts.words[w] = load(gaps[number].words[w]);
-    all.words[w] = boundaries(number, w);
-  }
-  return kMixedGranules - hole_in(number).count() - count(tiles(firsts, all));
+  return kMixedGranules - hole_in(number).count() - count(granules_of_gaps(number));
 }
 
 unsigned live_granules(BlockNumber number) {
