@@ -11,7 +11,7 @@
 #include "commands.hpp"
 #include "failure.hpp"
 #include "loader.hpp"
-#include "machine.hpp"
+#include "origin.hpp"
 #include "output.hpp"
 #include "places.hpp"
 #include "process.hpp"
@@ -157,15 +157,15 @@ void list_benchmarks(const std::vector<Benchmark>& chosen) {
   for (const Benchmark& b : chosen) fmt::print("{:<{}}  {}\n", b.name, width, b.what);
 }
 
-std::string conditions(const BenchSettings& settings, const Machine& machine, const Library& ours,
+std::string conditions(const BenchSettings& settings, Origin origin, const Library& ours,
                        const std::string& our_path, const Library& peer,
                        const std::string& peer_path) {
+  origin.ours = fmt::format("libgc {}, {}", ours.version_text(), our_path);
+  origin.peer = fmt::format("libgc {}, {}", peer.version_text(), peer_path);
   return fmt::format(
-      "{}ours     libgc {}, {}\npeer     libgc {}, {}\nruns     {} of each in turn{}, each in its "
-      "own process; medians (smallest..largest);\n         ratio: ours / peer, pair by pair; less "
-      "is better\n",
-      to_text(machine), ours.version_text(), our_path, peer.version_text(), peer_path,
-      settings.runs,
+      "{}runs     {} of each in turn{}, each in its own process; medians (smallest..largest);\n"
+      "         ratio: ours / peer, pair by pair; less is better\n",
+      to_text(origin), settings.runs,
       settings.quick ? " with --quick: small sizes, the figures mean nothing"
                      : " after a small warm-up");
 }
@@ -193,14 +193,15 @@ int bench_command(const BenchSettings& settings) {
   }
   const Library ours = our_library(settings.library);
   const Library peer = system_library(settings.peer);
-  const Machine machine = this_machine();
+  const Origin origin = origin_now(settings.quick);
   fmt::print("{}\n",
-             conditions(settings, machine, ours, ours.path.string(), peer, peer.path.string()));
+             conditions(settings, origin, ours, ours.path.string(), peer, peer.path.string()));
   std::fflush(stdout);
 
   Json json;
   json["format"] = 1;
-  json["machine"] = to_json(machine);
+  json["machine"] = to_json(origin.machine);
+  json["days"] = origin.days;
   json["ours"] = {{"path", ours.portable_path()}, {"version", ours.version_text()}};
   json["peer"] = {{"path", peer.portable_path()}, {"version", peer.version_text()}};
   json["runs"] = settings.runs;
@@ -228,7 +229,7 @@ int bench_command(const BenchSettings& settings) {
             settings.markdown,
             fmt::format("# Benchmarks\n\nWritten by `jackdaw bench --markdown`.\n\n```\n{}```\n"
                         "\n{}",
-                        conditions(settings, machine, ours, ours.portable_path(), peer,
+                        conditions(settings, origin, ours, ours.portable_path(), peer,
                                    peer.portable_path()),
                         table.markdown()));
       }

@@ -7,7 +7,7 @@
 
 #include "catalogue.hpp"
 #include "failure.hpp"
-#include "machine.hpp"
+#include "origin.hpp"
 #include "output.hpp"
 #include "places.hpp"
 #include "process.hpp"
@@ -46,6 +46,7 @@ struct Plan {
   Library ours;
   Library peer;
   int rounds = 5;
+  Origin origin;
 };
 
 Benchmark known(const std::string& name, const std::vector<std::string>& more_variables = {}) {
@@ -304,11 +305,9 @@ struct Results {
 
 std::string conditions(const Plan& plan) {
   return fmt::format(
-      "{}ours     {}\npeer     libgc {}, {}\nruns     {} of each setting in turn, each in its own "
-      "process; medians (smallest..largest);\n         fractions and ratios are taken round by "
-      "round\n",
-      to_text(this_machine()), plan.ours.portable_path(), plan.peer.version_text(),
-      plan.peer.portable_path(), plan.rounds);
+      "{}runs     {} of each setting in turn, each in its own process; medians "
+      "(smallest..largest);\n         fractions and ratios are taken round by round\n",
+      to_text(plan.origin), plan.rounds);
 }
 
 std::string markdown(const Plan& plan, const Results& results,
@@ -389,7 +388,11 @@ void run_all(std::vector<Row>* rows, const std::vector<Setting>& settings, int r
 }  // namespace
 
 int cache_misses_command(const BenchSettings& settings) {
-  Plan plan{settings, our_library(settings.library), system_library(settings.peer), settings.runs};
+  Plan plan{settings, our_library(settings.library), system_library(settings.peer), settings.runs,
+            origin_now(settings.quick)};
+  plan.origin.ours = plan.ours.portable_path();
+  plan.origin.peer =
+      fmt::format("libgc {}, {}", plan.peer.version_text(), plan.peer.portable_path());
   const std::string target = report_target(settings, "cache-misses.md");
   fmt::print("{}\n", conditions(plan));
   std::fflush(stdout);
@@ -421,10 +424,9 @@ int cache_misses_command(const BenchSettings& settings) {
     fmt::print("\nwritten: {}\n", target);
   }
   if (!settings.json.empty()) {
-    Json json = {{"format", 1},
-                 {"machine", to_json(this_machine())},
-                 {"rounds", plan.rounds},
-                 {"independent_miss_ns", results.limit.independent_ns}};
+    Json json = to_json(plan.origin, "cache-misses");
+    json["rounds"] = plan.rounds;
+    json["independent_miss_ns"] = results.limit.independent_ns;
     for (const Row& row : results.programs) {
       json["programs"].push_back(row_json(row, results.settings));
     }

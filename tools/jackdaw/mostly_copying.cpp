@@ -185,10 +185,9 @@ int mostly_copying_command(const BenchSettings& settings) {
   std::vector<std::string> notes;
   Session session{make_copy_plan(settings, &notes), {}, {}, {}, target, {}};
   CopyResults& results = session.results;
-  results.machine = this_machine();
-  results.quick = settings.quick;
-  results.ours = fmt::format("libgc {}, {}", session.plan.ours.version_text(),
-                             session.plan.ours.portable_path());
+  static_cast<Origin&>(results) = origin_now(settings.quick);
+  results.ours = fmt::format("libgc {}, {}, and the typed heap of lib/libjackdaw.so",
+                             session.plan.ours.version_text(), session.plan.ours.portable_path());
   results.peer = fmt::format("libgc {}, {}", session.plan.peer.version_text(),
                              session.plan.peer.portable_path());
   results.notes = std::move(notes);
@@ -196,10 +195,7 @@ int mostly_copying_command(const BenchSettings& settings) {
     std::ifstream file(settings.json);
     session.before = Json::parse(file, nullptr, false);
     // Before minutes of runs: is it a file to add to?
-    session.known.machine = results.machine;
-    session.known.quick = results.quick;
-    session.known.ours = results.ours;
-    session.known.peer = results.peer;
+    static_cast<Origin&>(session.known) = results;
     add_copy_rounds(*session.before, &session.known);
   }
   run_parts(&session, parts);

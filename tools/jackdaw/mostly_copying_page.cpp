@@ -65,8 +65,8 @@ Curves curves_of(const CopyResults& results, const char* title, const Figure& fi
 
 std::string copy_page(const CopyResults& results, const std::vector<std::string>& plots) {
   std::string text = fmt::format(
-      "# Mostly copying\n\nWritten by `jackdaw bench mostly-copying`.{}\n\n```\n{}ours     {}, and "
-      "the typed heap of lib/libjackdaw.so\npeer     {}\nruns     up to {} rounds, in each of them "
+      "# Mostly copying\n\nWritten by `jackdaw bench mostly-copying`.{}\n\n```\n{}runs     up to "
+      "{} rounds, in each of them "
       "every collector once, each in its own process; medians\n         (smallest..largest); "
       "ratios are taken round by round\n```\n\nAfter Smith and Morrisett, \"Comparing "
       "Mostly-Copying and Mark-Sweep Conservative Collection\" (ISMM 1998). Its eight programs, "
@@ -78,7 +78,7 @@ std::string copy_page(const CopyResults& results, const std::vector<std::string>
       "to be had where this was written, and none are quoted from memory. So neither is the shape "
       "of its figure 1.\n",
       results.quick ? " **Small sizes (`--quick`): the figures mean nothing.**" : "",
-      to_text(results.machine), results.ours, results.peer, most_rounds(results));
+      to_text(results), most_rounds(results));
   if (!results.notes.empty()) text += "\n";
   for (const std::string& note : results.notes) text += fmt::format("- {}\n", note);
   if (const std::vector<CopyGoal> goals = copy_goals(results); !goals.empty()) {

@@ -11,6 +11,8 @@
 namespace jackdaw {
 namespace {
 
+const char* const kReport = "mostly-copying";
+
 using Json = nlohmann::ordered_json;
 
 constexpr Collector kCollectors[] = {
@@ -150,34 +152,14 @@ CopyRow* CopyResults::find(std::string_view part, std::string_view program, doub
 Json to_json(const CopyResults& results) {
   Json rows = Json::array();
   for (const CopyRow& row : results.rows) rows.push_back(to_json(row));
-  return {{"format", 1},
-          {"report", "mostly-copying"},
-          {"machine", to_json(results.machine)},
-          {"quick", results.quick},
-          {"ours", results.ours},
-          {"peer", results.peer},
-          {"notes", results.notes},
-          {"rows", std::move(rows)}};
+  Json json = to_json(results, kReport);
+  json["rows"] = std::move(rows);
+  return json;
 }
 
 void add_copy_rounds(const Json& json, CopyResults* results) {
-  if (!json.is_object()) {
-    throw Failure(kExitUsage, "--add: the file that --json names holds no results");
-  }
+  add_origin(json, kReport, results);
   try {
-    if (json.at("report") != "mostly-copying" || json.at("format") != 1) {
-      throw Failure(kExitUsage, "--add: the file holds the results of something else");
-    }
-    if (json.at("machine") != to_json(results->machine) || json.at("quick") != results->quick ||
-        json.at("ours") != results->ours || json.at("peer") != results->peer) {
-      throw Failure(kExitUsage,
-                    "--add: the file's results are of another machine, library, or size");
-    }
-    auto notes = json.at("notes").get<std::vector<std::string>>();
-    for (const std::string& note : results->notes) {
-      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
-    }
-    results->notes = std::move(notes);
     std::vector<CopyRow> all;
     for (const Json& described : json.at("rows")) all.push_back(row_from(described));
     for (CopyRow& row : results->rows) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "machine.hpp"
+#include "origin.hpp"
 #include "report.hpp"
 #include "rounds.hpp"
 
@@ -79,12 +79,7 @@ struct CopyRow {
   [[nodiscard]] const CopyCell* cell(std::string_view collector) const;
 };
 
-struct CopyResults {
-  Machine machine;
-  bool quick = false;
-  std::string ours;
-  std::string peer;
-  std::vector<std::string> notes;
+struct CopyResults : Origin {
   std::vector<CopyRow> rows;
 
   [[nodiscard]] const CopyRow* find(std::string_view part, std::string_view program,

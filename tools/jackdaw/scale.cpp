@@ -245,8 +245,7 @@ int scale_command(const BenchSettings& settings) {
   const std::vector<std::string> parts = chosen_parts(settings);
   const Plan plan = make_plan(settings);
   ScaleResults results;
-  results.machine = this_machine();
-  results.quick = settings.quick;
+  static_cast<Origin&>(results) = origin_now(settings.quick);
   results.ours = plan.ours.portable_path();
   results.peer = fmt::format("libgc {}, {}", plan.peer.version_text(), plan.peer.portable_path());
   if (!plan.mimalloc) {

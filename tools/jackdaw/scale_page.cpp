@@ -369,11 +369,11 @@ std::vector<Goal> goals_of(const ScaleResults& results) {
 std::string scale_page(const ScaleResults& results, const std::vector<std::string>& plots) {
   const long cpus = results.machine.cpus;
   std::string text = fmt::format(
-      "# Scale\n\nWritten by `jackdaw bench scale`.{}\n\n```\n{}ours     {}\npeer     {}\n"
+      "# Scale\n\nWritten by `jackdaw bench scale`.{}\n\n```\n{}"
       "runs     up to {} rounds, in each of them every cell of a table once, each in its own "
       "process; medians\n         (smallest..largest); ratios are taken round by round\n```\n\n",
       results.quick ? " **Small sizes (`--quick`): the figures mean nothing.**" : "",
-      to_text(results.machine), results.ours, results.peer, most_rounds(results));
+      to_text(results), most_rounds(results));
   text += fmt::format("**This machine has {} CPUs.** More clients than that share them.\n", cpus);
   for (const std::string& note : results.notes) text += fmt::format("\n- {}\n", note);
   if (const std::vector<Goal> goals = goals_of(results); !goals.empty()) {

@@ -7,6 +7,8 @@
 namespace jackdaw {
 namespace {
 
+const char* const kReport = "scale";
+
 using Json = nlohmann::ordered_json;
 
 // Only the page is made of such a row: it has cells and runs, and nothing that could run.
@@ -77,14 +79,8 @@ const ScaleRow* ScaleResults::find(const std::string& part, const std::string& n
 }
 
 Json to_json(const ScaleResults& results) {
-  Json json = {{"format", 1},
-               {"report", "scale"},
-               {"machine", to_json(results.machine)},
-               {"quick", results.quick},
-               {"ours", results.ours},
-               {"peer", results.peer},
-               {"notes", results.notes},
-               {"rows", Json::array()}};
+  Json json = to_json(results, kReport);
+  json["rows"] = Json::array();
   for (const ScaleRow& row : results.rows) {
     Json cells = Json::array();
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
@@ -108,18 +104,8 @@ Json to_json(const ScaleResults& results) {
 }
 
 void add_rounds(const Json& json, ScaleResults* results) {
-  if (!json.is_object()) {
-    throw Failure(kExitUsage, "--add: the file that --json names holds no results");
-  }
+  add_origin(json, kReport, results);
   try {
-    if (json.at("report") != "scale" || json.at("format") != 1) {
-      throw Failure(kExitUsage, "--add: the file holds the results of something else");
-    }
-    if (json.at("machine") != to_json(results->machine) || json.at("quick") != results->quick ||
-        json.at("ours") != results->ours || json.at("peer") != results->peer) {
-      throw Failure(kExitUsage,
-                    "--add: the file's results are of another machine, library, or size");
-    }
     std::vector<ScaleRow> rows;
     for (const Json& described : json.at("rows")) rows.push_back(row_from(described));
     for (ScaleRow& row : results->rows) {

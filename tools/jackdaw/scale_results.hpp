@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "machine.hpp"
+#include "origin.hpp"
 #include "report.hpp"
 #include "rounds.hpp"
 #include "table.hpp"
@@ -37,12 +37,7 @@ struct ScaleRow {
                                                 unsigned markers) const;
 };
 
-struct ScaleResults {
-  Machine machine;
-  bool quick = false;
-  std::string ours;                // a path
-  std::string peer;                // a version and a path
-  std::vector<std::string> notes;  // what could not be measured
+struct ScaleResults : Origin {
   std::vector<ScaleRow> rows;
 
   [[nodiscard]] const ScaleRow* find(const std::string& part, const std::string& name) const;

@@ -328,12 +328,11 @@ int work_stealing_command(const BenchSettings& settings) {
   }
   const std::vector<std::string> parts = chosen_parts(settings);
   TaskResults results;
+  static_cast<Origin&>(results) = origin_now(settings.quick);
   Plan plan = make_plan(settings, &results.notes);
   if (!fs::exists(benchmark_folder() / "tasks-jackdaw")) {
     throw Failure(kExitRefused, "this build has no benchmarks of tasks");
   }
-  results.machine = this_machine();
-  results.quick = settings.quick;
   std::optional<Json> before;
   if (settings.add && fs::exists(settings.json)) {
     std::ifstream file(settings.json);

@@ -514,7 +514,7 @@ std::string task_page(const TaskResults& results, const std::vector<std::string>
       "(smallest..largest); ratios are taken round by round\n```\n\n**This machine has {} CPUs.** "
       "More workers than that share them; such rows say so.\n",
       results.quick ? " **Small sizes (`--quick`): the figures mean nothing.**" : "",
-      to_text(results.machine), most_rounds(results), results.machine.cpus);
+      to_text(results), most_rounds(results), results.machine.cpus);
   if (!results.notes.empty()) text += "\n";
   for (const std::string& note : results.notes) text += fmt::format("- {}\n", note);
   if (const std::vector<TaskGoal> goals = task_goals(results); !goals.empty()) {

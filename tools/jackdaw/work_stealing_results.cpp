@@ -9,6 +9,8 @@
 namespace jackdaw {
 namespace {
 
+const char* const kReport = "work-stealing";
+
 using Json = nlohmann::ordered_json;
 
 Json rows_to_json(const std::vector<TaskRow>& rows) {
@@ -144,36 +146,20 @@ const TaskRow* TaskResults::find(const std::string& name) const {
 }
 
 Json to_json(const TaskResults& results) {
-  return {{"format", 1},
-          {"report", "work-stealing"},
-          {"machine", to_json(results.machine)},
-          {"quick", results.quick},
-          {"notes", results.notes},
-          {"rows", rows_to_json(results.rows)},
-          {"latencies", rows_to_json(results.latencies)}};
+  Json json = to_json(results, kReport);
+  json["rows"] = rows_to_json(results.rows);
+  json["latencies"] = rows_to_json(results.latencies);
+  return json;
 }
 
 void add_task_rounds(const Json& json, TaskResults* results) {
-  if (!json.is_object()) {
-    throw Failure(kExitUsage, "--add: the file that --json names holds no results");
-  }
+  add_origin(json, kReport, results);
   try {
-    if (json.at("report") != "work-stealing" || json.at("format") != 1) {
-      throw Failure(kExitUsage, "--add: the file holds the results of something else");
-    }
-    if (json.at("machine") != to_json(results->machine) || json.at("quick") != results->quick) {
-      throw Failure(kExitUsage, "--add: the file's results are of another machine or size");
-    }
     const auto read = [&json](const char* name) {
       std::vector<TaskRow> rows;
       for (const Json& described : json.at(name)) rows.push_back(row_from(described));
       return rows;
     };
-    std::vector<std::string> notes = json.at("notes").get<std::vector<std::string>>();
-    for (const std::string& note : results->notes) {
-      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
-    }
-    results->notes = std::move(notes);
     merge(read("rows"), &results->rows);
     merge(read("latencies"), &results->latencies);
   } catch (const Json::exception& e) {

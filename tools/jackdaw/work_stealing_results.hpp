@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "machine.hpp"
+#include "origin.hpp"
 #include "report.hpp"
 #include "rounds.hpp"
 
@@ -53,10 +53,7 @@ struct TaskRow {
   [[nodiscard]] std::optional<std::size_t> find(Runner runner, unsigned workers) const;
 };
 
-struct TaskResults {
-  Machine machine;
-  bool quick = false;
-  std::vector<std::string> notes;  // what could not be measured
+struct TaskResults : Origin {
   std::vector<TaskRow> rows;       // the problems'
   std::vector<TaskRow> latencies;  // none or one: a cell for each of our modes
 
