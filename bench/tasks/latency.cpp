@@ -8,13 +8,16 @@
 //   poll      The same chain, whose innermost task polls while it waits.
 //   signal    The bare round trip of a signal to a thread that computes: sent, handled, seen.
 //   wake-up   From a fork to the start of the forked task, when the other worker has slept.
+//   futex     The bare wake-up of a thread that has slept as long: from the call to its first step.
 //   idle      What a worker without work takes of a CPU, from 10 ms after its last task on.
 //   stream    What reading one large array and writing another moves, in bytes a second, by one
 //             thread and by two.
 #include <jackdaw/task.hpp>
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -246,6 +249,38 @@ void measure_wake_ups(int rounds) {
   print_median("wake-up", samples);
 }
 
+long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value) {
+  return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+}
+
+void measure_bare_wake_ups(int rounds) {
+  // Odd: the sleeper is to sleep until it is even.
+  std::atomic<std::uint32_t> word{1};
+  std::atomic<std::uint64_t> woke{0};
+  std::atomic<bool> over{false};
+  std::thread sleeper([&] {
+    for (std::uint32_t seen = 1; !over; seen += 2) {
+      while (word.load(std::memory_order_acquire) == seen) futex(&word, FUTEX_WAIT, seen);
+      woke.store(ticks_now(), std::memory_order_release);
+      while (word.load(std::memory_order_acquire) == seen + 1) relax();
+    }
+  });
+  std::vector<double> samples;
+  for (int i = 0; i < rounds; ++i) {
+    sleep_ms(20);
+    woke.store(0, std::memory_order_relaxed);
+    if (i == rounds - 1) over = true;
+    const std::uint64_t called = ticks_now();
+    word.fetch_add(1, std::memory_order_release);
+    futex(&word, FUTEX_WAKE, 1);
+    while (woke.load(std::memory_order_acquire) == 0) relax();
+    samples.push_back(static_cast<double>(woke.load() - called) / ticks_per_ns);
+    word.fetch_add(1, std::memory_order_release);
+  }
+  sleeper.join();
+  print_median("futex", samples);
+}
+
 void measure_idling(bool quick) {
   jd::run([] { jd::par([] {}, [] {}); });
   sleep_ms(10);
@@ -300,6 +335,7 @@ int main(int argc, char** argv) {
   measure_idling(quick);
   jd_task_stop();
   measure_signals(quick ? 5 : 500);
+  measure_bare_wake_ups(quick ? 2 : 100);
   const std::size_t points = quick ? 100000 : 4 << 20;
   print("stream, 1 thread", stream(1, points, quick ? 1 : 9));
   print("stream, 2 threads", stream(2, points, quick ? 1 : 9));

@@ -14,9 +14,9 @@
 
 namespace {
 
-using jackdaw::CopyGoal;
 using jackdaw::CopyResults;
 using jackdaw::CopyRow;
+using jackdaw::Goal;
 using jackdaw::RunFigures;
 using nlohmann::json;
 using testing::HasSubstr;
@@ -147,8 +147,8 @@ CopyResults heaps_results(double factor, double seconds, double collecting) {
   return results;
 }
 
-CopyGoal goal_about(const CopyResults& results, const std::string& what) {
-  for (const CopyGoal& g : copy_goals(results)) {
+Goal goal_about(const CopyResults& results, const std::string& what) {
+  for (const Goal& g : copy_goals(results)) {
     if (g.what.find(what) != std::string::npos) return g;
   }
   ADD_FAILURE() << "no goal about " << what;
@@ -185,7 +185,7 @@ TEST(MostlyCopyingGoals, WhatDidNotRunIsNotMeasured) {
   f.named = {{"beginning_ns", 2}, {"middle_ns", 2}};
   row.row.runs = {{f}, {}};
   results.rows = {row};
-  const CopyGoal goal = goal_about(results, "a middle in mixed blocks");
+  const Goal goal = goal_about(results, "a middle in mixed blocks");
   EXPECT_FALSE(goal.known);
   EXPECT_FALSE(goal.reached);
   EXPECT_FALSE(row.cells[1].failed());

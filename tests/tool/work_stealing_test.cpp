@@ -147,17 +147,16 @@ TaskResults lud_results(double two, double lost, double lost_by_stop) {
   return results;
 }
 
-const jackdaw::TaskGoal* goal_about(const std::vector<jackdaw::TaskGoal>& goals,
-                                    const std::string& what) {
-  for (const jackdaw::TaskGoal& g : goals) {
+const jackdaw::Goal* goal_about(const std::vector<jackdaw::Goal>& goals, const std::string& what) {
+  for (const jackdaw::Goal& g : goals) {
     if (g.what.find(what) != std::string::npos) return &g;
   }
   return nullptr;
 }
 
 bool is_reached(const TaskResults& results, const std::string& what) {
-  const std::vector<jackdaw::TaskGoal> goals = task_goals(results);
-  const jackdaw::TaskGoal* goal = goal_about(goals, what);
+  const std::vector<jackdaw::Goal> goals = task_goals(results);
+  const jackdaw::Goal* goal = goal_about(goals, what);
   EXPECT_NE(goal, nullptr) << what;
   return goal != nullptr && goal->reached;
 }

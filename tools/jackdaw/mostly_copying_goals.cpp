@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "goals.hpp"
 #include "mostly_copying_results.hpp"
 
 namespace jackdaw {
@@ -21,16 +22,6 @@ Figure worst_compacted() {
   };
 }
 
-CopyGoal at_most(const std::string& what, const std::optional<Summary>& measured, double bound) {
-  CopyGoal goal;
-  goal.what = what;
-  goal.goal = fmt::format("at most {:g}", bound);
-  goal.measured = show_ratio(measured);
-  goal.known = measured.has_value();
-  goal.reached = measured && measured->median <= bound;
-  return goal;
-}
-
 // A quotient in all programs, at one heap size.
 std::vector<std::optional<Summary>> by_peer(const CopyResults& results, double factor,
                                             const Figure& figure) {
@@ -42,9 +33,9 @@ std::vector<std::optional<Summary>> by_peer(const CopyResults& results, double f
   return ratios;
 }
 
-CopyGoal mean_goal(const std::string& what, const std::vector<std::optional<Summary>>& ratios,
-                   double bound, bool known) {
-  CopyGoal goal;
+Goal mean_goal(const std::string& what, const std::vector<std::optional<Summary>>& ratios,
+               double bound, bool known) {
+  Goal goal;
   goal.what = what;
   goal.goal = fmt::format("geometric mean at most {:g}", bound);
   const auto mean = geometric_mean(ratios);
@@ -65,8 +56,8 @@ bool tried_all(const CopyResults& results, double factor) {
       [&](const std::string& program) { return results.find(kHeaps, program, factor) != nullptr; });
 }
 
-CopyGoal count_goal(const std::string& what, std::size_t count, std::size_t of, bool known) {
-  CopyGoal goal;
+Goal count_goal(const std::string& what, std::size_t count, std::size_t of, bool known) {
+  Goal goal;
   goal.what = what;
   goal.goal = fmt::format("all {}", copy_programs().size());
   goal.measured = fmt::format("{} of {}", count, of);
@@ -75,7 +66,7 @@ CopyGoal count_goal(const std::string& what, std::size_t count, std::size_t of, 
   return goal;
 }
 
-void add_heap_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
+void add_heap_goals(const CopyResults& results, std::vector<Goal>* goals) {
   for (const double factor : {2.0, 4.0}) {
     const auto total = by_peer(results, factor, whole);
     std::size_t faster = 0;
@@ -112,7 +103,7 @@ void add_heap_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
   }
 }
 
-void add_client_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
+void add_client_goals(const CopyResults& results, std::vector<Goal>* goals) {
   constexpr double kAmple = 4;
   for (const char* program : {"mergesort", "checksum", "groebner"}) {
     const CopyRow* row = results.find(kHeaps, program, kAmple);
@@ -132,15 +123,15 @@ void add_client_goals(const CopyResults& results, std::vector<CopyGoal>* goals) 
   }
   const CopyRow* row = results.find(kPrograms, "knuth_bendix");
   if (row != nullptr) {
-    CopyGoal goal = at_most("knuth_bendix: stacks, of the collector's time",
-                            median_in(row, kEvacuateHomogeneous, stack_share), 0.15);
+    Goal goal = at_most("knuth_bendix: stacks, of the collector's time",
+                        median_in(row, kEvacuateHomogeneous, stack_share), 0.15);
     goal.goal = "below 15%";
     goal.measured = show_percent(median_in(row, kEvacuateHomogeneous, stack_share));
     goals->push_back(goal);
   }
 }
 
-void add_other_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
+void add_other_goals(const CopyResults& results, std::vector<Goal>* goals) {
   if (const CopyRow* row = results.find(kResolve, kResolve)) {
     for (const auto& [key, where] : {std::pair{kEvacuateHomogeneous, "homogeneous blocks"},
                                      {kEvacuateSegregated, "blocks by size"},
@@ -166,8 +157,8 @@ void add_other_goals(const CopyResults& results, std::vector<CopyGoal>* goals) {
 
 }  // namespace
 
-std::vector<CopyGoal> copy_goals(const CopyResults& results) {
-  std::vector<CopyGoal> goals;
+std::vector<Goal> copy_goals(const CopyResults& results) {
+  std::vector<Goal> goals;
   add_heap_goals(results, &goals);
   add_client_goals(results, &goals);
   add_other_goals(results, &goals);

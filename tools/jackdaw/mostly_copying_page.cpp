@@ -9,18 +9,6 @@
 namespace jackdaw {
 namespace {
 
-std::string goal_table(const std::vector<CopyGoal>& goals, bool quick) {
-  Table table({"what", "goal", "measured", "reached"});
-  for (const CopyGoal& g : goals) {
-    table.add({g.what, g.goal,
-               g.measured.empty() || g.measured == "-" ? "not measured" : g.measured,
-               quick || !g.known ? "-"
-               : g.reached       ? "yes"
-                                 : "no"});
-  }
-  return table.markdown();
-}
-
 std::size_t most_rounds(const CopyResults& results) {
   std::size_t most = 0;
   for (const CopyRow& row : results.rows) {
@@ -81,7 +69,7 @@ std::string copy_page(const CopyResults& results, const std::vector<std::string>
       to_text(results), most_rounds(results));
   if (!results.notes.empty()) text += "\n";
   for (const std::string& note : results.notes) text += fmt::format("- {}\n", note);
-  if (const std::vector<CopyGoal> goals = copy_goals(results); !goals.empty()) {
+  if (const std::vector<Goal> goals = copy_goals(results); !goals.empty()) {
     text += "\n## Goals\n\nOf *evacuate, homogeneous*, unless they name another.\n\n" +
             goal_table(goals, results.quick);
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "goals.hpp"
 #include "origin.hpp"
 #include "report.hpp"
 #include "rounds.hpp"
@@ -127,14 +128,8 @@ std::optional<double> geometric_mean(const std::vector<std::optional<Summary>>& 
 
 // --- the page ------------------------------------------------------------------------------------
 
-struct CopyGoal {
-  std::string what;
-  std::string goal;
-  std::string measured;
-  bool known = false;
-  bool reached = false;
-};
-std::vector<CopyGoal> copy_goals(const CopyResults& results);
+// The figures to reach.
+std::vector<Goal> copy_goals(const CopyResults& results);
 
 // The sections of the page, each empty without its rows.
 std::string programs_section(const CopyResults& results);

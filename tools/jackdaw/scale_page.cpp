@@ -238,18 +238,6 @@ std::string model_table(const ScaleRow& row) {
 
 // --- the goals -----------------------------------------------------------------------------------
 
-// `measured` must be at most, or at least, the goal.
-Goal goal(const std::string& what, const std::optional<Summary>& measured, bool at_most,
-          double bound, const char* unit, const std::string& peer = "") {
-  Goal g;
-  g.what = what;
-  g.goal = fmt::format("at {} {:g}{}", at_most ? "most" : "least", bound, unit);
-  g.peer = peer;
-  g.measured = *unit == '\0' ? show_ratio(measured) : show_figure(measured, unit);
-  g.reached = measured && (at_most ? measured->median <= bound : measured->median >= bound);
-  return g;
-}
-
 void add_client_goals(const ScaleResults& results, std::vector<Goal>* goals) {
   const unsigned markers = usual_markers(results);
   for (const char* name : {"list", "list-many", "gcbench", "gcbench-big"}) {
@@ -259,25 +247,25 @@ void add_client_goals(const ScaleResults& results, std::vector<Goal>* goals) {
       return quotient(*row, row->find(server, 2, m2), row->find(server, 1, m1));
     };
     const auto what = [&](const std::string& text) { return fmt::format("{}: {}", name, text); };
-    goals->push_back(goal(
+    goals->push_back(at_most(
         what(fmt::format("two clients take so many times as long as one, {} markers", markers)),
-        twice(Server::Ours, markers, markers), true, 1.05, "",
+        twice(Server::Ours, markers, markers), 1.05, "",
         fmt::format("{}; glibc {}, mimalloc {}", show_ratio(twice(Server::Peer, markers, markers)),
                     show_ratio(twice(Server::Glibc, 0, 0)),
                     show_ratio(twice(Server::Mimalloc, 0, 0)))));
     if (markers > 1) {
-      goals->push_back(goal(what("two clients and two markers, by one and one"),
-                            twice(Server::Ours, 1, 2), true, 1.05, "",
-                            show_ratio(twice(Server::Peer, 1, 2))));
+      goals->push_back(at_most(what("two clients and two markers, by one and one"),
+                               twice(Server::Ours, 1, 2), 1.05, "",
+                               show_ratio(twice(Server::Peer, 1, 2))));
     }
   }
   for (const char* name : {"gcbench", "gcbench-big"}) {
     const ScaleRow* row = results.find(name, name);
     if (row == nullptr) continue;
-    goals->push_back(goal(
+    goals->push_back(at_most(
         fmt::format("{}: two clients, ours by the peer, {} markers", name, markers),
         quotient(*row, row->find(Server::Ours, 2, markers), row->find(Server::Peer, 2, markers)),
-        true, 0.3, ""));
+        0.3));
   }
 }
 
@@ -287,16 +275,16 @@ void add_marking_goals(const ScaleResults& results, std::vector<Goal>* goals) {
     const auto speedup = [&](Server server) {
       return quotient(*row, row->find(server, 1, 1), row->find(server, 1, 2), figure);
     };
-    goals->push_back(goal(fmt::format("{}: speed of two markers by that of one", row->row.name),
-                          speedup(Server::Ours), false, row->row.name == "list" ? 1.0 : 1.8, "",
-                          show_ratio(speedup(Server::Peer))));
+    goals->push_back(at_least(fmt::format("{}: speed of two markers by that of one", row->row.name),
+                              speedup(Server::Ours), row->row.name == "list" ? 1.0 : 1.8, "",
+                              show_ratio(speedup(Server::Peer))));
     if (row->row.name != "random graph") continue;
     for (const unsigned markers : {1U, 2U}) {
-      goals->push_back(goal(fmt::format("{}: ours by the peer, {} marker{}", row->row.name, markers,
-                                        markers == 1 ? "" : "s"),
-                            quotient(*row, row->find(Server::Ours, 1, markers),
-                                     row->find(Server::Peer, 1, markers), figure),
-                            true, 0.15, ""));
+      goals->push_back(at_most(fmt::format("{}: ours by the peer, {} marker{}", row->row.name,
+                                           markers, markers == 1 ? "" : "s"),
+                               quotient(*row, row->find(Server::Ours, 1, markers),
+                                        row->find(Server::Peer, 1, markers), figure),
+                               0.15));
     }
   }
 }
@@ -308,8 +296,8 @@ void add_stopping_goals(const ScaleResults& results, std::vector<Goal>* goals) {
     const auto us = [&](Server server) {
       return scaled(median_in(*row, row->find(server, 1, 1), named(kStop)), 1e6);
     };
-    goals->push_back(goal(fmt::format("stopping {} threads, median", name), us(Server::Ours), true,
-                          bound, " us", show_figure(us(Server::Peer), " us")));
+    goals->push_back(at_most(fmt::format("stopping {} threads, median", name), us(Server::Ours),
+                             bound, " us", show_figure(us(Server::Peer), " us")));
   }
 }
 
@@ -323,19 +311,11 @@ void add_model_goals(const ScaleResults& results, std::vector<Goal>* goals) {
     const Summary over_all = summarize(values);
     const Summary most{over_all.most, over_all.least, over_all.most, values.size()};
     goals->push_back(
-        goal(fmt::format("{}: lock acquisitions and shared atomics a million "
-                         "allocations, the most of {} to {} clients",
-                         row->row.name, row->cells.front().clients, row->cells.back().clients),
-             most, true, 50, " "));
+        at_most(fmt::format("{}: lock acquisitions and shared atomics a million "
+                            "allocations, the most of {} to {} clients",
+                            row->row.name, row->cells.front().clients, row->cells.back().clients),
+                most, 50, " "));
   }
-}
-
-std::string goal_table(const std::vector<Goal>& goals, bool quick) {
-  Table table({"what", "goal", "measured", "the peer", "reached"});
-  for (const Goal& g : goals) {
-    table.add({g.what, g.goal, g.measured, g.peer, quick ? "-" : g.reached ? "yes" : "no"});
-  }
-  return table.markdown();
 }
 
 // -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "goals.hpp"
 #include "origin.hpp"
 #include "report.hpp"
 #include "rounds.hpp"
@@ -54,14 +55,7 @@ inline constexpr const char* kMarkingPart = "marking";
 inline constexpr const char* kStoppingPart = "stopping";
 inline constexpr const char* kModelPart = "model";
 
-// A figure that is to be reached, and what was measured.
-struct Goal {
-  std::string what;
-  std::string goal;
-  std::string measured;
-  std::string peer;  // the same for the peer, where that says something
-  bool reached = false;
-};
+// The figures to reach.
 std::vector<Goal> goals_of(const ScaleResults& results);
 
 std::string scale_page(const ScaleResults& results, const std::vector<std::string>& plots);

@@ -11,26 +11,7 @@
 namespace jackdaw {
 namespace {
 
-using Cell = std::optional<std::size_t>;
-
 constexpr Runner kOurs[] = {Runner::Barrier, Runner::Stop, Runner::Deque};
-constexpr Runner kAll[] = {Runner::Barrier, Runner::Stop,     Runner::Deque,  Runner::Tbb,
-                           Runner::OpenMp,  Runner::Taskflow, Runner::Libfork};
-
-std::optional<Summary> median_in(const TaskRow& row, Cell cell, const Figure& figure) {
-  return cell ? median_of(row.row, *cell, figure) : std::nullopt;
-}
-// A figure of one cell by the same of another, round by round.
-std::optional<Summary> quotient(const TaskRow& row, Cell a, Cell b, const Figure& figure = whole) {
-  return a && b ? share(row.row, *a, figure, *b, figure) : std::nullopt;
-}
-
-std::optional<Summary> scaled(std::optional<Summary> s, double factor) {
-  if (s) *s = {s->median * factor, s->least * factor, s->most * factor, s->count};
-  return s;
-}
-
-std::optional<double> peak(const RunFigures& f) { return f.peak_bytes; }
 
 // A sum over all runs of a process, for each of them.
 Figure per_run(const std::string& name) {
@@ -53,12 +34,6 @@ Figure of_elapsed(const std::string& name, double factor) {
 std::optional<double> forks_of(const TaskRow& row) {
   const auto s = median_in(row, row.find(Runner::Counting, 1), named("forks"));
   return s ? std::optional(s->median) : std::nullopt;
-}
-
-std::set<unsigned> workers_of(const TaskRow& row) {
-  std::set<unsigned> all;
-  for (const TaskCell& cell : row.cells) all.insert(cell.workers);
-  return all;
 }
 
 bool oversubscribes(const TaskResults& results, unsigned workers) {
@@ -119,12 +94,6 @@ std::string overhead_table(const TaskResults& results) {
     table.add(cells);
   }
   return table.markdown();
-}
-
-// How much faster so many programs with one worker each are, side by side, than one after another.
-std::optional<Summary> machine_gives(const TaskRow& row, unsigned workers) {
-  return scaled(quotient(row, row.find(Runner::Barrier, 1), row.find(Runner::Copies, workers)),
-                workers);
 }
 
 std::string speedup_table(const TaskResults& results) {
@@ -264,6 +233,7 @@ std::string latency_table(const TaskRow& row) {
       {"signals for them", "requests", 1, ""},
       {"a bare signal's round trip, median", "signal", 1e-3, " us"},
       {"from a fork to its task, where the other worker slept, median", "wake-up", 1e-3, " us"},
+      {"a bare wake-up of a thread that slept, median", "futex", 1e-3, " us"},
       {"a worker without work, of a CPU", "idle", 100, "%"},
       {"reading one array and writing another, 1 thread", "stream, 1 thread", 1e-9, " GB/s"},
       {"the same, 2 threads", "stream, 2 threads", 1e-9, " GB/s"},
@@ -297,145 +267,6 @@ std::string bandwidth_table(const TaskResults& results) {
                show_figure(median_in(row, row.find(Runner::Barrier, 2), rate), " GB/s")});
   }
   return any ? table.markdown() : "";
-}
-
-// --- the goals -----------------------------------------------------------------------------------
-
-TaskGoal goal(const std::string& what, const std::optional<Summary>& measured, bool at_most,
-              double bound, const char* unit) {
-  TaskGoal g;
-  g.what = what;
-  g.goal = fmt::format("at {} {:g}{}", at_most ? "most" : "least", bound, unit);
-  g.measured = *unit == '\0' ? show_ratio(measured) : show_figure(measured, unit);
-  g.known = measured.has_value();
-  g.reached = measured && (at_most ? measured->median <= bound : measured->median >= bound);
-  return g;
-}
-
-void add_overhead_goals(const TaskResults& results, std::vector<TaskGoal>* goals) {
-  const auto ratio = [&](const char* name, Runner to) {
-    const TaskRow* row = results.find(name);
-    return row != nullptr ? quotient(*row, row->find(Runner::Barrier, 1), row->find(to, 1))
-                          : std::nullopt;
-  };
-  if (results.find("fib-42") != nullptr) {
-    goals->push_back(goal("fib(42), one worker, by the same with calls",
-                          ratio("fib-42", Runner::Calls), true, 1.15, ""));
-  }
-  if (results.find("fib") != nullptr) {
-    goals->push_back(goal("fib(34), one worker, by libfork's time", ratio("fib", Runner::Libfork),
-                          true, 0.10, ""));
-    goals->push_back(
-        goal("fib(34), one worker, by oneTBB's time", ratio("fib", Runner::Tbb), true, 0.03, ""));
-  }
-  for (const char* name : {"queens", "jacobi", "lud", "heat"}) {
-    if (results.find(name) == nullptr) continue;
-    goals->push_back(goal(fmt::format("{}, one worker, by sequential", name),
-                          ratio(name, Runner::Sequential), true, 1.05, ""));
-  }
-}
-
-void add_speedup_goals(const TaskResults& results, std::vector<TaskGoal>* goals) {
-  for (const auto& [name, bound] : {std::pair{"fib-42", 1.93},
-                                    {"queens", 1.85},
-                                    {"lud", 1.85},
-                                    {"jacobi", 1.6},
-                                    {"heat", 1.6}}) {
-    const TaskRow* row = results.find(name);
-    if (row == nullptr) continue;
-    goals->push_back(
-        goal(fmt::format("{}, speed of two workers by that of one (the machine gives {})", name,
-                         show_ratio(machine_gives(*row, 2))),
-             quotient(*row, row->find(Runner::Barrier, 1), row->find(Runner::Barrier, 2)), false,
-             bound, ""));
-  }
-  for (const char* name : {"jacobi", "heat"}) {
-    const TaskRow* row = results.find(name);
-    if (row == nullptr) continue;
-    std::optional<Runner> best;
-    double least = 0;
-    for (const Runner runner : kAll) {
-      const auto s = is_peer(runner) ? median_in(*row, row->find(runner, 2), whole) : std::nullopt;
-      if (s && (!best || s->median < least)) {
-        best = runner;
-        least = s->median;
-      }
-    }
-    if (!best) continue;
-    goals->push_back(
-        goal(fmt::format("{}, two workers, by the best peer's time ({})", name, name_of(*best)),
-             quotient(*row, row->find(Runner::Barrier, 2), row->find(*best, 2)), true, 1, ""));
-  }
-}
-
-void add_victim_goals(const TaskResults& results, std::vector<TaskGoal>* goals) {
-  for (const TaskRow& row : results.rows) {
-    if (!is_of_papers(row.name)) continue;
-    const Cell barrier = row.find(Runner::Barrier, 2);
-    goals->push_back(
-        goal(fmt::format("{}, two workers: what victims lose, by stop-the-victim's", row.name),
-             quotient(row, barrier, row.find(Runner::Stop, 2), lost_share), true, 0.5, ""));
-    goals->push_back(goal(fmt::format("{}, two workers: what victims lose of all cycles", row.name),
-                          scaled(median_in(row, barrier, lost_share), 100), true, 0.5, "%"));
-  }
-}
-
-void add_latency_goals(const TaskResults& results, std::vector<TaskGoal>* goals) {
-  for (const TaskRow& row : results.latencies) {
-    const Cell barrier = row.find(Runner::Barrier, 2);
-    const Cell stop = row.find(Runner::Stop, 2);
-    const auto us = [&](Cell cell, const char* name) {
-      return scaled(median_in(row, cell, named(name)), 1e-3);
-    };
-    goals->push_back(goal("a steal below a barrier, from the decision to the task, median",
-                          us(barrier, "steal below a barrier"), true, 0.8, " us"));
-    goals->push_back(
-        goal("a steal with a stop (the same), by a bare signal's round trip",
-             stop ? share(row.row, *stop, named("steal with a stop"), *stop, named("signal"))
-                  : std::nullopt,
-             true, 1.3, ""));
-    goals->push_back(goal("of which the victim loses, median", us(barrier, "victim in the handler"),
-                          true, 2, " us"));
-    goals->push_back(goal("a steal where the victim's code polls, median",
-                          us(barrier, "steal at a poll"), true, 3, " us"));
-    goals->push_back(goal("a worker without work, of a CPU",
-                          scaled(median_in(row, barrier, named("idle")), 100), true, 1, "%"));
-    goals->push_back(goal("from a fork to its task, where the other worker slept",
-                          us(barrier, "wake-up"), true, 50, " us"));
-  }
-}
-
-void add_memory_goals(const TaskResults& results, std::vector<TaskGoal>* goals) {
-  for (const TaskRow& row : results.rows) {
-    const Cell ours = row.find(Runner::Barrier, 2);
-    if (const Cell tbb = row.find(Runner::Tbb, 2); ours && tbb) {
-      goals->push_back(goal(fmt::format("{}, two workers: peak memory by oneTBB's", row.name),
-                            quotient(row, ours, tbb, peak), true, 1, ""));
-    }
-  }
-  const TaskRow* search = results.find("search");
-  if (search == nullptr) return;
-  const auto depth = median_in(*search, search->find(Runner::Counting, 1), named("depth"));
-  if (!depth) return;
-  for (const unsigned workers : workers_of(*search)) {
-    if (workers == 1) continue;
-    goals->push_back(
-        goal(fmt::format("search, {} workers: stacks in use at once (workers x depth of {:.0f})",
-                         workers, depth->median),
-             median_in(*search, search->find(Runner::Barrier, workers), named("stacks_peak")), true,
-             workers * depth->median, " "));
-  }
-}
-
-std::string goal_table(const std::vector<TaskGoal>& goals, bool quick) {
-  Table table({"what", "goal", "measured", "reached"});
-  for (const TaskGoal& g : goals) {
-    table.add({g.what, g.goal, g.known ? g.measured : "not measured",
-               quick || !g.known ? "-"
-               : g.reached       ? "yes"
-                                 : "no"});
-  }
-  return table.markdown();
 }
 
 // --- the page ------------------------------------------------------------------------------------
@@ -497,16 +328,6 @@ std::string problems_section(const TaskResults& results) {
 
 }  // namespace
 
-std::vector<TaskGoal> task_goals(const TaskResults& results) {
-  std::vector<TaskGoal> goals;
-  add_overhead_goals(results, &goals);
-  add_speedup_goals(results, &goals);
-  add_victim_goals(results, &goals);
-  add_latency_goals(results, &goals);
-  add_memory_goals(results, &goals);
-  return goals;
-}
-
 std::string task_page(const TaskResults& results, const std::vector<std::string>& plots) {
   std::string text = fmt::format(
       "# Work stealing\n\nWritten by `jackdaw bench work-stealing`.{}\n\n```\n{}runs     up to {} "
@@ -517,7 +338,7 @@ std::string task_page(const TaskResults& results, const std::vector<std::string>
       to_text(results), most_rounds(results), results.machine.cpus);
   if (!results.notes.empty()) text += "\n";
   for (const std::string& note : results.notes) text += fmt::format("- {}\n", note);
-  if (const std::vector<TaskGoal> goals = task_goals(results); !goals.empty()) {
+  if (const std::vector<Goal> goals = task_goals(results); !goals.empty()) {
     text += "\n## Goals\n\n" + goal_table(goals, results.quick);
   }
   for (const std::string& plot : plots) text += fmt::format("\n![]({})\n", plot);

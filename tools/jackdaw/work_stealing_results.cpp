@@ -176,4 +176,28 @@ std::optional<double> lost_share(const RunFigures& f) {
   return (*stop + *barrier) / (*ticks * *workers);
 }
 
+std::optional<Summary> median_in(const TaskRow& row, Cell cell, const Figure& figure) {
+  return cell ? median_of(row.row, *cell, figure) : std::nullopt;
+}
+std::optional<Summary> quotient(const TaskRow& row, Cell a, Cell b, const Figure& figure) {
+  return a && b ? share(row.row, *a, figure, *b, figure) : std::nullopt;
+}
+
+std::optional<Summary> scaled(std::optional<Summary> s, double factor) {
+  if (s) *s = {s->median * factor, s->least * factor, s->most * factor, s->count};
+  return s;
+}
+
+std::set<unsigned> workers_of(const TaskRow& row) {
+  std::set<unsigned> all;
+  for (const TaskCell& cell : row.cells) all.insert(cell.workers);
+  return all;
+}
+
+std::optional<Summary> machine_gives(const TaskRow& row, unsigned workers) {
+  return scaled(quotient(row, row.find(Runner::Barrier, 1), row.find(Runner::Copies, workers)),
+                workers);
+}
+
+std::optional<double> peak(const RunFigures& f) { return f.peak_bytes; }
 }  // namespace jackdaw

@@ -4,9 +4,11 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "goals.hpp"
 #include "origin.hpp"
 #include "report.hpp"
 #include "rounds.hpp"
@@ -34,6 +36,10 @@ bool is_ours(Runner runner);
 bool is_peer(Runner runner);
 
 // One way to run a row: who, and with how many workers.
+// All but those that others are measured against.
+inline constexpr Runner kAll[] = {Runner::Barrier, Runner::Stop,     Runner::Deque,  Runner::Tbb,
+                                  Runner::OpenMp,  Runner::Taskflow, Runner::Libfork};
+
 struct TaskCell {
   Runner runner;
   unsigned workers;
@@ -69,18 +75,29 @@ void add_task_rounds(const nlohmann::ordered_json& json, TaskResults* results);
 // The problems of the papers.
 bool is_of_papers(const std::string& problem);
 
-// A figure that is to be reached, and what was measured.
-struct TaskGoal {
-  std::string what;
-  std::string goal;
-  std::string measured;
-  bool known = false;  // was it measured?
-  bool reached = false;
-};
-std::vector<TaskGoal> task_goals(const TaskResults& results);
+// The figures to reach.
+std::vector<Goal> task_goals(const TaskResults& results);
+
+// --- figures -------------------------------------------------------------------------------------
 
 // Of one cell's run: the share of the workers' time that victims lost.
 std::optional<double> lost_share(const RunFigures& f);
+
+// A run's peak memory.
+std::optional<double> peak(const RunFigures& f);
+
+// A cell's index in its row, as TaskRow::find returns it.
+using Cell = std::optional<std::size_t>;
+std::optional<Summary> median_in(const TaskRow& row, Cell cell, const Figure& figure);
+// A figure of one cell by the same of another, round by round.
+std::optional<Summary> quotient(const TaskRow& row, Cell a, Cell b, const Figure& figure = whole);
+std::optional<Summary> scaled(std::optional<Summary> s, double factor);
+// The numbers of workers of the row's cells.
+std::set<unsigned> workers_of(const TaskRow& row);
+// How much faster so many programs with one worker each are, side by side, than one after another.
+std::optional<Summary> machine_gives(const TaskRow& row, unsigned workers);
+
+// --- the page ------------------------------------------------------------------------------------
 
 std::string task_page(const TaskResults& results, const std::vector<std::string>& plots);
 std::vector<Plot> task_plots(const TaskResults& results);
