@@ -8,7 +8,8 @@
 //   poll      The same chain, whose innermost task polls while it waits.
 //   signal    The bare round trip of a signal to a thread that computes: sent, handled, seen.
 //   wake-up   From a fork to the start of the forked task, when the other worker has slept.
-//   futex     The bare wake-up of a thread that has slept as long: from the call to its first step.
+//   futex     The bare wake-up of a thread that has slept as long, of another processor: from the
+//             call to its first step.
 //   idle      What a worker without work takes of a CPU, from 10 ms after its last task on.
 //   stream    What reading one large array and writing another moves, in bytes a second, by one
 //             thread and by two.
@@ -253,12 +254,31 @@ long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value)
   return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
 }
 
+// The two threads keep to a processor each: the system leaves both on the one where they have been,
+// if so, and there the sleeper waits for the waker's time slice to end.
+bool keep_to(int which, const cpu_set_t& usable) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable) || which-- != 0) continue;
+    CPU_SET(cpu, &one);
+    return pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0;
+  }
+  return false;
+}
+
 void measure_bare_wake_ups(int rounds) {
+  cpu_set_t usable;
+  if (pthread_getaffinity_np(pthread_self(), sizeof usable, &usable) != 0 ||
+      CPU_COUNT(&usable) < 2 || !keep_to(0, usable)) {
+    return;
+  }
   // Odd: the sleeper is to sleep until it is even.
   std::atomic<std::uint32_t> word{1};
   std::atomic<std::uint64_t> woke{0};
   std::atomic<bool> over{false};
   std::thread sleeper([&] {
+    keep_to(1, usable);
     for (std::uint32_t seen = 1; !over; seen += 2) {
       while (word.load(std::memory_order_acquire) == seen) futex(&word, FUTEX_WAIT, seen);
       woke.store(ticks_now(), std::memory_order_release);
@@ -278,6 +298,7 @@ void measure_bare_wake_ups(int rounds) {
     word.fetch_add(1, std::memory_order_release);
   }
   sleeper.join();
+  pthread_setaffinity_np(pthread_self(), sizeof usable, &usable);
   print_median("futex", samples);
 }
 
