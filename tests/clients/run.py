@@ -116,29 +116,46 @@ def accept(clients: list, work: Path, peer: runner.Library) -> None:
             print(f"{client.name}: {expected.format(size=size)}")
 
 
+# The peer has crashes of its own (nim-threads: one run in tens). A run of ours has no second try.
+PEER_TRIES = 4
+
+
+def on_peer(result: report.Result, run_once):
+    for _ in range(PEER_TRIES):
+        try:
+            return run_once()
+        except Failed as why:
+            result.peer_failures.append(str(why))
+    raise NotRun(f"it doesn't work on the peer's library, in {PEER_TRIES} runs: "
+                 f"{result.peer_failures[-1]}")
+
+
 def measure(client, run: runner.Runner, peer, ours, pairs: int, progress: Progress) -> report.Result:
     result = report.Result(client, judged=run.size == "full")
     try:
         progress.say(f"{client.name}: preparing")
         run.prepare(client)
-        try:
-            progress.say(f"{client.name}: a first run on {peer.label}")
-            first = run.verify(client, peer)
-        except Failed as why:
-            raise NotRun(f"it doesn't work on the peer's library: {why}") from why
+        progress.say(f"{client.name}: a first run on {peer.label}")
+        first = on_peer(result, lambda: run.verify(client, peer))
         progress.say(f"{client.name}: a first run on {ours.label}")
         runner.compare(client, first, run.verify(client, ours))
         for number in range(pairs):
             progress.say(f"{client.name}: pair {number + 1} of {pairs}")
             # The first of a pair may find caches colder; take turns.
             order = (peer, ours) if number % 2 == 0 else (ours, peer)
-            outcomes = {library.label: run.run(client, library) for library in order}
+            outcomes = {}
+            for library in order:
+                def run_once(library=library):
+                    return run.run(client, library)
+                outcomes[library.label] = (on_peer(result, run_once) if library is peer
+                                           else run_once())
             runner.compare(client, outcomes["peer"], outcomes["ours"])
             result.peer.append(outcomes["peer"].sample)
             result.ours.append(outcomes["ours"].sample)
         result.status = "same"
     except NotRun as why:
         result.status, result.reason = "not run", str(why)
+        result.peer, result.ours = [], []
     except Failed as why:
         result.status, result.reason = "failed", str(why)
         result.peer, result.ours = [], []

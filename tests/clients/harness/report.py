@@ -16,6 +16,7 @@ class Result:
     reason: str = ""
     peer: list[Sample] = field(default_factory=list)
     ours: list[Sample] = field(default_factory=list)
+    peer_failures: list[str] = field(default_factory=list)  # runs of the peer's that were repeated
     judged: bool = True  # small inputs, run once, are held to no goal
 
     def ratios(self, what: str) -> list[float]:
@@ -50,6 +51,8 @@ class Result:
         entry = {"name": self.client.name, "title": self.client.title, "status": self.status}
         if self.reason:
             entry["reason"] = self.reason
+        if self.peer_failures:
+            entry["peer_failures"] = self.peer_failures
         for side in ("peer", "ours"):
             samples = getattr(self, side)
             if samples:
@@ -90,6 +93,8 @@ def verdict(result: Result) -> str:
     if result.client.goal.milliseconds is not None and result.peer:
         text += (f" ({result.difference('seconds') * 1000:+.2f} ms, "
                  f"{result.difference('mebibytes'):+.2f} MiB)")
+    if result.peer_failures:
+        text += f"; the peer failed in {len(result.peer_failures)} runs more"
     missed = result.missed()
     return text + (f"; over the goal: {', '.join(missed)}" if missed else "")
 

@@ -164,7 +164,6 @@ class Runner:
             outcome = self._outcome(client, command, place, report, out, err)
             self._check(client, outcome, place)
         except Failed as failure:
-            # The peer fails, too: its nim-threads now and then.
             raise Failed(f"on {library.label}: {failure}") from failure
         return outcome
 
