@@ -176,6 +176,20 @@ TEST(MostlyCopyingGoals, AProgramThatDoesNotFitIsNotFast) {
   EXPECT_THAT(copy_page(tight, {}), HasSubstr(jackdaw::kDoesNotFit));
 }
 
+TEST(MostlyCopyingGoals, AProgramThatRunsOnOursAloneIsFaster) {
+  CopyResults results = heaps_results(2, 1, 0.1);
+  results.rows[3].cells[0].failure = jackdaw::kDoesNotFit;
+  const Goal goal = goal_about(results, "faster than libgc");
+  EXPECT_TRUE(goal.reached);
+  EXPECT_THAT(goal.measured, HasSubstr("8 of 8, of which 1 don't run on libgc"));
+  // What was not tried, or fits neither, is not.
+  results.rows[3].cells[1].failure = jackdaw::kDoesNotFit;
+  EXPECT_FALSE(goal_about(results, "faster than libgc").reached);
+  results.rows[3].cells[1].failure = "";
+  results.rows[3].cells[0].failure = "not run: there is none";
+  EXPECT_FALSE(goal_about(results, "faster than libgc").reached);
+}
+
 TEST(MostlyCopyingGoals, WhatDidNotRunIsNotMeasured) {
   CopyResults results;
   CopyRow row;
