@@ -29,8 +29,14 @@ Links& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
 }  // namespace
 
 bool is_reachable(Word object) {
-  heap::Place place;
   if (!heap::in_heap(object)) return true;
+  // Asked of each link, twice.
+  const heap::Block& block = heap::space.blocks[heap::block_number(object)];
+  if (__builtin_expect(block.state == heap::BlockState::Small, 1)) {
+    const unsigned slot = block.slot_of(object & (heap::kBlockSize - 1));
+    return slot < block.slots && block.marked(slot) && block.is_allocated(slot);
+  }
+  heap::Place place;
   return heap::find_object(object, &place) && place.marked();
 }
 
