@@ -309,8 +309,8 @@ bool lookup(Word word, BlockNumber* number, unsigned* slot) {
     if (offset >= space.extras[b].bytes) return false;
     *slot = 0;
   } else if (block.state == BlockState::Mixed) {
-    return block.starts == heap::Starts::Open ? lookup_mixed(b, offset, number, slot)
-                                              : lookup_known(b, offset, number, slot);
+    return block.known_starts() == heap::Starts::Open ? lookup_mixed(b, offset, number, slot)
+                                                      : lookup_known(b, offset, number, slot);
   } else if (block.state == BlockState::Small) {
     if (offset / block.slot_size >= block.slots) return false;
     *slot = static_cast<unsigned>(offset / block.slot_size);

@@ -36,8 +36,7 @@ enum class BlockState : std::uint8_t { Free, Small, LargeHead, LargeBody, Mixed 
 enum class Scan : std::uint8_t { None, Words, Descriptor };
 
 // Whether the allocated words of a mixed block say where its objects begin. Open: only of some.
-// Known: of all. KnownBesideHole: of all, but a thread's hole may seem to be one. 32 bits, as wide
-// as what shares their place.
+// Known: of all. KnownBesideHole: of all, but a thread's hole may seem to be one.
 enum class Starts : std::uint32_t { Open, Known, KnownBesideHole };
 
 // A block's record. All fields but the bit words are written under the heap's lock, or in a
@@ -62,9 +61,9 @@ struct alignas(256) Block {
     // Large head: blocks of the run. Large body: distance to the head. First and last block of a
     // free run: its length. In blocks.
     std::uint32_t run;
-    // Mixed. Written by the block's owner, or in a stopped world (release, acquire: the allocated
-    // words are written before).
-    Starts starts;
+    // Mixed: one of Starts. Written by the block's owner, or in a stopped world (release, acquire:
+    // the allocated words are written before).
+    std::uint32_t starts;
   };
 
   // One bit a slot (mark.req.free). marks: written by markers in a stopped world; meanwhile those
@@ -75,6 +74,12 @@ struct alignas(256) Block {
   std::uint64_t marks[kBitWords];
   std::uint64_t allocated[kBitWords];
 
+  [[nodiscard]] Starts known_starts() const {
+    return static_cast<Starts>(__atomic_load_n(&starts, __ATOMIC_ACQUIRE));
+  }
+  void set_known_starts(Starts known) {
+    __atomic_store_n(&starts, static_cast<std::uint32_t>(known), __ATOMIC_RELEASE);
+  }
   [[nodiscard]] unsigned bit_words() const { return (slots + 63u) / 64u; }
   // The slot that contains this offset into the block. Pre: state is Small or LargeHead.
   [[nodiscard]] unsigned slot_of(std::size_t offset) const {

@@ -80,13 +80,6 @@ unsigned granule_of(BlockNumber number, const char* p) {
   return static_cast<unsigned>((base::as_word(p) - block_address(number)) / kGranule);
 }
 
-Starts load_starts(BlockNumber number) {
-  return __atomic_load_n(&space.blocks[number].starts, __ATOMIC_ACQUIRE);
-}
-void set_starts(BlockNumber number, Starts starts) {
-  __atomic_store_n(&space.blocks[number].starts, starts, __ATOMIC_RELEASE);
-}
-
 char* start_byte(BlockNumber number, unsigned granule) {
   return base::as_pointer(block_address(number) + kStartBytes + granule);
 }
@@ -207,7 +200,7 @@ BlockNumber make_mixed_block(KindNumber kind, bool* clean) {
   if (number == kNoBlock) return kNoBlock;
   for (std::uint64_t& word : gaps[number].words) word = 0;
   set(gaps[number].words, 0);
-  set_starts(number, Starts::Known);
+  space.blocks[number].set_known_starts(Starts::Known);
   space.blocks[number].state = BlockState::Mixed;
   return number;
 }
@@ -237,7 +230,7 @@ bool find_gap(BlockNumber number, unsigned from, unsigned least, Granules* gap) 
 }
 
 void take_gap(BlockNumber number, unsigned first) {
-  set_starts(number, Starts::Open);
+  space.blocks[number].set_known_starts(Starts::Open);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // The first object begins where the gap did.
   set(space.blocks[number].allocated, first);
@@ -258,7 +251,7 @@ void give_gap(BlockNumber number, unsigned first) {
 }
 
 void learn_starts(BlockNumber number) {
-  if (load_starts(number) != Starts::Open) return;
+  if (space.blocks[number].known_starts() != Starts::Open) return;
   const Granules hole = hole_in(number);
   Block& block = space.blocks[number];
   const Bits free = granules_of_gaps(number);
@@ -268,7 +261,8 @@ void learn_starts(BlockNumber number) {
         start_bits(number, w) & ~free.words[w] & ~bits_between(w, hole.from, hole.to);
     __atomic_store_n(&block.allocated[w], load(block.allocated[w]) | found, __ATOMIC_RELAXED);
   }
-  set_starts(number, hole.count() == 0 ? Starts::Known : Starts::KnownBesideHole);
+  space.blocks[number].set_known_starts(hole.count() == 0 ? Starts::Known
+                                                          : Starts::KnownBesideHole);
 }
 
 void unmark_hole(const MixedHole& hole) {
@@ -308,7 +302,7 @@ bool find_mixed(Word address, Place* place) {
   if (granule >= hole.from && granule < hole.to) return false;
   unsigned at = last_boundary(number, granule);
   if (has(gaps[number].words, at)) return false;
-  if (load_starts(number) == Starts::Open) {
+  if (space.blocks[number].known_starts() == Starts::Open) {
     for (unsigned begin = granule; begin > at; --begin) {
       if (__atomic_load_n(start_byte(number, begin), __ATOMIC_RELAXED) != 0) at = begin;
     }
@@ -345,7 +339,7 @@ unsigned sweep_mixed(BlockNumber number, unsigned* free) {
     __atomic_store_n(&block.allocated[w], after.words[w], __ATOMIC_RELAXED);
   }
   // A hole's thread goes on to allocate.
-  set_starts(number, hole.count() == 0 ? Starts::Known : Starts::Open);
+  space.blocks[number].set_known_starts(hole.count() == 0 ? Starts::Known : Starts::Open);
   *free = count_in_long_runs(freed);
   return count(kept) - hole.count();
 }
@@ -362,7 +356,8 @@ void keep_mixed(BlockNumber number) {
   learn_starts(number);
   Block& block = space.blocks[number];
   for (unsigned w = 0; w < kBitWords; ++w) block.marks[w] = block.allocated[w];
-  set_starts(number, space.extras[number].owner == nullptr ? Starts::Known : Starts::Open);
+  space.blocks[number].set_known_starts(space.extras[number].owner == nullptr ? Starts::Known
+                                                                              : Starts::Open);
 }
 
 void fill_gap(BlockNumber number, Granules gap, unsigned granules) {

@@ -229,8 +229,7 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
 
 [[gnu::noinline]] Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
   const auto slot = static_cast<unsigned>((granule & (kBlockSize - 1)) / heap::kGranule);
-  if (__builtin_expect(__atomic_load_n(&block->starts, __ATOMIC_ACQUIRE) != heap::Starts::Known ||
-                           !block->is_allocated(slot),
+  if (__builtin_expect(block->known_starts() != heap::Starts::Known || !block->is_allocated(slot),
                        0)) {
     return pointers_at_granule(block, granule);
   }
