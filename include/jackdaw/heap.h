@@ -46,7 +46,7 @@ typedef struct jd_hole {
   char* cursor;
   char* limit;
   /* For layouts with `in_order` and for elements: byte a / 16 of these is 1 if an object's memory
-   * begins at address a, so that the collector knows. */
+   * begins at address a, so that the collector knows. The hole's own thread writes them. */
   char* starts;
 } jd_hole;
 

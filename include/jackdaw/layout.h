@@ -44,8 +44,9 @@ extern "C" {
  *   program may store the address of any record of its own instead (a class, say) that begins with
  *   the layout's address. The record lasts as long as the program: a word on a stack may mean an
  *   object that is dead, and its first word is read then. Objects of all sizes lie one behind
- * another, in the order in which they were allocated, aligned to 8 bytes. JD_HEADER: by a word
- * before it, which the program does not see: the paper's way. As JD_SELF otherwise.
+ *   another, in the order in which they were allocated, aligned to 8 bytes.
+ * JD_HEADER: by a word before it, which the program does not see: the paper's way. As JD_SELF
+ *   otherwise.
  */
 enum jd_source { JD_HOMOGENEOUS = 0, JD_SELF = 1, JD_HEADER = 2 };
 

@@ -29,7 +29,8 @@ inline constexpr std::size_t kMostMixed = 2048;
 inline constexpr unsigned kLeastGap = 8;  // granules
 
 // Start bytes, from this offset into the block on. Of the granules of gaps, and of a hole beyond
-// its limit, they are anything.
+// its limit, they are anything. Written by the block's owner before its cursor passes the object,
+// or in a stopped world; read there, and by whoever looks for an object (relaxed).
 inline constexpr std::size_t kStartBytes = kMixedGranules * kGranule;
 static_assert(kStartBytes + kMixedGranules <= kBlockSize);
 

@@ -210,6 +210,7 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
   return {reinterpret_cast<const Word*>(memory + (headed ? heap::kHeaderBytes : 0)), layout.bits};
 }
 
+// Out of line, as those below: the loop's registers are for what is frequent.
 [[gnu::noinline]] Marker::Pointers Marker::scan_mixed(Word memory, const heap::Kind& kind) {
   heap::Typed typed;
   if (heap::typed_at(memory, kind, &typed)) scan_layout(typed);

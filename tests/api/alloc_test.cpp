@@ -386,10 +386,12 @@ TEST(Alloc, AlignmentTakesNoMemory) {
   JD_SKIP_UNDER_TSAN("keeps memory beside the heap's");
   constexpr std::size_t kAlignment = std::size_t{64} << 20;
   const std::size_t before = resident_bytes();
+  ASSERT_NE(before, 0u);
   auto** held = static_cast<void**>(GC_malloc(8 * sizeof(void*)));
   for (int i = 0; i < 8; ++i) {
     held[i] = GC_memalign(kAlignment, 100);
     ASSERT_NE(held[i], nullptr);
+    EXPECT_LT(GC_size(held[i]), 4096u);
     std::memset(held[i], 1, 100);
   }
   EXPECT_LT(resident_bytes(), before + kAlignment);

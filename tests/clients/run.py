@@ -116,7 +116,8 @@ def accept(clients: list, work: Path, peer: runner.Library) -> None:
             print(f"{client.name}: {expected.format(size=size)}")
 
 
-# The peer has crashes of its own (nim-threads: one run in tens). A run of ours has no second try.
+# The peer has crashes of its own (nim-threads: one run of 40 by hand); four in a row are no accident.
+# A run of ours has no second try.
 PEER_TRIES = 4
 
 

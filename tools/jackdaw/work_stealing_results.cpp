@@ -200,4 +200,5 @@ std::optional<Summary> machine_gives(const TaskRow& row, unsigned workers) {
 }
 
 std::optional<double> peak(const RunFigures& f) { return f.peak_bytes; }
+
 }  // namespace jackdaw

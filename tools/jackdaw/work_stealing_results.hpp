@@ -35,11 +35,11 @@ const char* name_of(Runner runner);
 bool is_ours(Runner runner);
 bool is_peer(Runner runner);
 
-// One way to run a row: who, and with how many workers.
 // All but those that others are measured against.
 inline constexpr Runner kAll[] = {Runner::Barrier, Runner::Stop,     Runner::Deque,  Runner::Tbb,
                                   Runner::OpenMp,  Runner::Taskflow, Runner::Libfork};
 
+// One way to run a row: who, and with how many workers.
 struct TaskCell {
   Runner runner;
   unsigned workers;

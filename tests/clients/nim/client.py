@@ -21,8 +21,8 @@ CLIENTS = [
     Client(name="nim-threads", title="Nim (--mm:boehm): threads", packages=PACKAGES,
            programs=PROGRAMS, prepare=lambda place: build(place, "threads.nim", "--threads:on"),
            command=lambda place: Command([str(place.prepared / "threads"), str(place.pick(250, 60))]),
-           # A thread unregisters itself and then frees a block that only it refers to: a collection
-           # in between has freed it already. The peer aborts in some runs ("Duplicate large block
+           # A thread unregisters itself and then frees a block that only it refers to (Nim's
+           # system/threads.nim, threadProcWrapDispatch and threadProcWrapper): a collection in between has freed it already. The peer aborts in some runs ("Duplicate large block
            # deallocation"); ours says so and goes on.
            ignore_stderr=True,
            expected="threads.{size}.expected", goal=PLAIN),
