@@ -162,7 +162,8 @@ inline bool Marker::visit(const View& view, Word word, Range* range) {
               reinterpret_cast<const Word*>(address + end)};
     return kind.run_begin < end;
   }
-  // What its descriptor says may lie in the object, which has not arrived yet.
+  // What its descriptor says may lie in the object, which has not arrived yet. (contents_of says so
+  // too, but is a call.)
   *range = block.scan == Scan::Descriptor ? Range::object(address) : contents_of(block, address);
   return true;
 }

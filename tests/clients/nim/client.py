@@ -22,7 +22,8 @@ CLIENTS = [
            programs=PROGRAMS, prepare=lambda place: build(place, "threads.nim", "--threads:on"),
            command=lambda place: Command([str(place.prepared / "threads"), str(place.pick(250, 60))]),
            # A thread unregisters itself and then frees a block that only it refers to (Nim's
-           # system/threads.nim, threadProcWrapDispatch and threadProcWrapper): a collection in between has freed it already. The peer aborts in some runs ("Duplicate large block
+           # system/threads.nim, threadProcWrapDispatch and threadProcWrapper): a collection in
+           # between has freed it already. The peer aborts in some runs ("Duplicate large block
            # deallocation"); ours says so and goes on.
            ignore_stderr=True,
            expected="threads.{size}.expected", goal=PLAIN),
