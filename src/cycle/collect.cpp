@@ -51,7 +51,7 @@ class MarkRoots final : public world::RootVisitor {
     if (low >= high) return;
     bytes +=
         static_cast<std::size_t>(static_cast<const char*>(high) - static_cast<const char*>(low));
-    marker.scan_roots(low, high, false);
+    marker.scan_roots(low, high);
   }
   void stack(const void* low, const void* high) override {
     if (low >= high) return;
@@ -59,7 +59,7 @@ class MarkRoots final : public world::RootVisitor {
         static_cast<std::size_t>(static_cast<const char*>(high) - static_cast<const char*>(low));
     if (stacks_began == 0) stacks_began = os::now_ns();
     // Programs that turn interior pointers off do without past-the-end ones, with bdwgc as here.
-    marker.scan_roots(low, high, GC_all_interior_pointers != 0);
+    marker.scan_stack(low, high, GC_all_interior_pointers != 0);
   }
   std::size_t bytes = 0;
   // When the first stack came: all come one after another, and little behind them

@@ -40,10 +40,13 @@ class alignas(128) Marker {
   [[nodiscard]] MarkStrategy strategy() const { return strategy_; }
 
   // Scans [low, high) as roots: every aligned word is ambiguous, and pointers to anywhere in an
-  // object hold it. past_end: a pointer to a slot's first byte also holds the object that ends
-  // there, if one does (one-past-the-end pointers; no byte of padding is needed for them). The mark
-  // stack is drained whenever it has grown.
-  void scan_roots(const void* low, const void* high, bool past_end);
+  // object hold it. The mark stack is drained whenever it has grown.
+  void scan_roots(const void* low, const void* high);
+
+  // The same of a thread's stack or registers. past_end: a pointer to a slot's first byte also
+  // holds the object that ends there, if one does (one-past-the-end pointers; no byte of padding is
+  // needed for them).
+  void scan_stack(const void* low, const void* high, bool past_end);
 
   // Marks the object at or around this word, if there is one, and queues its contents. True if the
   // object was not marked before.
@@ -132,6 +135,10 @@ class alignas(128) Marker {
   Pointers pointers_at(Word memory, const heap::Kind& kind);
   Pointers scan_mixed(Word memory, const heap::Kind& kind);
   void queue_word(const Word* word);
+  // Where the stack is to be drained while roots are scanned.
+  Range* most_root_entries();
+  void mark_ambiguous(const View& view, Word word, bool past_end, const Range* most);
+  void scan_few(const View& view, Word at, Word end, const Range* most);
   void mark_object_ending_at(const View& view, Word word);
   // At a block's beginning, or in one that has no slots.
   void mark_unusual_object_ending_at(Word word);

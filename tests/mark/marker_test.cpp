@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "heap/blocks.hpp"
@@ -205,7 +207,7 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
     clear_marks();
     const Word root = graph.pick();
     const std::vector<Word> expected = graph.reachable(root);
-    marker.scan_roots(&root, &root + 1, false);
+    marker.scan_roots(&root, &root + 1);
     marker.drain();
     EXPECT_EQ(graph.marked(), expected.size());
     for (const Word object : expected) {
@@ -332,7 +334,7 @@ TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
   marker.set_strategy(MarkStrategy::Ring);
   const Word past = block_address(number) + 32;
   clear_marks();
-  marker.scan_roots(&past, &past + 1, true);
+  marker.scan_stack(&past, &past + 1, true);
   marker.drain();
   EXPECT_TRUE(block.marked(0));
   EXPECT_FALSE(block.marked(3)) << "a free slot's words are not followed";
@@ -341,10 +343,71 @@ TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
   *reinterpret_cast<Word*>(block_address(number) + 64) = past;
   clear_marks();
   const Word root = block_address(number) + 65;
-  marker.scan_roots(&root, &root + 1, false);
+  marker.scan_roots(&root, &root + 1);
   marker.drain();
   EXPECT_TRUE(block.marked(2));
   EXPECT_FALSE(block.marked(0));
+}
+
+// Deep stacks hold the same words again and again, and only some are looked at anew each time.
+TEST(Roots, OfAStackEveryWordCounts) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(64));
+  std::mt19937_64 random(7);
+  std::vector<BlockNumber> blocks;
+  for (const std::size_t size : {16, 24, 32, 48, 80, 96, 240, 512}) {
+    bool clean = false;
+    const unsigned size_class = class_for(size);
+    blocks.push_back(make_small_block(kNormal, size_class, &clean));
+    Block& block = space.blocks[blocks.back()];
+    for (unsigned slot = 0; slot < block.slots; ++slot) {
+      if (random() % 4 == 0) continue;
+      block.allocated[slot / 64] |= std::uint64_t{1} << (slot % 64);
+    }
+    std::memset(jd::base::as_pointer(block_address(blocks.back())), 0, kBlockSize);
+  }
+  Marker marker;
+  ASSERT_TRUE(marker.initialise(0));
+  marker.set_strategy(MarkStrategy::Ring);
+  for (const std::size_t depth : {1, 7, 8, 63, 1000, 20000}) {
+    // Few different words, of all sorts, so that most come often and some push others out.
+    std::vector<Word> words(depth / 3 + 1);
+    for (Word& word : words) {
+      word = block_address(blocks[random() % blocks.size()]) + random() % kBlockSize;
+      if (random() % 2 == 0) word -= word % kGranule;
+      if (random() % 4 == 0) word = random() % 2 == 0 ? random() % 4096 : random();
+    }
+    std::vector<Word> stack(depth);
+    for (Word& word : stack) word = words[random() % words.size()];
+    std::set<Word> expected;
+    const auto expect = [&](Word word, Word offset_back) {
+      Place place{};
+      if (!in_heap(word - offset_back) || !find_object(word - offset_back, &place)) return;
+      if (offset_back == 0) {
+        expected.insert(place.address());
+      } else if (word % kGranule == 0 && is_full_class(place.block->size_class) &&
+                 place.address() + place.size() == word) {
+        expected.insert(place.address());
+      }
+    };
+    for (const Word word : stack) {
+      expect(word, 0);
+      expect(word, 1);
+    }
+    clear_marks();
+    marker.scan_stack(stack.data(), stack.data() + stack.size(), true);
+    marker.drain();
+    std::set<Word> marked;
+    for (const BlockNumber number : blocks) {
+      const Block& block = space.blocks[number];
+      for (unsigned slot = 0; slot < block.slots; ++slot) {
+        if (block.is_allocated(slot) && block.marked(slot)) {
+          marked.insert(block_address(number) + Word{slot} * block.slot_size);
+        }
+      }
+    }
+    EXPECT_EQ(marked, expected) << depth;
+  }
 }
 
 TEST(Roots, OnePastTheEndOfALargeObjectAcrossBlocks) {
@@ -359,7 +422,7 @@ TEST(Roots, OnePastTheEndOfALargeObjectAcrossBlocks) {
   marker.set_strategy(MarkStrategy::Ring);
   clear_marks();
   const Word past = block_address(number_of(second));
-  marker.scan_roots(&past, &past + 1, true);
+  marker.scan_stack(&past, &past + 1, true);
   marker.drain();
   EXPECT_TRUE(first->marked(0));
   EXPECT_TRUE(second->marked(0));
