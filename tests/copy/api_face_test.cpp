@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -339,6 +340,29 @@ TEST(Face, TraceProcedure) {
   std::uint64_t expected = 500;
   for (Traced* at = list; at != nullptr; at = at->next) ASSERT_EQ(at->tag, --expected);
   EXPECT_EQ(expected, 0U);
+}
+
+// A word on the stack that is a declared root means the object that it points to, and never one
+// that ends there: that one may move away (the verifier looks).
+TEST(Face, RootsOnTheStackHoldNoObjectBefore) {
+  std::vector<root<Traced>> objects;
+  far_away([&] {
+    for (std::uint64_t i = 0; i < 200; ++i) objects.emplace_back(make<Traced>(nullptr, i));
+  });
+  // Every second object stays where it is.
+  std::vector<jd::pinned<Traced>> pinned;
+  far_away([&] {
+    for (std::size_t i = 1; i < objects.size(); i += 2) pinned.emplace_back(objects[i].get());
+  });
+  root<Traced> on_stack[100];
+  far_away([&] {
+    for (std::size_t i = 0; i < std::size(on_stack); ++i) on_stack[i] = objects[2 * i + 1];
+  });
+  compact();
+  for (std::size_t i = 0; i < std::size(on_stack); ++i) {
+    EXPECT_EQ(on_stack[i]->tag, 2 * i + 1);
+    EXPECT_EQ(objects[2 * i]->tag, 2 * i);
+  }
 }
 
 // ---- Handles ----
