@@ -229,15 +229,15 @@ void hide_holes() {
   });
 }
 
-// The sweep lists their blocks, or frees them. Whoever had more than it used takes as many next
-// time as it used of the last ones, but at least half as many: the period may just have ended
-// early.
+// The sweep lists their blocks, or frees them. A hole's first refill after a collection takes as
+// many as the hole used between this one and the one before, but at least half as many as the last
+// refill: the period may just have ended early.
 static void retire_reserves() {
   for (ThreadCache* c = caches; c != nullptr; c = c->next) {
     for (HoleRow* row : c->rows) {
-      if (row == nullptr || c->reserved == 0) continue;
+      if (row == nullptr) continue;
       for (Reserve& reserve : row->reserves) {
-        if (reserve.first == heap::kNoBlock) continue;
+        if (reserve.taken == 0) continue;
         unsigned left = 0;
         for (BlockNumber b = reserve.first; b != heap::kNoBlock; b = heap::space.extras[b].next) {
           heap::space.extras[b].owner = nullptr;
@@ -245,8 +245,10 @@ static void retire_reserves() {
         }
         reserve.first = heap::kNoBlock;
         const unsigned taken = reserve.taken;
-        reserve.batch =
-            static_cast<std::uint16_t>(base::max_of(taken - base::min_of(taken, left), taken / 2));
+        const unsigned used = reserve.used + taken - base::min_of(taken, left);
+        reserve.batch = static_cast<std::uint16_t>(base::max_of(used, taken / 2));
+        reserve.taken = 0;
+        reserve.used = 0;
       }
     }
     c->reserved = 0;

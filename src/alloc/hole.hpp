@@ -116,10 +116,11 @@ static_assert(sizeof(Hole) == 40);
 // BlockExtra::next, and the hole is their owner. Written as the hole is.
 struct Reserve {
   BlockNumber first;
-  // How many the next refill takes beside the hole's own block, if there are so many; and how many
-  // the last one took.
+  // How many the next refill takes beside the hole's own block, if there are so many; how many the
+  // last one took; and how many those before it did since the last collection.
   std::uint16_t batch;
   std::uint16_t taken;
+  std::uint16_t used;
 };
 
 // The holes of one kind, a hole for each size class.

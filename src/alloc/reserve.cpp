@@ -19,11 +19,12 @@ using heap::space;
 constexpr unsigned kMostBatch = 512;
 // What is in reserve, another can't have. All threads' reserves together are about this part of
 // what the heap has beyond kSmallHeap, 2 MiB, at most (more while threads come that have not been
-// counted); those of a thread that allocates alone, a part of the whole heap (docs/design/alloc.md,
-// "Blocks in reserve").
+// counted), and a block or two of each thread's in smaller heaps; those of a thread that allocates
+// alone, a part of the whole heap (docs/design/alloc.md, "Blocks in reserve").
 constexpr BlockNumber kHeapShare = 2;
 constexpr BlockNumber kSmallHeap = 128;
 constexpr BlockNumber kLoneShare = 4;
+constexpr BlockNumber kSmallShare = 64;
 
 // Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
 // in the one before. Under the heap's lock.
@@ -41,8 +42,9 @@ void note_refill(ThreadCache* owner) {
 BlockNumber most_reserved() {
   const unsigned threads = base::max_of(refillers, refillers_before);
   if (threads == 1) return space.committed / kLoneShare;
-  if (space.committed <= kSmallHeap) return 0;
-  return (space.committed - kSmallHeap) / (kHeapShare * threads);
+  const BlockNumber beyond = space.committed - base::min_of(space.committed, kSmallHeap);
+  return base::max_of(beyond / (kHeapShare * threads),
+                      base::min_of(space.committed, kSmallHeap) / kSmallShare);
 }
 
 // The next block for the hole's objects that is to be had without collecting or growing, its
@@ -129,6 +131,8 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
     ++owner->reserved;
   }
   *link = kNoBlock;
+  reserve.used =
+      static_cast<std::uint16_t>(base::min_of(reserve.used + reserve.taken + 1u, kMostBatch));
   reserve.taken = static_cast<std::uint16_t>(taken);
   reserve.batch = static_cast<std::uint16_t>(base::min_of(2 * taken + 1, kMostBatch));
   return number;
