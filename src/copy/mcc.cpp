@@ -365,9 +365,8 @@ void traverse() {
       mark_and_queue({&block, slot});
     });
   });
-  do {
-    run();
-  } while (visit_ephemeron_values(is_live, visit_slot));
+  run();
+  trace_ephemerons({.is_live = is_live, .visit = visit_slot, .trace = run});
   forget_dead_weak(is_live);
   visit_weak_words(rewrite);
   rekey_hashes(moved);

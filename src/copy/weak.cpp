@@ -40,32 +40,54 @@ bool is_dead(Word word) {
   return !heap::find_object(word, &place) || !place.marked();
 }
 
-// All: also those that nothing has marked, but what is finalized now may bring back.
-enum class Which : std::uint8_t { Marked, All };
+template <class Object>
+Object* object_at(heap::BlockNumber number, const Block& block, unsigned slot) {
+  return reinterpret_cast<Object*>(heap::block_address(number) +
+                                   std::size_t{slot} * block.slot_size);
+}
 
-// Calls visit(object) for each object of a kind.
+// Calls visit(object) for each object of a kind; also for those that nothing has marked, but what
+// is finalized now may bring back.
 template <class Object, class Visit>
-void for_each(Which which, unsigned kind, Visit visit) {
+void for_each(unsigned kind, Visit visit) {
   if (kind == 0) return;
   heap::for_each_block([&](heap::BlockNumber number, Block& block) {
     if (block.state != heap::BlockState::Small || block.kind != kind) return;
-    const auto visit_slot = [&](unsigned slot) {
-      visit(reinterpret_cast<Object*>(heap::block_address(number) +
-                                      std::size_t{slot} * block.slot_size));
-    };
-    if (which == Which::All) {
-      heap::for_each_bit(block.allocated, block.slots, visit_slot);
-    } else {
-      heap::for_each_marked(block, visit_slot);
-    }
+    heap::for_each_bit(block.allocated, block.slots,
+                       [&](unsigned slot) { visit(object_at<Object>(number, block, slot)); });
   });
+}
+
+// The same for those that are marked.
+template <class Object, class Visit>
+void for_each_marked(unsigned kind, Visit visit) {
+  if (kind == 0) return;
+  heap::for_each_block([&](heap::BlockNumber number, Block& block) {
+    if (block.state != heap::BlockState::Small || block.kind != kind) return;
+    heap::for_each_marked(block,
+                          [&](unsigned slot) { visit(object_at<Object>(number, block, slot)); });
+  });
+}
+
+// The same from the last to the first.
+template <class Object, class Visit>
+void for_each_marked_downwards(unsigned kind, Visit visit) {
+  if (kind == 0) return;
+  for (heap::BlockNumber number = heap::space.committed; number-- > 1;) {
+    Block& block = heap::space.blocks[number];
+    if (block.state != heap::BlockState::Small || block.kind != kind) continue;
+    for (unsigned slot = block.slots; slot-- > 0;) {
+      if (block.is_allocated(slot) && block.marked(slot)) {
+        visit(object_at<Object>(number, block, slot));
+      }
+    }
+  }
 }
 
 bool is_marked_or_outside(Word word) { return !is_dead(word); }
 
 // Used in a stopped world only.
 mark::Marker* value_marker = nullptr;
-bool any_value_marked = false;
 
 }  // namespace
 
@@ -79,43 +101,53 @@ unsigned ephemeron_kind() {
 bool is_weak_kind(unsigned kind) { return weak_number != 0 && kind == weak_number; }
 bool is_ephemeron_kind(unsigned kind) { return ephemeron_number != 0 && kind == ephemeron_number; }
 
-bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* value)) {
+void trace_ephemerons(const Tracing& tracing) {
   bool any = false;
-  for_each<Ephemeron>(Which::Marked, ephemeron_number, [&](Ephemeron* ephemeron) {
-    if (ephemeron->key == 0 || !is_live(ephemeron->key) || is_live(ephemeron->value)) return;
-    visit(&ephemeron->value);
+  bool at_once = false;
+  const auto look = [&](Ephemeron* ephemeron) {
+    if (ephemeron->key == 0 || !tracing.is_live(ephemeron->key)) return;
+    if (tracing.is_live(ephemeron->value)) return;
+    tracing.visit(&ephemeron->value);
+    // A value may hold nothing.
+    if (!tracing.is_live(ephemeron->value)) return;
     any = true;
-  });
-  return any;
+    if (at_once) tracing.trace();
+  };
+  for (bool upwards = true;; upwards = !upwards) {
+    any = false;
+    if (upwards) {
+      for_each_marked<Ephemeron>(ephemeron_number, look);
+    } else {
+      for_each_marked_downwards<Ephemeron>(ephemeron_number, look);
+    }
+    if (!any) return;
+    if (!at_once) tracing.trace();
+    at_once = true;
+  }
 }
 
 void forget_dead_weak(bool (*is_live)(Word word)) {
-  for_each<Ephemeron>(Which::All, ephemeron_number, [is_live](Ephemeron* ephemeron) {
+  for_each<Ephemeron>(ephemeron_number, [is_live](Ephemeron* ephemeron) {
     if (ephemeron->key == 0 || !is_live(ephemeron->key)) *ephemeron = {0, 0};
     // Freed, or no pointer that holds anything.
     if (!is_live(ephemeron->value)) ephemeron->value = 0;
   });
-  for_each<Weak>(Which::All, weak_number, [is_live](Weak* weak) {
+  for_each<Weak>(weak_number, [is_live](Weak* weak) {
     if (!is_live(weak->target)) weak->target = 0;
   });
 }
 
 void settle_weak(mark::Marker* marker) {
   value_marker = marker;
-  do {
-    any_value_marked = false;
-    visit_ephemeron_values(is_marked_or_outside, [](Word* value) {
-      value_marker->mark_word(*value);
-      any_value_marked |= !is_dead(*value);
-    });
-    marker->drain();
-  } while (any_value_marked);
+  trace_ephemerons({.is_live = is_marked_or_outside,
+                    .visit = [](Word* value) { value_marker->mark_word(*value); },
+                    .trace = [] { value_marker->drain(); }});
   forget_dead_weak(is_marked_or_outside);
 }
 
 void visit_weak_words(void (*visit)(Word* word)) {
-  for_each<Weak>(Which::Marked, weak_number, [visit](Weak* weak) { visit(&weak->target); });
-  for_each<Ephemeron>(Which::Marked, ephemeron_number, [visit](Ephemeron* ephemeron) {
+  for_each_marked<Weak>(weak_number, [visit](Weak* weak) { visit(&weak->target); });
+  for_each_marked<Ephemeron>(ephemeron_number, [visit](Ephemeron* ephemeron) {
     visit(&ephemeron->key);
     visit(&ephemeron->value);
   });

@@ -1,8 +1,10 @@
 // Weak references and ephemerons: objects of two kinds whose words do not count as references.
 // Ephemerons: Hayes, "Ephemerons: A New Finalization Mechanism" (1997).
 //
-// Differs from it: there are no queues. Each round looks at every ephemeron, and rounds go on until
-// one marks nothing: quadratic where ephemerons' values lead to each other's keys in a long chain.
+// Differs from it: there are no queues. Each pass looks at every ephemeron, upwards and downwards
+// in turn, and passes go on until one marks nothing. From the second on a value is traced at once,
+// so that a pass follows a chain, in which values lead to each other's keys, as long as it goes the
+// pass's way through memory: quadratic where a long chain turns at every link.
 #pragma once
 
 #include "heap/kinds.hpp"
@@ -29,9 +31,15 @@ unsigned ephemeron_kind();
 // marked, and what these lead to; then nulls what is not. Pre: the world is stopped.
 void settle_weak(mark::Marker* marker);
 
-// The same, step by step, for a collector of another sort. Calls visit(value) for ephemerons whose
-// keys are live and whose values are not; false if there were none. Then nulls what is not live.
-bool visit_ephemeron_values(bool (*is_live)(Word word), void (*visit)(Word* value));
+// The same, step by step, for a collector of another sort.
+struct Tracing {
+  bool (*is_live)(Word word);
+  void (*visit)(Word* value);  // makes what a word means live
+  void (*trace)();             // and then what all visited lead to
+};
+// Makes the values of live ephemerons whose keys are live live. Pre: all is traced.
+void trace_ephemerons(const Tracing& tracing);
+// Nulls what is not live.
 void forget_dead_weak(bool (*is_live)(Word word));
 bool is_weak_kind(unsigned kind);
 bool is_ephemeron_kind(unsigned kind);

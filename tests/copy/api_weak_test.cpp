@@ -1,5 +1,6 @@
 // Weak references, ephemerons and finalizers of objects that move.
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -272,6 +273,31 @@ TEST_P(Ephemeron, Chains) {
   }
   first.set(nullptr);
   EXPECT_TRUE(most_pairs_dead(pairs));
+}
+
+// A look at every pair for every link would take minutes.
+TEST_P(Ephemeron, LongChainsThroughMemoryTakeFewPasses) {
+  const Nodes nodes(GetParam());
+  // Where markers are woken for next to nothing, each link wakes them.
+  const bool dear = allocations_are_dear() || std::getenv("JACKDAW_MARK_PATIENCE") != nullptr;
+  const std::size_t links = dear ? 100 : 200000;
+  for (const bool upwards : {true, false}) {
+    const Held<jd_ephemeron> pairs(links);
+    Cell first;
+    far_away([&] {
+      void* end = nodes.make(0);
+      if (upwards) first.set(end);
+      for (std::size_t i = 0; i < links; ++i) {
+        void* node = nodes.make(i);
+        pairs[i] = upwards ? jd_ephemeron_new(end, node) : jd_ephemeron_new(node, end);
+        end = node;
+        if (!upwards) first.set(end);
+      }
+    });
+    compact();
+    EXPECT_EQ(dead_pairs(pairs), 0U);
+    first.set(nullptr);
+  }
 }
 
 // Two pairs, each of which leads to the other's key.
