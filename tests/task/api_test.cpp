@@ -477,6 +477,9 @@ TEST(Workers, StopAndStartAgain) {
 TEST(Workers, AreInTheChildOfAFork) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer can't start threads in such a child";
+#elif defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP()
+      << "AddressSanitizer's malloc may be locked in such a child, by a worker at the fork";
 #endif
   EXPECT_EQ(fib(15), plain_fib(15));
   const pid_t child = fork();
