@@ -409,12 +409,15 @@ TEST(Finalizer, ThatLeftByLongjmpDoNotKeepOthersWaiting) {
   static int left;
   static int attempts;
   for (left = 0, attempts = 0; left < 10 && attempts < 200; ++attempts) {
+    // Not before there is somewhere to jump to.
+    GC_set_finalize_on_demand(1);
     far_away([] {
       for (int i = 0; i < 10; ++i) {
         GC_register_finalizer_no_order(GC_malloc(40), jump_out, nullptr, nullptr, nullptr);
       }
     });
     if (setjmp(escape) == 0) {
+      GC_set_finalize_on_demand(0);
       collect();
     } else {
       ++left;
@@ -544,19 +547,19 @@ TEST(Finalizer, GetsTheAddressThatWasRegistered) {
 // Each is queued, and put back since the one without order reaches it: a hundred thousand in one
 // pause. (Where each moved all behind it the test passed, too, after seconds.)
 TEST(Finalizer, ManyThatOneReachesWait) {
-  constexpr std::size_t kCount = 100000;
+  const std::size_t count = rounds(100000);
   finalized = 0;
-  far_away([] {
-    auto** holder = static_cast<void**>(GC_malloc(kCount * sizeof(void*)));
-    for (std::size_t i = 0; i < kCount; ++i) {
+  far_away([count] {
+    auto** holder = static_cast<void**>(GC_malloc(count * sizeof(void*)));
+    for (std::size_t i = 0; i < count; ++i) {
       holder[i] = GC_malloc(16);
       GC_register_finalizer_unreachable(holder[i], count_finalized, nullptr, nullptr, nullptr);
     }
     GC_register_finalizer_no_order(holder, count_finalized, nullptr, nullptr, nullptr);
   });
   for (int i = 0; i < 20 && finalized.load() == 0; ++i) collect_all();
-  EXPECT_TRUE(finalizes(kCount));
-  EXPECT_LE(finalized.load(), kCount + 1);
+  EXPECT_TRUE(finalizes(count));
+  EXPECT_LE(finalized.load(), count + 1);
 }
 
 TEST(Finalizer, AwaitProcSeesEachQueuedObject) {
