@@ -39,6 +39,7 @@ struct Options {
   std::uint64_t markers = 0;
   std::uint64_t nprocs = 0;
   std::uint64_t dont_gc = 0;
+  std::uint64_t find_leak = 0;
   std::uint64_t print_stats = 0;
   std::uint64_t print_verbose_stats = 0;
   std::uint64_t retry_signals = 1;
@@ -115,6 +116,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_NPROCS", OptionType::Count, "1 to 4096", "the CPUs available", "Number of CPUs to assume.",
      1, 4096, &Options::nprocs, nullptr},
     {"GC_DONT_GC", OptionType::Flag, "", "off", "Never collect.", 0, 1, &Options::dont_gc, nullptr},
+    {"GC_FIND_LEAK", OptionType::Flag, "", "off",
+     "Report objects that nothing reaches and that were not freed, at each collection and the end.",
+     0, 1, &Options::find_leak, nullptr},
     {"GC_PRINT_STATS", OptionType::Flag, "", "off", "Log a few lines for each collection.", 0, 1,
      &Options::print_stats, nullptr},
     {"GC_PRINT_VERBOSE_STATS", OptionType::Flag, "", "off", "Log more lines for each collection.",

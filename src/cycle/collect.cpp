@@ -18,6 +18,7 @@
 #include "copy/verify.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/leaks.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/runtime.hpp"
@@ -215,6 +216,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
     verify_marks(stack_top, MarkVerifier::When::Moved);
     copy::verify_pins();
   }
+  if (GC_find_leak != 0) report_leaks();
   if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();
   if (moving) copy::end_moving();

@@ -88,6 +88,7 @@ void apply_options() {
     GC_free_space_divisor = options.free_space_divisor;
   }
   if (options.dont_gc != 0) GC_dont_gc = 1;
+  if (options.find_leak != 0) GC_find_leak = 1;
   if (options.unmap_on_gcollect != 0) settings.unmap_on_gcollect = true;
   if (options.all_interior_pointers != base::Options{}.all_interior_pointers) {
     GC_all_interior_pointers = static_cast<int>(options.all_interior_pointers);
@@ -107,8 +108,8 @@ void apply_options() {
 void make_heap() {
   if (!heap::reserve_space(reservation())) {
     os::fatal(
-        "the system refuses address space for the heap (see ulimit -v); at least 8 MiB are "
-        "needed");
+        "the system refuses address space for the heap (see ulimit -v, and ulimit -l where the "
+        "program locks its memory); at least 8 MiB are needed");
   }
   if (options.huge_pages != 0) heap::start_huge_pages();
   if (!mark::marker.initialise(options.mark_stack)) {

@@ -10,6 +10,7 @@
 #include "base/options.hpp"
 #include "gc/gc.h"
 #include "gc/gc_mark.h"
+#include "heap/space.hpp"
 
 // Exported, but in no header of the ABI's: ECL declares it itself and stores into it.
 extern "C" {
@@ -20,6 +21,14 @@ namespace jd::cycle {
 
 // The environment, read once at the start.
 extern base::Options options;
+
+// A checked object, and the place in the program that made it. file: null if it is none.
+struct MadeAt {
+  const void* object = nullptr;  // as the program knows it
+  const char* file = nullptr;
+  std::size_t line = 0;
+  std::size_t bytes = 0;
+};
 
 // Settings that have no variable of their own in the ABI.
 struct Settings {
@@ -39,14 +48,15 @@ struct Settings {
   GC_stop_func stop_function = nullptr;
   GC_await_finalize_proc await_finalize = nullptr;
   GC_toggleref_func toggle_reference = nullptr;
-  // The next two are stored (relaxed) by every thread that makes a checked object, and read by the
-  // collecting thread in the stopped world.
-  // Looks at the unmarked objects, which are still there, in the stopped world (checked
-  // allocation).
+  // The next three are stored (relaxed) by every thread that makes a checked object, and read by
+  // the collecting thread in the stopped world. Looks at the unmarked objects, which are still
+  // there, in the stopped world (checked allocation).
   void (*before_sweep)() = nullptr;
   // Looks at the surviving objects after each collection, in the stopped world (checked
   // allocation).
   void (*check_heap)() = nullptr;
+  // Where an object was made, if it says so (checked allocation).
+  MadeAt (*made_at)(const heap::Place& place) = nullptr;
 };
 extern Settings settings;
 

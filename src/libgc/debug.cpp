@@ -116,11 +116,19 @@ void forget_dead() {
   });
 }
 
+cycle::MadeAt made_at(const heap::Place& place) {
+  if (place.size() < sizeof(Header) + sizeof(Word)) return {};
+  const auto* header = reinterpret_cast<const Header*>(place.address());
+  if (header->front != front_guard(header)) return {};
+  return {header + 1, header->file, header->line, header->bytes};
+}
+
 void* finish(void* base, size_t bytes, const char* file, int line) {
   if (base == nullptr) return nullptr;
   auto* header = static_cast<Header*>(base);
   __atomic_store_n(&cycle::settings.check_heap, &check_survivors, __ATOMIC_RELAXED);
   __atomic_store_n(&cycle::settings.before_sweep, &forget_dead, __ATOMIC_RELAXED);
+  __atomic_store_n(&cycle::settings.made_at, &made_at, __ATOMIC_RELAXED);
   header->file = file;
   header->line = static_cast<Word>(line);
   header->bytes = bytes;

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <string>
 
 #include "loader.hpp"
 #include "run_tool.hpp"
@@ -28,6 +30,16 @@ TEST_P(Run, PassesTheExitStatus) {
   for (const int status : {0, 1, 42, 255}) {
     const Result r = run_client(options(), {"exit", std::to_string(status)});
     EXPECT_TRUE(r.exited_with(status)) << describe(r);
+  }
+}
+
+TEST(RunStatistics, ThatNobodyCanReadLeaveTheStatusAlone) {
+  for (const std::string standard_error : {"2>&-", "2>/dev/full"}) {
+    const std::string command = std::string(JD_TEST_COMMAND) + " run --stats --library " +
+                                JD_TEST_LIBRARY + " -- " + JD_TEST_CLIENT + " exit 42 " +
+                                standard_error;
+    const int status = std::system(command.c_str());  // NOLINT(cert-env33-c): for its redirection
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << command << ": " << status;
   }
 }
 

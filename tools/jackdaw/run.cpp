@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <exception>
 
 #include "commands.hpp"
 #include "failure.hpp"
@@ -13,6 +14,37 @@
 #include "statistics.hpp"
 
 namespace jackdaw {
+
+namespace {
+
+void print_statistics(const RunSettings& settings, const Measurement& m, const Library& library) {
+  if (!settings.stats) return;
+  fmt::print(stderr, "jackdaw: {} on {} {} ({}), {}\n{}", settings.command.front(),
+             settings.malloc_mode.empty() ? "libgc" : "jackdaw's malloc, libgc",
+             m.version.empty() ? library.version_text() : m.version,
+             m.library.empty() ? library.path.string() : m.library, m.outcome.describe(),
+             to_text(m));
+}
+
+void write_statistics(const RunSettings& settings, const Measurement& m) {
+  if (settings.stats_json.empty()) return;
+  nlohmann::ordered_json json = to_json(m);
+  json["command"] = settings.command;
+  write_file(settings.stats_json, to_text(json));
+}
+
+// The program has run, and its status is passed on even if nothing can be written of it.
+template <class Write>
+void attempt(Write write) {
+  try {
+    write();
+  } catch (const std::exception& e) {
+    static_cast<void>(
+        std::fprintf(stderr, "jackdaw: the statistics could not be written: %s\n", e.what()));
+  }
+}
+
+}  // namespace
 
 int run_command(const RunSettings& settings) {
   require_writable(settings.stats_json, kExitRefused);
@@ -31,18 +63,8 @@ int run_command(const RunSettings& settings) {
     execute(command);
   }
   const Measurement m = run_measured({command, library, variables});
-  if (settings.stats) {
-    fmt::print(stderr, "jackdaw: {} on {} {} ({}), {}\n{}", settings.command.front(),
-               serves_malloc ? "jackdaw's malloc, libgc" : "libgc",
-               m.version.empty() ? library.version_text() : m.version,
-               m.library.empty() ? library.path.string() : m.library, m.outcome.describe(),
-               to_text(m));
-  }
-  if (!settings.stats_json.empty()) {
-    nlohmann::ordered_json json = to_json(m);
-    json["command"] = settings.command;
-    write_file(settings.stats_json, to_text(json));
-  }
+  attempt([&] { write_statistics(settings, m); });
+  attempt([&] { print_statistics(settings, m, library); });
   end_like(m.outcome);
 }
 

@@ -267,7 +267,11 @@ GC_API int GC_CALL GC_get_manual_vdb_allowed(void);
 
 /* ---- Leak detection ---- */
 
-/* Non-zero: nothing is reclaimed; unreachable objects that were not freed are reported. */
+/* Non-zero: each collection, and the end of the program, reports on standard error which objects
+ * nothing reaches that were not freed, the first 40 of them one by one (those of checked allocation
+ * with file and line), and reclaims them. Finalizers and disappearing links are off: what they
+ * would act upon has leaked. Set it before the first object is made. Default 0; also GC_FIND_LEAK
+ * in the environment. */
 GC_API GC_ATTR_DEPRECATED int GC_find_leak;
 GC_API void GC_CALL GC_set_find_leak(int);
 GC_API int GC_CALL GC_get_find_leak(void);

@@ -1,0 +1,71 @@
+#include "cycle/leaks.hpp"
+
+#include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "heap/kinds.hpp"
+#include "heap/walk.hpp"
+#include "os/log.hpp"
+
+namespace jd::cycle {
+namespace {
+
+// Of one collection; the others are counted. As many as bdwgc tells.
+constexpr unsigned kMostTold = 40;
+
+// Typed objects are never freed by hand.
+bool is_freed_by_hand(const heap::Block& block) {
+  const bool whole =
+      block.state == heap::BlockState::Small || block.state == heap::BlockState::LargeHead;
+  return whole && heap::kinds[block.kind].source == heap::Source::None;
+}
+
+// Calls visit(place) for each object that is allocated and not marked.
+template <class Visit>
+void for_each_leaked(Visit visit) {
+  heap::for_each_block([&](heap::BlockNumber, heap::Block& block) {
+    if (!is_freed_by_hand(block)) return;
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      const std::uint64_t leaked = block.allocated[w] & ~block.marks[w];
+      heap::for_each_bit(&leaked, 64, [&](unsigned bit) {
+        visit(heap::Place{&block, w * 64 + bit});
+      });
+    }
+  });
+}
+
+void tell(const heap::Place& place) {
+  const MadeAt made = settings.made_at != nullptr ? settings.made_at(place) : MadeAt{};
+  if (made.file != nullptr) {
+    os::warn("leaked object at ", made.object, " (", made.file, ":", made.line, ", ", made.bytes,
+             " bytes)");
+  } else {
+    const bool atomic = place.block->scan == heap::Scan::None;
+    os::warn("leaked object at ", static_cast<const void*>(base::as_pointer(place.address())),
+             " of ", place.size(), " bytes (", atomic ? "atomic" : "composite", ")");
+  }
+}
+
+// Whatever the program still holds when it ends it may hold.
+[[gnu::destructor]] void look_at_the_end() {
+  if (GC_find_leak != 0 && started()) collect_now(nullptr);
+}
+
+}  // namespace
+
+void report_leaks() {
+  std::size_t objects = 0;
+  std::size_t bytes = 0;
+  for_each_leaked([&](const heap::Place& place) {
+    ++objects;
+    bytes += place.size();
+  });
+  if (objects == 0) return;
+  os::warn("found ", objects, " leaked objects, ", bytes, " bytes in all:");
+  std::size_t told = 0;
+  for_each_leaked([&](const heap::Place& place) {
+    if (told++ < kMostTold) tell(place);
+  });
+  if (objects > kMostTold) os::warn("and ", objects - kMostTold, " more");
+}
+
+}  // namespace jd::cycle
