@@ -294,6 +294,9 @@ bool take_one(std::atomic<std::uint32_t>* count) {
 
 // Too many workers: this one sits on the bench until it is needed. False if the runtime stops.
 bool sit_on_bench() {
+  // The wake that brought this worker here may have been for work that nobody else knows of; and
+  // what it leaves behind, forks below a suspended task, nobody else may be awake to find.
+  if (runtime.roots.load(std::memory_order_seq_cst) != 0) wake_one(Waker::Waits);
   runtime.benched.fetch_add(1, std::memory_order_acq_rel);
   for (;;) {
     const std::uint32_t word = runtime.bench_word.load(std::memory_order_acquire);
