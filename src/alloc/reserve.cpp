@@ -19,12 +19,11 @@ using heap::space;
 constexpr unsigned kMostBatch = 512;
 // What is in reserve, another can't have. All threads' reserves together are about this part of
 // what the heap has beyond kSmallHeap, 2 MiB, at most (more while threads come that have not been
-// counted), and a block or two of each thread's in smaller heaps; those of a thread that allocates
-// alone, a part of the whole heap (docs/design/alloc.md, "Blocks in reserve").
+// counted); those of a thread that allocates alone, a part of the whole heap (docs/design/alloc.md,
+// "Blocks in reserve").
 constexpr BlockNumber kHeapShare = 2;
 constexpr BlockNumber kSmallHeap = 128;
 constexpr BlockNumber kLoneShare = 4;
-constexpr BlockNumber kSmallShare = 64;
 
 // Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
 // in the one before. Under the heap's lock.
@@ -42,9 +41,8 @@ void note_refill(ThreadCache* owner) {
 BlockNumber most_reserved() {
   const unsigned threads = base::max_of(refillers, refillers_before);
   if (threads == 1) return space.committed / kLoneShare;
-  const BlockNumber beyond = space.committed - base::min_of(space.committed, kSmallHeap);
-  return base::max_of(beyond / (kHeapShare * threads),
-                      base::min_of(space.committed, kSmallHeap) / kSmallShare);
+  if (space.committed <= kSmallHeap) return 0;
+  return (space.committed - kSmallHeap) / (kHeapShare * threads);
 }
 
 // The next block for the hole's objects that is to be had without collecting or growing, its
