@@ -120,7 +120,7 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   const BlockNumber share = most_reserved();
   BlockNumber* link = &reserve.first;
   unsigned taken = 0;
-  while (taken < reserve.batch && owner->reserved < share) {
+  while (taken < reserve.batch && taken < kMostBatch && owner->reserved < share) {
     const BlockNumber more = take_block(hole, kind, size_class, false);
     if (more == kNoBlock) break;
     *link = more;

@@ -49,8 +49,10 @@ struct Settings {
   GC_await_finalize_proc await_finalize = nullptr;
   GC_toggleref_func toggle_reference = nullptr;
   // The next three are stored (relaxed) by every thread that makes a checked object, and read by
-  // the collecting thread in the stopped world. Looks at the unmarked objects, which are still
-  // there, in the stopped world (checked allocation).
+  // the collecting thread in the stopped world.
+  //
+  // Looks at the unmarked objects, which are still there, in the stopped world (checked
+  // allocation).
   void (*before_sweep)() = nullptr;
   // Looks at the surviving objects after each collection, in the stopped world (checked
   // allocation).
