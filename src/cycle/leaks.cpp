@@ -24,12 +24,7 @@ template <class Visit>
 void for_each_leaked(Visit visit) {
   heap::for_each_block([&](heap::BlockNumber, heap::Block& block) {
     if (!is_freed_by_hand(block)) return;
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      const std::uint64_t leaked = block.allocated[w] & ~block.marks[w];
-      heap::for_each_bit(&leaked, 64, [&](unsigned bit) {
-        visit(heap::Place{&block, w * 64 + bit});
-      });
-    }
+    heap::for_each_unmarked(block, [&](unsigned slot) { visit(heap::Place{&block, slot}); });
   });
 }
 

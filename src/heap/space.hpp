@@ -62,6 +62,11 @@ struct Place;
 std::size_t mixed_size(const Place& place);
 bool find_mixed(Word address, Place* place);
 
+// Usable bytes of a slot of a block of one size, or of a large object.
+inline std::size_t unmixed_size(const Block& block) {
+  return block.state == BlockState::LargeHead ? extra_of(&block).bytes : block.slot_size;
+}
+
 // Where an address leads: the record of its block (the head's, for a large object), and the slot.
 struct Place {
   Block* block;
@@ -75,7 +80,7 @@ struct Place {
   // Usable bytes of the slot or the large object.
   [[nodiscard]] std::size_t size() const {
     if (__builtin_expect(is_mixed(), 0)) return mixed_size(*this);
-    return is_large() ? extra_of(block).bytes : block->slot_size;
+    return unmixed_size(*block);
   }
   // Does a pointer to this address, which lies in the object, hold it? Programs may promise to keep
   // a pointer to a large object's first block (GC_malloc_ignore_off_page).

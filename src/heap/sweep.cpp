@@ -29,12 +29,9 @@ struct OpenRun {
 };
 
 void poison_dead_slots(BlockNumber number, const Block& block) {
-  for (unsigned w = 0; w < block.bit_words(); ++w) {
-    for (std::uint64_t dead = block.allocated[w] & ~block.marks[w]; dead != 0; dead &= dead - 1) {
-      const unsigned slot = w * 64 + base::lowest_bit(dead);
-      poison(block_address(number) + std::size_t{slot} * block.slot_size, block.slot_size);
-    }
-  }
+  for_each_unmarked(block, [&](unsigned slot) {
+    poison(block_address(number) + std::size_t{slot} * block.slot_size, block.slot_size);
+  });
 }
 
 void age_free_blocks(BlockNumber first, BlockNumber length, SweepCount* count) {
@@ -230,13 +227,10 @@ void disclaim_deferred(SweepCount* count) {
     deferred = space.extras[number].next;
     Block& block = space.blocks[number];
     const DisclaimFunction disclaim = kinds[block.kind].disclaim;
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      const std::uint64_t allocated = __atomic_load_n(&block.allocated[w], __ATOMIC_RELAXED);
-      for (std::uint64_t dead = allocated & ~block.marks[w]; dead != 0; dead &= dead - 1) {
-        const Place place{&block, w * 64 + base::lowest_bit(dead)};
-        if (disclaim(base::as_pointer(place.address())) != 0) place.set_mark();
-      }
-    }
+    for_each_unmarked(block, [&](unsigned slot) {
+      const Place place{&block, slot};
+      if (disclaim(base::as_pointer(place.address())) != 0) place.set_mark();
+    });
     if (block.state == BlockState::LargeHead) {
       if (sweep_large(number, block, count)) give_run(number, block.run);
     } else if (sweep_small<World::Running>(number, block, count)) {

@@ -43,6 +43,17 @@ void for_each_marked(const Block& block, Visit visit) {
   }
 }
 
+// Calls visit(slot) for each object of a block that is allocated and not marked. visit may mark it.
+template <class Visit>
+void for_each_unmarked(const Block& block, Visit visit) {
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    // A program that runs beside a lazy sweep may be freeing one.
+    const std::uint64_t allocated = __atomic_load_n(&block.allocated[w], __ATOMIC_RELAXED);
+    const std::uint64_t unmarked = allocated & ~block.marks[w];
+    for_each_bit(&unmarked, 64, [&](unsigned bit) { visit(w * 64 + bit); });
+  }
+}
+
 // The bits [from, to) of word w, for a range of slots.
 constexpr std::uint64_t bits_between(unsigned word, unsigned from, unsigned to) {
   const unsigned low = word * 64;

@@ -104,15 +104,12 @@ void check_survivors() {
 void forget_dead() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free || heap::kinds[block.kind].clear) return;
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      const std::uint64_t dead = block.allocated[w] & ~block.marks[w];
-      heap::for_each_bit(&dead, 64, [&](unsigned bit) {
-        const heap::Place place{&block, w * 64 + bit};
-        if (place.size() < sizeof(Header) + sizeof(Word)) return;
-        auto* header = reinterpret_cast<Header*>(place.address());
-        if (header->front == front_guard(header)) header->front = 0;
-      });
-    }
+    heap::for_each_unmarked(block, [&](unsigned slot) {
+      const heap::Place place{&block, slot};
+      if (place.size() < sizeof(Header) + sizeof(Word)) return;
+      auto* header = reinterpret_cast<Header*>(place.address());
+      if (header->front == front_guard(header)) header->front = 0;
+    });
   });
 }
 

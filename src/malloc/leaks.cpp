@@ -145,11 +145,11 @@ void count_lost(const heap::Place& place) {
 void count_unreachable() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      const std::uint64_t lost = block.allocated[w] & ~block.marks[w];
-      heap::for_each_bit(&lost, 64, [&](unsigned bit) { count_lost({&block, w * 64 + bit}); });
-      block.marks[w] |= lost;
-    }
+    heap::for_each_unmarked(block, [&](unsigned slot) {
+      const heap::Place place{&block, slot};
+      count_lost(place);
+      place.set_mark();
+    });
   });
 }
 

@@ -1,22 +1,21 @@
-// The hot part of marking: from a word to its object's mark bit, through the rings, from the roots.
+// The hot part of marking: the loop from a word to its object's mark bit and on to the object's
+// words, through the rings.
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
-#include "mark/filter.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
+#include "mark/visit.hpp"
 
 namespace jd::mark {
 namespace {
 
 using heap::Block;
 using heap::BlockState;
-using heap::kBlockShift;
 using heap::kBlockSize;
 using heap::Scan;
-using heap::space;
 
 inline void prefetch(Word address) { __builtin_prefetch(base::as_pointer(address), 0, 3); }
 inline void prefetch(const Word* address) { __builtin_prefetch(address, 0, 3); }
@@ -53,16 +52,6 @@ constexpr std::ptrdiff_t kFewWords = 8;
 constexpr unsigned kMostWords = kWordRing - kFewWords;
 constexpr unsigned kEnoughWords = 40;
 
-// What roots lead to is marked when so many entries wait, half a megabyte of them: seldom, so that
-// their time is measured apart. Not measured against others.
-constexpr std::ptrdiff_t kMostRootEntries = base::kMiB / 2 / sizeof(Range);
-
-// Words of the stack that is being scanned that were looked at lately, each where its address says:
-// one in eight of its words (a guess), for clearing takes time, and at most all of these.
-constexpr std::size_t kRememberedOf = 8;
-constexpr std::size_t kMostRemembered = 1024;
-Word seen[kMostRemembered];  // under the lock
-
 // Words ahead of the scan at which large objects are prefetched on grey, a line at a time.
 constexpr std::ptrdiff_t kLineWords = 8;
 constexpr std::ptrdiff_t kLinearPrefetch = 4 * kLineWords;
@@ -75,46 +64,11 @@ constexpr std::ptrdiff_t kSplitWords = 1024;
 
 }  // namespace
 
-// What the loop asks of the heap. A copy: the compiler cannot know that setting a mark bit leaves
-// `space` alone, and would read that again for every word.
-struct Marker::View {
-  // So that `word + below` stays that: one instruction, where a difference is two.
-  static Word hidden(Word word) {
-    asm("" : "+r"(word));
-    return word;
-  }
-
-  Word base = space.base;
-  Word below = hidden(0 - space.base);
-  Word span = space.span;
-  // Where the record of the block at address 0 would be.
-  Word records = base::as_word(space.blocks) - (space.base >> kBlockShift) * sizeof(Block);
-
-  [[nodiscard]] bool holds(Word word) const { return word + below < span; }
-  [[nodiscard]] Word number_of(Word word) const { return (word - base) >> kBlockShift; }
-  [[nodiscard]] Block& record_of(Word word) const {
-    return *reinterpret_cast<Block*>(records + (word >> kBlockShift) * sizeof(Block));
-  }
-};
-
 // Copied and passed by value: then the rings' counters stay in registers.
 struct Marker::Rings {
   Ring<Word, kWordRing> words;                // not looked at yet
   DelayLine<Range, kObjectDistance> objects;  // marked, not scanned yet
 };
-
-// Marks beside other markers without an atomic instruction, of which each would cost as much as
-// scanning a small object. The shared bit may get lost: another marker that sets a bit of the same
-// word at the same time writes back what it read before. Then somebody finds it clear and scans the
-// object again, at most once each. What counts in the end are the markers' own bits (Team::mark).
-inline bool Marker::mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit) {
-  const std::uint64_t seen = __atomic_load_n(shared, __ATOMIC_RELAXED);
-  if ((seen & bit) != 0) return false;
-  __atomic_store_n(shared, seen | bit, __ATOMIC_RELAXED);
-  if ((*own & bit) != 0) return false;
-  *own |= bit;
-  return true;
-}
 
 bool Marker::mark(const heap::Place& place) {
   if (in_team_) {
@@ -130,59 +84,11 @@ bool Marker::mark(const heap::Place& place) {
 // What an object without words to scan looks like.
 constexpr Range kNothing = {};
 
-// Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
-// if the object is newly marked and may have words to scan: then they are in *range.
-template <Marker::Company kCompany>
-inline bool Marker::visit(const View& view, Word word, Range* range) {
-  Block& block = view.record_of(word);
-  const Word offset = word & (kBlockSize - 1);
-  const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
-  if (__builtin_expect(slot >= block.slots, 0)) {
-    *range = visit_unusual(word);
-    return range->next != nullptr;
-  }
-  const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
-  std::uint64_t& marks = block.marks[slot >> 6];
-  // The mark of a free slot is set, too.
-  if constexpr (kCompany == Company::Team) {
-    std::uint64_t& own = own_marks_[view.number_of(word)].words[slot >> 6];
-    if (!mark_in_team(&marks, &own, bit)) return false;
-  } else {
-    const std::uint64_t seen = marks;
-    if (((seen >> (slot & 63)) & 1) != 0) return false;
-    marks = seen | bit;
-  }
-  const Word address = word - offset + Word{slot} * block.slot_size;
-  if (__builtin_expect(block.state == BlockState::Small && block.scan == Scan::Words, 1)) {
-    *range = {reinterpret_cast<const Word*>(address),
-              reinterpret_cast<const Word*>(address + block.slot_size)};
-    if (range->is_object()) __builtin_unreachable();
-    return true;
-  }
-  if (block.scan == Scan::None) return false;
-  // An object of a homogeneous layout, as a rule.
-  const heap::Kind& kind = heap::kinds[block.kind];
-  if (kind.run_end != 0 && block.state == BlockState::Small) {
-    const std::uint32_t end = base::min_of(kind.run_end, std::uint32_t{block.slot_size});
-    *range = {reinterpret_cast<const Word*>(address + kind.run_begin),
-              reinterpret_cast<const Word*>(address + end)};
-    return kind.run_begin < end;
-  }
-  // What its descriptor says may lie in the object, which has not arrived yet. (contents_of says so
-  // too, but is a call.)
-  *range = block.scan == Scan::Descriptor ? Range::object(address) : contents_of(block, address);
-  return true;
-}
-
 // Words that lead into the body of a large object, or nowhere.
 Range Marker::visit_unusual(Word word) {
   heap::Place place;
   if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return kNothing;
   return contents_of(*place.block, place.address());
-}
-
-inline std::size_t object_size(const Block& block) {
-  return block.state == BlockState::LargeHead ? heap::extra_of(&block).bytes : block.slot_size;
 }
 
 // An object with a descriptor stays one entry until it is taken from the ring or the stack. So a
@@ -191,7 +97,7 @@ Range Marker::contents_of(const Block& block, Word address) {
   if (block.scan == Scan::None) return kNothing;
   if (block.scan == Scan::Descriptor) return Range::object(address);
   return {reinterpret_cast<const Word*>(address),
-          reinterpret_cast<const Word*>(address + object_size(block))};
+          reinterpret_cast<const Word*>(address + heap::unmixed_size(block))};
 }
 
 // The words from `first` on whose bits are set, the highest for the first.
@@ -247,7 +153,7 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
 inline Marker::Described Marker::describe(Word object) {
   const Block& block = View().record_of(object);
   const heap::Kind& kind = heap::kinds[block.kind];
-  const std::size_t size = object_size(block);
+  const std::size_t size = heap::unmixed_size(block);
   const auto* words = reinterpret_cast<const Word*>(object);
   const std::size_t count = size / sizeof(Word);
   Word descriptor = kind.descriptor + (kind.add_size ? size : 0);
@@ -513,86 +419,6 @@ bool Marker::run_strategy() {
       break;
   }
   __builtin_unreachable();
-}
-
-// An object that fills its slot may be meant by a word one past its end, which mostly is a pointer
-// to the object behind it.
-inline void Marker::mark_object_ending_at(const View& view, Word word) {
-  const Word offset = word & (kBlockSize - 1);
-  Block& block = view.record_of(word);
-  if (__builtin_expect(offset == 0 || block.state != BlockState::Small, 0)) {
-    mark_unusual_object_ending_at(word);
-    return;
-  }
-  if (!heap::is_full_class(block.size_class)) return;
-  const unsigned slot = block.slot_of(offset - 1);
-  if (slot >= block.slots || (slot + 1) * block.slot_size != offset) return;
-  const heap::Place before{&block, slot};
-  if (before.marked() || !before.allocated()) return;
-  before.set_mark();
-  push_contents(before);
-}
-
-// Half, because marking needs some room itself.
-Range* Marker::most_root_entries() {
-  return stack_ + base::min_of((reserved_limit_ - stack_) / 2, kMostRootEntries);
-}
-
-// Within the loops over roots: a call of it took a third more instructions.
-[[gnu::always_inline, gnu::no_sanitize_address]] inline void Marker::mark_ambiguous(
-    const View& view, Word word, bool past_end, const Range* most) {
-  if (__builtin_expect(!view.holds(word), 0)) return mark_unusual_object_ending_at(word);
-  Range contents;
-  if (visit<Company::Alone>(view, word, &contents)) push(contents);
-  if (past_end && word % heap::kGranule == 0) mark_object_ending_at(view, word);
-  if (__builtin_expect(top_ > most, 0)) drain();
-}
-
-// Apart, so that the loop over static data, of which little gets here, stays small.
-[[gnu::noinline, gnu::no_sanitize_address]] void Marker::scan_few(const View& view, Word at,
-                                                                  Word end, const Range* most) {
-  for (; at < end; at += sizeof(Word)) {
-    const Word word = *reinterpret_cast<const Word*>(at);
-    if (view.holds(word)) mark_ambiguous(view, word, false, most);
-  }
-}
-
-// Helpers are asleep while roots are scanned.
-void Marker::scan_roots(const void* low, const void* high) {
-  const View view;
-  const HeapFilter filter(view.base, view.base + view.span);
-  const Range* const most = most_root_entries();
-  const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  Word at = base::align_up(base::as_word(low), sizeof(Word));
-  for (; at + HeapFilter::kBytes <= end; at += HeapFilter::kBytes) {
-    if (filter.may_hold(at)) scan_few(view, at, at + HeapFilter::kBytes, most);
-  }
-  scan_few(view, at, end, most);
-}
-
-// Reads whole stacks, red zones and all. Of a stack, most fours hold some pointer into the heap, so
-// it is not filtered; and frames of a recursion hold the same words.
-[[gnu::no_sanitize_address]] void Marker::scan_stack(const void* low, const void* high,
-                                                     bool past_end) {
-  const View view;
-  // The last object of the heap ends where the heap does.
-  const Word within = view.span + (past_end ? 1 : 0);
-  const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  Word at = base::align_up(base::as_word(low), sizeof(Word));
-  if (at >= end) return;
-  const Range* const most = most_root_entries();
-  const std::size_t words = (end - at) / sizeof(Word);
-  const std::size_t remembered =
-      base::min_of(std::size_t{1} << base::log2_floor(words / kRememberedOf + 1), kMostRemembered);
-  __builtin_memset(seen, 0, remembered * sizeof(Word));
-  for (; at < end; at += sizeof(Word)) {
-    const Word word = *reinterpret_cast<const Word*>(at);
-    if (word + view.below >= within) continue;
-    Word& last = seen[word / heap::kGranule & (remembered - 1)];
-    if (last == word) continue;
-    last = word;
-    mark_ambiguous(view, word, past_end, most);
-  }
 }
 
 void Marker::run() {

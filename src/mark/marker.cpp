@@ -216,13 +216,10 @@ void Marker::mark_from_unreachable() {
   heap::for_each_block([this](heap::BlockNumber, Block& block) {
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
     if (!heap::kinds[block.kind].mark_from_unreachable) return;
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      const std::uint64_t dead = block.allocated[w] & ~block.marks[w];
-      heap::for_each_bit(&dead, 64, [&](unsigned bit) {
-        push_contents({&block, w * 64 + bit});
-        if (top_ - stack_ > (limit_ - stack_) / 2) drain();
-      });
-    }
+    heap::for_each_unmarked(block, [&](unsigned slot) {
+      push_contents({&block, slot});
+      if (top_ - stack_ > (limit_ - stack_) / 2) drain();
+    });
   });
 }
 

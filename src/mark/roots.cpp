@@ -1,0 +1,103 @@
+// Ambiguous roots: static data by fours, of which few words are pointers, and stacks, of which many
+// are (docs/design/mark.md, "Roots").
+#include "base/bits.hpp"
+#include "heap/size_class.hpp"
+#include "mark/filter.hpp"
+#include "mark/visit.hpp"
+
+namespace jd::mark {
+namespace {
+
+// What roots lead to is marked when so many entries wait, half a megabyte of them: seldom, so that
+// their time is measured apart. Not measured against others.
+constexpr std::ptrdiff_t kMostRootEntries = base::kMiB / 2 / sizeof(Range);
+
+// Words of the stack that is being scanned that were looked at lately, each where its address says:
+// one in eight of its words (a guess), for clearing takes time, and at most all of these.
+constexpr std::size_t kRememberedOf = 8;
+constexpr std::size_t kMostRemembered = 1024;
+Word seen[kMostRemembered];  // under the lock
+
+}  // namespace
+
+// An object that fills its slot may be meant by a word one past its end, which mostly is a pointer
+// to the object behind it.
+inline void Marker::mark_object_ending_at(const View& view, Word word) {
+  const Word offset = word & (heap::kBlockSize - 1);
+  heap::Block& block = view.record_of(word);
+  if (__builtin_expect(offset == 0 || block.state != heap::BlockState::Small, 0)) {
+    mark_unusual_object_ending_at(word);
+    return;
+  }
+  if (!heap::is_full_class(block.size_class)) return;
+  const unsigned slot = block.slot_of(offset - 1);
+  if (slot >= block.slots || (slot + 1) * block.slot_size != offset) return;
+  const heap::Place before{&block, slot};
+  if (before.marked() || !before.allocated()) return;
+  before.set_mark();
+  push_contents(before);
+}
+
+// Half, because marking needs some room itself.
+Range* Marker::most_root_entries() {
+  return stack_ + base::min_of((reserved_limit_ - stack_) / 2, kMostRootEntries);
+}
+
+// Within the loops over roots: a call of it took a third more instructions.
+[[gnu::always_inline, gnu::no_sanitize_address]] inline void Marker::mark_ambiguous(
+    const View& view, Word word, bool past_end, const Range* most) {
+  if (__builtin_expect(!view.holds(word), 0)) return mark_unusual_object_ending_at(word);
+  Range contents;
+  if (visit<Company::Alone>(view, word, &contents)) push(contents);
+  if (past_end && word % heap::kGranule == 0) mark_object_ending_at(view, word);
+  if (__builtin_expect(top_ > most, 0)) drain();
+}
+
+// Apart, so that the loop over static data, of which little gets here, stays small.
+[[gnu::noinline, gnu::no_sanitize_address]] void Marker::scan_few(const View& view, Word at,
+                                                                  Word end, const Range* most) {
+  for (; at < end; at += sizeof(Word)) {
+    const Word word = *reinterpret_cast<const Word*>(at);
+    if (view.holds(word)) mark_ambiguous(view, word, false, most);
+  }
+}
+
+// Helpers are asleep while roots are scanned.
+void Marker::scan_roots(const void* low, const void* high) {
+  const View view;
+  const HeapFilter filter(view.base, view.base + view.span);
+  const Range* const most = most_root_entries();
+  const Word end = base::align_down(base::as_word(high), sizeof(Word));
+  Word at = base::align_up(base::as_word(low), sizeof(Word));
+  for (; at + HeapFilter::kBytes <= end; at += HeapFilter::kBytes) {
+    if (filter.may_hold(at)) scan_few(view, at, at + HeapFilter::kBytes, most);
+  }
+  scan_few(view, at, end, most);
+}
+
+// Reads whole stacks, red zones and all. Of a stack, most fours hold some pointer into the heap, so
+// it is not filtered; and frames of a recursion hold the same words.
+[[gnu::no_sanitize_address]] void Marker::scan_stack(const void* low, const void* high,
+                                                     bool past_end) {
+  const View view;
+  // The last object of the heap ends where the heap does.
+  const Word within = view.span + (past_end ? 1 : 0);
+  const Word end = base::align_down(base::as_word(high), sizeof(Word));
+  Word at = base::align_up(base::as_word(low), sizeof(Word));
+  if (at >= end) return;
+  const Range* const most = most_root_entries();
+  const std::size_t words = (end - at) / sizeof(Word);
+  const std::size_t remembered =
+      base::min_of(std::size_t{1} << base::log2_floor(words / kRememberedOf + 1), kMostRemembered);
+  __builtin_memset(seen, 0, remembered * sizeof(Word));
+  for (; at < end; at += sizeof(Word)) {
+    const Word word = *reinterpret_cast<const Word*>(at);
+    if (word + view.below >= within) continue;
+    Word& last = seen[word / heap::kGranule & (remembered - 1)];
+    if (last == word) continue;
+    last = word;
+    mark_ambiguous(view, word, past_end, most);
+  }
+}
+
+}  // namespace jd::mark

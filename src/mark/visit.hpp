@@ -1,0 +1,94 @@
+// From a word to its object's mark bit: what the loop and the scan of the roots share, inlined into
+// both.
+#pragma once
+
+#include "heap/space.hpp"
+#include "mark/marker.hpp"
+#include "mark/range.hpp"
+
+namespace jd::mark {
+
+// What the loop asks of the heap. A copy: the compiler cannot know that setting a mark bit leaves
+// `heap::space` alone, and would read that again for every word.
+struct Marker::View {
+  // So that `word + below` stays that: one instruction, where a difference is two.
+  static Word hidden(Word word) {
+    asm("" : "+r"(word));
+    return word;
+  }
+
+  Word base = heap::space.base;
+  Word below = hidden(0 - heap::space.base);
+  Word span = heap::space.span;
+  // Where the record of the block at address 0 would be.
+  Word records = base::as_word(heap::space.blocks) -
+                 (heap::space.base >> heap::kBlockShift) * sizeof(heap::Block);
+
+  [[nodiscard]] bool holds(Word word) const { return word + below < span; }
+  [[nodiscard]] Word number_of(Word word) const { return (word - base) >> heap::kBlockShift; }
+  [[nodiscard]] heap::Block& record_of(Word word) const {
+    return *reinterpret_cast<heap::Block*>(records +
+                                           (word >> heap::kBlockShift) * sizeof(heap::Block));
+  }
+};
+
+// Marks beside other markers without an atomic instruction, of which each would cost as much as
+// scanning a small object. The shared bit may get lost: another marker that sets a bit of the same
+// word at the same time writes back what it read before. Then somebody finds it clear and scans the
+// object again, at most once each. What counts in the end are the markers' own bits (Team::mark).
+inline bool Marker::mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit) {
+  const std::uint64_t seen = __atomic_load_n(shared, __ATOMIC_RELAXED);
+  if ((seen & bit) != 0) return false;
+  __atomic_store_n(shared, seen | bit, __ATOMIC_RELAXED);
+  if ((*own & bit) != 0) return false;
+  *own |= bit;
+  return true;
+}
+
+// Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
+// if the object is newly marked and may have words to scan: then they are in *range.
+template <Marker::Company kCompany>
+inline bool Marker::visit(const View& view, Word word, Range* range) {
+  heap::Block& block = view.record_of(word);
+  const Word offset = word & (heap::kBlockSize - 1);
+  const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
+  if (__builtin_expect(slot >= block.slots, 0)) {
+    *range = visit_unusual(word);
+    return range->next != nullptr;
+  }
+  const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
+  std::uint64_t& marks = block.marks[slot >> 6];
+  // The mark of a free slot is set, too.
+  if constexpr (kCompany == Company::Team) {
+    std::uint64_t& own = own_marks_[view.number_of(word)].words[slot >> 6];
+    if (!mark_in_team(&marks, &own, bit)) return false;
+  } else {
+    const std::uint64_t seen = marks;
+    if (((seen >> (slot & 63)) & 1) != 0) return false;
+    marks = seen | bit;
+  }
+  const Word address = word - offset + Word{slot} * block.slot_size;
+  if (__builtin_expect(block.state == heap::BlockState::Small && block.scan == heap::Scan::Words,
+                       1)) {
+    *range = {reinterpret_cast<const Word*>(address),
+              reinterpret_cast<const Word*>(address + block.slot_size)};
+    if (range->is_object()) __builtin_unreachable();
+    return true;
+  }
+  if (block.scan == heap::Scan::None) return false;
+  // An object of a homogeneous layout, as a rule.
+  const heap::Kind& kind = heap::kinds[block.kind];
+  if (kind.run_end != 0 && block.state == heap::BlockState::Small) {
+    const std::uint32_t end = base::min_of(kind.run_end, std::uint32_t{block.slot_size});
+    *range = {reinterpret_cast<const Word*>(address + kind.run_begin),
+              reinterpret_cast<const Word*>(address + end)};
+    return kind.run_begin < end;
+  }
+  // What its descriptor says may lie in the object, which has not arrived yet. (contents_of says so
+  // too, but is a call.)
+  *range =
+      block.scan == heap::Scan::Descriptor ? Range::object(address) : contents_of(block, address);
+  return true;
+}
+
+}  // namespace jd::mark
