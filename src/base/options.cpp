@@ -4,12 +4,20 @@
 
 #include <initializer_list>
 
+extern "C" char** environ;
+
 namespace jd::base {
 namespace {
 
 bool same_text(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) ++a, ++b;
   return *a == *b;
+}
+
+// What follows in the text after the words it begins with; null if it does not.
+const char* after(const char* text, const char* beginning) {
+  while (*beginning != '\0' && *text == *beginning) ++text, ++beginning;
+  return *beginning == '\0' ? text : nullptr;
 }
 
 bool parse_digits(const char** cursor, std::uint64_t* value) {
@@ -117,6 +125,19 @@ void read_options(Options* options, void (*complain)(const OptionInfo& option, c
     } else {
       complain(option, text);
     }
+  }
+}
+
+void find_unknown_options(void (*found)(const char* variable)) {
+  constexpr char kOurs[] = "JACKDAW_";
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (after(*variable, kOurs) == nullptr) continue;
+    bool known = false;
+    for (const OptionInfo& option : kOptions) {
+      const char* value = after(*variable, option.name);
+      known |= value != nullptr && *value == '=';
+    }
+    if (!known) found(*variable);
   }
 }
 

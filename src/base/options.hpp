@@ -218,6 +218,10 @@ inline constexpr OptionInfo kOptions[] = {
 // value, what is allowed) and leaves the default in place.
 void read_options(Options* options, void (*complain)(const OptionInfo& option, const char* value));
 
+// Calls found("NAME=value") for each variable of the environment that is named like an option of
+// Jackdaw's own and is none: misspelt, as a rule.
+void find_unknown_options(void (*found)(const char* variable));
+
 // Parses a number with an optional suffix k, M or G. False for anything else, and on overflow.
 [[nodiscard]] bool parse_size(const char* text, std::uint64_t* value);
 

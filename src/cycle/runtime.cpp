@@ -44,6 +44,11 @@ void complain(const base::OptionInfo& option, const char* value) {
            option.default_text);
 }
 
+void complain_of_unknown(const char* variable) {
+  os::warn("environment variable ", variable,
+           " is none of Jackdaw's and is ignored; 'jackdaw options' lists them");
+}
+
 // Address space for the heap: four times what memory there is, so that fragmentation never meets
 // the end of it; half of what is left where the address space is limited, because the rest of the
 // program needs some too.
@@ -59,6 +64,7 @@ std::size_t reservation() {
 void apply_options() {
   os::look_for_standard_error();
   base::read_options(&options, complain);
+  base::find_unknown_options(complain_of_unknown);
   if (options.log_file != nullptr) {
     const int file = os::open_log(options.log_file);
     if (file >= 0) {

@@ -48,6 +48,26 @@ TEST(Options, BadValuesAreNamedAndIgnored) {
   }
 }
 
+TEST(Options, UnknownOnesOfOursAreFound) {
+  static std::vector<std::string> found;
+  const auto find = [] {
+    found.clear();
+    jd::base::find_unknown_options([](const char* variable) { found.push_back(variable); });
+  };
+  setenv("JACKDAW_MARK_STRATEGIES", "ring", 1);
+  setenv("JACKDAW_MARK_STRATEGY", "ring", 1);
+  setenv("JACKDAW_", "", 1);
+  setenv("GC_NO_SUCH_OPTION", "1", 1);
+  find();
+  EXPECT_EQ(found, (std::vector<std::string>{"JACKDAW_MARK_STRATEGIES=ring", "JACKDAW_="}));
+  for (const char* name :
+       {"JACKDAW_MARK_STRATEGIES", "JACKDAW_MARK_STRATEGY", "JACKDAW_", "GC_NO_SUCH_OPTION"}) {
+    unsetenv(name);
+  }
+  find();
+  EXPECT_TRUE(found.empty());
+}
+
 TEST(Options, RangesAreKept) {
   EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "0").free_space_divisor, 3u);
   EXPECT_EQ(complaints.size(), 1u);

@@ -513,37 +513,25 @@ TEST(EnvironmentBad, ValuesAreNamedAndTheDefaultIsUsed) {
   JD_OURS_ONLY("bdwgc says little about bad values");
   const ChildResult defaults = run_child("print_defaults");
   ASSERT_TRUE(defaults.ok()) << defaults;
-  for (const auto& [name, value] : {std::pair{"GC_INITIAL_HEAP_SIZE", "a lot"},
-                                    std::pair{"GC_INITIAL_HEAP_SIZE", "12x"},
-                                    std::pair{"GC_INITIAL_HEAP_SIZE", "-5"},
-                                    std::pair{"GC_INITIAL_HEAP_SIZE", ""},
-                                    std::pair{"GC_INITIAL_HEAP_SIZE", "99999999999999999999999"},
-                                    std::pair{"GC_INITIAL_HEAP_SIZE", "17179869184G"},
-                                    std::pair{"GC_MAXIMUM_HEAP_SIZE", "many"},
-                                    std::pair{"GC_MAXIMUM_HEAP_SIZE", "5kk"},
-                                    std::pair{"GC_MAXIMUM_HEAP_SIZE", "1"},
-                                    std::pair{"GC_MAXIMUM_HEAP_SIZE", "63k"},
-                                    std::pair{"GC_FREE_SPACE_DIVISOR", "0"},
-                                    std::pair{"GC_FREE_SPACE_DIVISOR", "1001"},
-                                    std::pair{"GC_FREE_SPACE_DIVISOR", "three"},
-                                    std::pair{"GC_FREE_SPACE_DIVISOR", "3.5"},
-                                    std::pair{"GC_MARKERS", "0"},
-                                    std::pair{"GC_MARKERS", "x"},
-                                    std::pair{"GC_MARKERS", "-1"},
-                                    std::pair{"GC_MARKERS", "65"},
-                                    std::pair{"GC_NPROCS", "none"},
-                                    std::pair{"GC_NPROCS", "0"},
-                                    std::pair{"GC_UNMAP_THRESHOLD", "often"},
-                                    std::pair{"GC_UNMAP_THRESHOLD", "1000"},
-                                    std::pair{"JACKDAW_MARK_STRATEGY", "quick"},
-                                    std::pair{"JACKDAW_MARK_STACK", "big"},
-                                    std::pair{"JACKDAW_MARK_STACK", "3"},
-                                    std::pair{"JACKDAW_MARK_STACK", "15"},
-                                    std::pair{"JACKDAW_MARK_PATIENCE", "0"},
-                                    std::pair{"JACKDAW_RESERVE", "1M"},
-                                    std::pair{"JACKDAW_STOP_DELAY", "1000001"},
-                                    std::pair{"JACKDAW_COLLECT_EVERY", "now"},
-                                    std::pair{"JACKDAW_RESERVE", "all"}}) {
+  for (const auto& [name, value] :
+       {std::pair{"GC_INITIAL_HEAP_SIZE", "a lot"}, std::pair{"GC_INITIAL_HEAP_SIZE", "12x"},
+        std::pair{"GC_INITIAL_HEAP_SIZE", "-5"}, std::pair{"GC_INITIAL_HEAP_SIZE", ""},
+        std::pair{"GC_INITIAL_HEAP_SIZE", "99999999999999999999999"},
+        std::pair{"GC_INITIAL_HEAP_SIZE", "17179869184G"},
+        std::pair{"GC_MAXIMUM_HEAP_SIZE", "many"}, std::pair{"GC_MAXIMUM_HEAP_SIZE", "5kk"},
+        std::pair{"GC_MAXIMUM_HEAP_SIZE", "1"}, std::pair{"GC_MAXIMUM_HEAP_SIZE", "63k"},
+        std::pair{"GC_FREE_SPACE_DIVISOR", "0"}, std::pair{"GC_FREE_SPACE_DIVISOR", "1001"},
+        std::pair{"GC_FREE_SPACE_DIVISOR", "three"}, std::pair{"GC_FREE_SPACE_DIVISOR", "3.5"},
+        std::pair{"GC_MARKERS", "0"}, std::pair{"GC_MARKERS", "x"}, std::pair{"GC_MARKERS", "-1"},
+        std::pair{"GC_MARKERS", "65"}, std::pair{"GC_NPROCS", "none"}, std::pair{"GC_NPROCS", "0"},
+        std::pair{"GC_UNMAP_THRESHOLD", "often"}, std::pair{"GC_UNMAP_THRESHOLD", "1000"},
+        std::pair{"JACKDAW_MARK_STRATEGY", "quick"}, std::pair{"JACKDAW_MARK_STACK", "big"},
+        std::pair{"JACKDAW_MARK_STACK", "3"}, std::pair{"JACKDAW_MARK_STACK", "15"},
+        std::pair{"JACKDAW_MARK_PATIENCE", "0"}, std::pair{"JACKDAW_RESERVE", "1M"},
+        std::pair{"JACKDAW_STOP_DELAY", "1000001"}, std::pair{"JACKDAW_COLLECT_EVERY", "now"},
+        std::pair{"JACKDAW_RESERVE", "all"},
+        // No such option.
+        std::pair{"JACKDAW_RESERVES", "4M"}}) {
     const ChildResult r = run_child("print_defaults", {{name, value}});
     EXPECT_TRUE(r.ok()) << name << "=" << value << " " << r;
     EXPECT_EQ(count_lines(r.err), 1u) << name << "=" << value << " " << r;
