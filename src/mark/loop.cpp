@@ -44,6 +44,9 @@ constexpr unsigned kObjectDistance = 64;
 // With fewer words than this in the ring, the object is fetched before anybody knows whether it is
 // marked already.
 constexpr unsigned kIdleBelow = 4;
+// Then the object is also fetched that so many steps of the same length lead to: memory has nothing
+// else to do, and of a list whose nodes lie in order it is one of the next.
+constexpr std::intptr_t kStepsAhead = 16;
 
 // An object of so many words or fewer, a line or so, is scanned as a whole: the ring has room for
 // it while no more than kMostWords wait there. When more do, the words that objects have beside
@@ -310,7 +313,11 @@ bool Marker::run_loop() {
         most = kMostWords;
         if (__builtin_expect(idle, 0)) {
           for (; range.next < range.end; ++range.next) {
-            if (view.holds(*range.next)) await_record(*range.next, true);
+            const Word word = *range.next;
+            if (!view.holds(word)) continue;
+            await_record(word, true);
+            const auto step = static_cast<std::intptr_t>(word - base::as_word(range.next));
+            prefetch(word + static_cast<Word>(step * kStepsAhead));
           }
           continue;
         }
