@@ -99,7 +99,8 @@ class Client:
     # The files' bytes differ from run to run; `check` judges them.
     ignore_files: bool = False
     ignore_stderr: bool = False
-    # Runs of this client for each run asked for; start-up needs many.
+    # Runs of this client for each run asked for; start-up needs many, and so does what differs from
+    # run to run.
     repeat: int = 1
     seconds: int = 120
     source: Path = CLIENTS_DIR
