@@ -51,6 +51,7 @@ struct Options {
   std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Measured);
   std::uint64_t mark_stack = 0;
   std::uint64_t mark_patience = 2048;
+  std::uint64_t mark_turn = 1024;
   std::uint64_t sweep_time = static_cast<std::uint64_t>(SweepTime::Lazy);
   std::uint64_t nearly_full = 8;
   std::uint64_t coarse_classes = 3 * kMiB;
@@ -146,6 +147,11 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "2048",
      "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work.", 1,
      kNoLimit, &Options::mark_patience, nullptr},
+    {"JACKDAW_MARK_TURN", OptionType::Count, "1 or more; 0: always with the ring", "1024",
+     "Objects that the ring strategy marks without it before it looks whether that is quicker (up "
+     "to "
+     "15: stress, by turns with it and without).",
+     1, kNoLimit, &Options::mark_turn, nullptr, true},
     {"JACKDAW_SWEEP", OptionType::Choice, "lazy, eager", "lazy",
      "When the free slots of blocks in use are found and cleared: at need, or in each collection.",
      0, 1, &Options::sweep_time, nullptr},

@@ -88,6 +88,7 @@ void apply_options() {
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
                         .patience = options.mark_patience,
+                        .turn_entries = options.mark_turn,
                         .stack_entries = options.mark_stack,
                         .published = &GC_parallel});
   if (options.free_space_divisor != base::Options{}.free_space_divisor) {

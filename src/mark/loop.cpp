@@ -8,6 +8,7 @@
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
 #include "mark/visit.hpp"
+#include "os/cpu.hpp"
 
 namespace jd::mark {
 namespace {
@@ -29,11 +30,6 @@ inline void prefetch_to_write(const void* address) {
 #else
   __builtin_prefetch(address, 1, 3);
 #endif
-}
-
-inline bool are_in_different_pages(const Word* a, const Word* b) {
-  constexpr Word kPage = 4 * base::kKiB;
-  return (base::as_word(a) ^ base::as_word(b)) >= kPage;
 }
 
 // The rings' sizes, and how many entries wait behind one before it leaves: the time that its line
@@ -59,6 +55,9 @@ constexpr unsigned kEnoughWords = 40;
 // Words ahead of the scan at which large objects are prefetched on grey, a line at a time.
 constexpr std::ptrdiff_t kLineWords = 8;
 constexpr std::ptrdiff_t kLinearPrefetch = 4 * kLineWords;
+
+// In a turn without the rings longer ranges are scanned in parts, so that it ends soon enough.
+constexpr std::ptrdiff_t kLongWords = 4096;
 
 // A hungry marker gets half of the oldest entries (they lead to the largest part of the graph), but
 // of a stack with fewer than this nothing: its entries would come back before they are done.
@@ -190,8 +189,8 @@ inline void Marker::push_word(Word word) {
   }
 }
 
-// One loop for the three strategies, alone or in company. False if a lone marker lost its patience:
-// then everything that is left is on the stack.
+// One loop for the three strategies, alone or in company. False if its patience ended, of which
+// only a lone marker has any where it uses the rings: then everything that is left is on the stack.
 //
 // Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
 // contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
@@ -231,7 +230,7 @@ bool Marker::run_loop() {
         range = objects.pass(range);
       }
     } else if (top_ != bottom_) {
-      if (kAlone && --patience_ == 0) {
+      if ((kAlone || !kRing) && --patience_ == 0) {
         put_back({words, objects});
         return false;
       }
@@ -248,13 +247,20 @@ bool Marker::run_loop() {
     } else if (kRing && objects.count() != 0) {
       range = objects.take();
     } else {
+      if (kRing) passed_ = objects.passed();
       return true;
     }
 
     Described described;
-    if (__builtin_expect(range.is_object(), 0)) {
+    if (__builtin_expect(range.is_tagged(), 0)) {
       if (kRing && range.next == nullptr) {
         objects.grow();
+        continue;
+      }
+      // Left by a turn with the rings.
+      if (!kRing && range.is_word()) {
+        mark_word(base::as_word(range.next));
+        ++words_left_;
         continue;
       }
       const Word object = base::as_word(range.next);
@@ -277,11 +283,10 @@ bool Marker::run_loop() {
       }
       range = share(range);
     }
-    const auto take = [&](Word word, [[maybe_unused]] const Word* from) {
+    const auto take = [&](Word word) {
       Range child;
       if (!visit<kCompany>(view, word, &child)) return;
-      // In the same page it arrives unbidden, or is there.
-      if (kOnGrey && are_in_different_pages(child.next, from)) prefetch(child.next);
+      if (kOnGrey) prefetch(child.next);
       push(child);
     };
     Pointers& pointers = described.pointers;
@@ -293,7 +298,7 @@ bool Marker::run_loop() {
       pointers.first += skipped + 1;
       if (!view.holds(word)) continue;
       if (!kRing) {
-        take(word, pointers.first);
+        take(word);
       } else if (words.full()) {
         push_word(word);
       } else {
@@ -341,6 +346,11 @@ bool Marker::run_loop() {
       }
       continue;
     }
+    if (__builtin_expect(range.end - range.next > kLongWords, 0) &&
+        (top_ != limit_ || extend_stack())) {
+      push({range.next + kLongWords, range.end});
+      range.end = range.next + kLongWords;
+    }
     // Backwards: then the first object is pushed last and popped next. That is mostly the one that
     // the program made first, and so the walk goes upwards in memory; and of a list's nodes, which
     // mostly begin with what is in the list, no more than one waits on the stack.
@@ -352,12 +362,12 @@ bool Marker::run_loop() {
       prefetch(range.end - kLinearPrefetch);
       for (const Word* const low = range.end - kLineWords; range.end > low;) {
         const Word word = *--range.end;
-        if (__builtin_expect(view.holds(word), 1)) take(word, range.end);
+        if (__builtin_expect(view.holds(word), 1)) take(word);
       }
     }
     while (range.end > range.next) {
       const Word word = *--range.end;
-      if (__builtin_expect(view.holds(word), 1)) take(word, range.end);
+      if (__builtin_expect(view.holds(word), 1)) take(word);
     }
   }
 }
@@ -390,6 +400,7 @@ inline void Marker::push_rest(const View& view, Range range) {
 // The rings by value: if their address were known outside the loop, their counters could not stay
 // in registers.
 void Marker::put_back(Rings rings) {
+  passed_ = rings.objects.passed();
   while (rings.objects.count() != 0) push(rings.objects.take());
   while (rings.words.count() != 0) push_word(rings.words.take());
 }
@@ -429,17 +440,44 @@ bool Marker::run_strategy() {
   __builtin_unreachable();
 }
 
+// Marks until the stack is empty, or (false) so many entries were taken from it (0: for as long as
+// it takes), or a turn without the rings is over. Notes in taken_ how many were.
+template <Marker::Company kCompany>
+bool Marker::run_turn(std::uint64_t most) {
+  const std::uint64_t turn = team.turn_entries();
+  if (strategy_ != MarkStrategy::Ring || turn == 0) {
+    taken_ = patience_ = most;
+    return run_strategy<kCompany>();
+  }
+  const bool is_stress = turn <= Team::kStressTurn;
+  const bool with_rings = is_stress ? (++stress_turns_ & 1) != 0 : ring_use_.with_rings();
+  taken_ = most;
+  if (!with_rings || is_stress) taken_ = most == 0 ? turn : base::min_of(turn, most);
+  // The loop ends before it takes the entry at which its patience ends.
+  const std::uint64_t patience = taken_ == 0 ? 0 : taken_ + 1;
+  patience_ = patience;
+  words_left_ = 0;
+  const std::uint64_t begin = os::now_ns();
+  const bool done = with_rings ? run_loop<MarkStrategy::Ring, kCompany>()
+                               : run_loop<MarkStrategy::None, kCompany>();
+  // Without the rings, an entry is an object.
+  const std::uint64_t objects = with_rings ? passed_ : patience - patience_ - words_left_;
+  ring_use_.note(objects, os::now_ns() - begin);
+  return done;
+}
+
 void Marker::run() {
-  patience_ = team.patience();
-  while (!run_strategy<Company::Alone>()) {
-    if (team.mark(this)) return;
-    patience_ = 0;
+  for (std::uint64_t patience = team.patience(); !run_turn<Company::Alone>(patience);) {
+    if (patience == 0) continue;  // for ever
+    patience -= taken_;
+    if (patience == 0 && team.mark(this)) return;
   }
 }
 
 void Marker::run_in_team() {
   in_team_ = true;
-  run_strategy<Company::Team>();
+  while (!run_turn<Company::Team>(0)) {
+  }
   in_team_ = false;
   bottom_ = top_ = stack_;
 }

@@ -21,6 +21,7 @@
 #include "heap/space.hpp"
 #include "mark/range.hpp"
 #include "mark/ring.hpp"
+#include "mark/ring_use.hpp"
 
 namespace jd::mark {
 
@@ -35,8 +36,11 @@ class alignas(128) Marker {
   // The same for a helper, which may have been one before the process forked.
   [[nodiscard]] bool initialise_as_helper(std::size_t entries);
 
-  // Pre: not Measured, which is no way to mark.
-  void set_strategy(MarkStrategy strategy) { strategy_ = strategy; }
+  // For the collection that begins. Pre: not Measured, which is no way to mark.
+  void set_strategy(MarkStrategy strategy) {
+    strategy_ = strategy;
+    if (strategy == MarkStrategy::Ring) ring_use_.begin();
+  }
   [[nodiscard]] MarkStrategy strategy() const { return strategy_; }
 
   // Scans [low, high) as roots: every aligned word is ambiguous, and pointers to anywhere in an
@@ -116,6 +120,8 @@ class alignas(128) Marker {
   bool extend_stack();
   template <Company kCompany>
   bool run_strategy();
+  template <Company kCompany>
+  bool run_turn(std::uint64_t most);
   template <MarkStrategy kStrategy, Company kCompany>
   bool run_loop();
   template <Company kCompany>
@@ -164,8 +170,15 @@ class alignas(128) Marker {
   Range* reserved_limit_ = nullptr;
   // None is zero: markers that nobody uses are no pages of the library's file.
   MarkStrategy strategy_ = MarkStrategy::None;
-  // How often a lone marker still goes to its stack before it asks for company; 0: for ever.
+  // How many entries the loop still takes from the stack before it comes back; 0: for ever.
   std::uint64_t patience_ = 0;
+  // That, when the last turn began.
+  std::uint64_t taken_ = 0;
+  // Of the last turn: how many objects came through the rings; how many of the entries were words.
+  std::uint64_t passed_ = 0;
+  std::uint64_t words_left_ = 0;
+  unsigned stress_turns_ = 0;
+  RingUse ring_use_;
   // By block number; all clear outside of a phase of the team's. Committed for so many blocks.
   OwnMarks* own_marks_ = nullptr;
   std::size_t own_marked_blocks_ = 0;

@@ -18,6 +18,7 @@ struct Range {
   static Range object(Word address) { return tagged(address, kObjectTag); }
   [[nodiscard]] bool is_word() const { return base::as_word(end) == kWordTag; }
   [[nodiscard]] bool is_object() const { return base::as_word(end) == kObjectTag; }
+  [[nodiscard]] bool is_tagged() const { return base::as_word(end) <= kWordTag; }
 
  private:
   static constexpr Word kObjectTag = 0;

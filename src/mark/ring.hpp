@@ -48,6 +48,8 @@ class DelayLine {
     return oldest;
   }
   void grow() { ++count_; }
+  // How many entries were put in.
+  [[nodiscard]] unsigned passed() const { return next_; }
   [[nodiscard]] unsigned count() const { return count_; }
   // The oldest, however long it has waited. Pre: count() != 0.
   Entry take() {

@@ -32,10 +32,15 @@ class Team {
   // the stack.
   static constexpr std::uint64_t kPatience = base::Options{}.mark_patience;
 
+  // So short, turns are by turns with the rings and without, however long each takes.
+  static constexpr std::uint64_t kStressTurn = 15;
+
   struct Settings {
     unsigned markers = 1;  // that may work, the collecting thread included; at most kMostMarkers
     // How often a lone marker goes to its stack before it shares.
     std::uint64_t patience = kPatience;
+    // Of a marker's turn without the rings (ring_use.hpp); 0: always with them.
+    std::uint64_t turn_entries = base::Options{}.mark_turn;
     std::size_t stack_entries = 0;  // of helpers' stacks; 0: by the heap
     int* published = nullptr;       // where the number of helpers is told to the program
   };
@@ -45,6 +50,8 @@ class Team {
   [[nodiscard]] std::uint64_t patience() const {
     return settings_.markers > 1 ? settings_.patience : 0;
   }
+
+  [[nodiscard]] std::uint64_t turn_entries() const { return settings_.turn_entries; }
 
   // Threads of the program's that wait for something else, and mark meanwhile.
   struct Pool {

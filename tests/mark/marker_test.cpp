@@ -176,6 +176,8 @@ struct Case {
   MarkStrategy strategy;
   std::size_t stack;
   unsigned markers = 1;
+  // Turns so short are by turns with the rings and without.
+  std::uint64_t turn = jd::base::Options{}.mark_turn;
 };
 
 #if defined(JD_SANITIZE_THREAD)
@@ -199,7 +201,10 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
   marker.set_strategy(GetParam().strategy);
   // Helpers of an earlier case may still be there; under ctest each case is a process of its own.
   const unsigned helpers = GetParam().markers - 1;
-  team.configure({.markers = helpers + 1, .patience = 1, .stack_entries = GetParam().stack});
+  team.configure({.markers = helpers + 1,
+                  .patience = 1,
+                  .turn_entries = GetParam().turn,
+                  .stack_entries = GetParam().stack});
   ASSERT_GE(team.start_helpers(), helpers);
   std::size_t overflows = 0;
   const int rounds = (helpers != 0 ? 100 : 20) / kSlowness;
@@ -232,7 +237,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{MarkStrategy::OnGrey, 16}, Case{MarkStrategy::Ring, 16},
                     Case{MarkStrategy::None, 0, 4}, Case{MarkStrategy::OnGrey, 16, 3},
                     Case{MarkStrategy::Ring, 0, 2}, Case{MarkStrategy::Ring, 0, 7},
-                    Case{MarkStrategy::Ring, 16, 4}));
+                    Case{MarkStrategy::Ring, 16, 4}, Case{MarkStrategy::Ring, 0, 1, 1},
+                    Case{MarkStrategy::Ring, 0, 1, 15}, Case{MarkStrategy::Ring, 16, 1, 3},
+                    Case{MarkStrategy::Ring, 0, 4, 5}, Case{MarkStrategy::Ring, 16, 3, 2}));
 
 // Objects of one size, new and clear; none if there is no room.
 std::vector<Place> make_all(KindNumber kind, std::size_t size, std::size_t count) {
