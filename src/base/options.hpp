@@ -109,8 +109,9 @@ inline constexpr OptionInfo kOptions[] = {
      "The heap never grows beyond this; then the out-of-memory function is called.", 64 * kKiB,
      kNoLimit, &Options::maximum_heap_size, nullptr, true},
     {"GC_FREE_SPACE_DIVISOR", OptionType::Count, "1 to 1000", "3",
-     "A collection follows when about live bytes times 2 / divisor were allocated (1 is as 2).", 1,
-     1000, &Options::free_space_divisor, nullptr},
+     "A collection follows when about live bytes times 2 / divisor were allocated (1 is as 2, with "
+     "many finalizers or links as 3).",
+     1, 1000, &Options::free_space_divisor, nullptr},
     {"GC_MARKERS", OptionType::Count, "1 to 64", "the CPUs available, at most 16",
      "Number of threads that mark, the collecting one included.", 1, 64, &Options::markers,
      nullptr},

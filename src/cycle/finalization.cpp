@@ -39,6 +39,7 @@ struct ToggleReference {
 // All under the heap's lock, but for the count, which anybody reads as a hint (relaxed).
 using Finalizers = heap::PointerTable<Entry, 4>;
 Finalizers finalizers;
+TableLimit finalizers_limit;
 // Entries that were taken out of the table when they became due. Usually all run right after the
 // collection that queued them.
 Finalizers::Queue due;
@@ -191,7 +192,7 @@ TableResult set_finalizer(void* object, std::uint32_t offset, Finalizer finalize
   }
   const bool known = entry != nullptr;
   if (!known) {
-    if (finalizers.is_full()) collect_before_table_grows(finalizers.count());
+    finalizers_limit.before_adding_to(finalizers);
     entry = finalizers.add(key);
   }
   if (entry == nullptr) return TableResult::NoMemory;
@@ -323,6 +324,10 @@ void finalize_everything() {
     }
     if (invoke_ready() == 0) break;
   }
+}
+
+std::size_t count_registered() {
+  return finalizers.count() + count_links(LinkLength::Short) + count_links(LinkLength::Long);
 }
 
 FinalizationCounts count_finalization() {

@@ -74,6 +74,9 @@ void notify_or_invoke();
 // Makes every registered finalizer due, reachable or not, and runs them. Pre: no lock.
 void finalize_everything();
 
+// Finalizers and links.
+std::size_t count_registered();
+
 // For reports.
 struct FinalizationCounts {
   std::size_t finalizers;

@@ -19,12 +19,14 @@ struct [[gnu::packed, gnu::aligned(4)]] Link {
 // Under the heap's lock.
 using Links = heap::PointerTable<Link, 3>;  // words
 Links tables[2];
+TableLimit limits[2];
 
 // Short links in objects that were not marked when the links were cleared, taken out of their table
 // until it is known whether a finalizer keeps them. Used in a stopped world only.
 Links::Queue in_unmarked;
 
 Links& table_of(LinkLength length) { return tables[static_cast<int>(length)]; }
+TableLimit& limit_of(LinkLength length) { return limits[static_cast<int>(length)]; }
 
 }  // namespace
 
@@ -47,7 +49,7 @@ TableResult add_link(void** link, const void* object, LinkLength length) {
     known->object = base::as_word(object);
     return TableResult::Duplicate;
   }
-  if (table.is_full()) collect_before_table_grows(table.count());
+  limit_of(length).before_adding_to(table);
   Link* added = table.add(key);
   if (added == nullptr) return TableResult::NoMemory;
   added->object = base::as_word(object);

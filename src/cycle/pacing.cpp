@@ -6,6 +6,7 @@
 #include "alloc/collecting.hpp"
 #include "alloc/hole.hpp"
 #include "cycle/collect.hpp"
+#include "cycle/finalization.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
@@ -38,15 +39,16 @@ constexpr BlockNumber kMostShareGrowth = 64;
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
 // Finalizers and links are often for objects that hold other memory, and it takes two collections
-// for that to go: a full table of them is a reason to collect, as with bdwgc, which has the same
-// least number. Differs: not before an eighth of what makes a collection due was allocated
-// (docs/design/cycle.md, "Full tables").
-constexpr std::size_t kLeastFullTable = 4096;
-constexpr std::size_t kFullTableShare = 8;
+// for that to go: a table of them that has grown is a reason to collect (TableLimit). Differs from
+// bdwgc: not before an eighth of what makes a collection due was allocated (docs/design/cycle.md,
+// "Finalizers and links").
+constexpr std::size_t kRegisteredShare = 8;
 
 // Where a program asks for fewer collections by a divisor of 1, as much is allocated between two of
-// them as lives, not twice as much: ours are short enough (docs/design/cycle.md, "Full tables").
+// them as lives, not twice as much: ours are short enough. Where many finalizers and links are
+// registered, it is no more than by default (docs/design/cycle.md, "Finalizers and links").
 constexpr GC_word kLeastDivisor = 2;
+constexpr GC_word kLeastDivisorForRegistered = 3;
 
 // Of what large objects took between two collections, the most; it falls by this part of itself at
 // each. Neither that nor the most that is kept was measured against others.
@@ -135,10 +137,10 @@ bool collection_is_due() {
   return copy::policy.mcc ? is_two_thirds_full(charged) : charged >= due_after();
 }
 
-void collect_before_table_grows(std::size_t entries) {
-  if (entries < kLeastFullTable || collecting_is_off()) return;
+void collect_for_registered() {
+  if (collecting_is_off()) return;
   const std::size_t charged = charged_bytes();
-  if (charged >= due_after() / kFullTableShare) collect_locked(settings.stop_function);
+  if (charged >= due_after() / kRegisteredShare) collect_locked(settings.stop_function);
 }
 
 namespace {
@@ -167,7 +169,9 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   // The lesser of two: a peak that a collection met by chance would else make room for another.
   const std::size_t counted = last_work == 0 ? work : base::min_of(work, last_work);
   last_work = work;
-  const GC_word divisor = base::max_of(kLeastDivisor, GC_word{GC_free_space_divisor});
+  const bool many = count_registered() >= TableLimit::kLeast;
+  const GC_word least = many ? kLeastDivisorForRegistered : kLeastDivisor;
+  const GC_word divisor = base::max_of(least, GC_word{GC_free_space_divisor});
   planned = base::max_of(counted / divisor, settings.min_bytes_allocated);
   last_compacted = false;
   plan_kept_blocks();

@@ -18,9 +18,26 @@ bool collection_is_due();
 // `attempt`: how often it was called for the same allocation before.
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
 
-// A table with so many finalizers or links is full. Collects, if that may leave enough room in it
-// at a price that is not out of proportion.
-void collect_before_table_grows(std::size_t entries);
+// Collects because a table of finalizers or links has grown, if the price is not out of proportion.
+void collect_for_registered();
+
+// When a table of finalizers or links has grown so much that it is a reason to collect: by half
+// since it last was one, but not below 4096 entries. (bdwgc: when it is full, also not below 4096.)
+class TableLimit {
+ public:
+  static constexpr std::size_t kLeast = 4096;
+
+  // Pre: another entry is about to be added to a table of so many.
+  template <class Table>
+  void before_adding_to(const Table& table) {
+    if (table.count() < limit_) return;
+    collect_for_registered();
+    limit_ = base::max_of(table.count() + table.count() / 2, kLeast);
+  }
+
+ private:
+  std::size_t limit_ = kLeast;
+};
 
 // Chooses the size classes of a heap that is about to be made: two for each size only where
 // pointers to the ends of objects hold them. By what the program has set by then.

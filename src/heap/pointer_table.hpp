@@ -31,8 +31,6 @@ class PointerTable {
   enum class To : std::uint8_t { Table, Queue, Nowhere };
 
   [[nodiscard]] std::size_t count() const { return count_; }
-  // Would another key double the table?
-  [[nodiscard]] bool is_full() const { return count_ >= capacity_; }
 
   Node* find(base::Word key) {
     if (count_ == 0) return nullptr;

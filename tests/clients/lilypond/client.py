@@ -1,9 +1,9 @@
 """LilyPond: engraves a score, on Guile 2.2.
 
-It sets the free-space divisor to 1, so that heaps may grow to three times their live data (with ours to
-twice that); and it registers links by the ten thousand, for which both libraries collect when their table
-is full, ours not as often (docs/design/cycle.md, "Full tables"). Which one meets the end of the score
-with more garbage depends on the score: 0.86 to 1.12 of Debian's memory for 30 to 130 bars.
+It sets the free-space divisor to 1, so that heaps may grow to three times their live data; and it
+registers links by the ten thousand, for which both libraries collect when there are many more of them
+(docs/design/cycle.md, "Finalizers and links"). Which one meets the end of the score with more garbage
+depends on the score: 0.84 to 1.05 of Debian's memory for 30 to 130 bars.
 """
 
 import re
