@@ -451,10 +451,10 @@ bool Marker::run_turn(std::uint64_t most) {
   }
   const bool is_stress = turn <= Team::kStressTurn;
   const bool with_rings = is_stress ? (++stress_turns_ & 1) != 0 : ring_use_.with_rings();
-  taken_ = most;
-  if (!with_rings || is_stress) taken_ = most == 0 ? turn : base::min_of(turn, most);
-  // The loop ends before it takes the entry at which its patience ends.
-  const std::uint64_t patience = taken_ == 0 ? 0 : taken_ + 1;
+  const bool may_end = (!with_rings || is_stress) && (most == 0 || turn < most);
+  taken_ = may_end ? turn : most;
+  // The loop ends before it takes the entry at which its patience ends: a turn is to take some.
+  const std::uint64_t patience = may_end ? turn + 1 : most;
   patience_ = patience;
   words_left_ = 0;
   const std::uint64_t begin = os::now_ns();
