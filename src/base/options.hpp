@@ -109,8 +109,8 @@ inline constexpr OptionInfo kOptions[] = {
      "The heap never grows beyond this; then the out-of-memory function is called.", 64 * kKiB,
      kNoLimit, &Options::maximum_heap_size, nullptr, true},
     {"GC_FREE_SPACE_DIVISOR", OptionType::Count, "1 to 1000", "3",
-     "A collection follows when about live bytes times 2 / divisor were allocated (1 is as 2, with "
-     "many finalizers or links as 3).",
+     "A collection follows when about live bytes times 2 / divisor were allocated (1 is as 2; 1 "
+     "and 2 are as 3 with many finalizers or links).",
      1, 1000, &Options::free_space_divisor, nullptr},
     {"GC_MARKERS", OptionType::Count, "1 to 64", "the CPUs available, at most 16",
      "Number of threads that mark, the collecting one included.", 1, 64, &Options::markers,
@@ -149,9 +149,8 @@ inline constexpr OptionInfo kOptions[] = {
      "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work.", 1,
      kNoLimit, &Options::mark_patience, nullptr},
     {"JACKDAW_MARK_TURN", OptionType::Count, "1 or more; 0: always with the ring", "1024",
-     "Objects that the ring strategy marks without it before it looks whether that is quicker (up "
-     "to "
-     "15: stress, by turns with it and without).",
+     "Objects that the ring strategy marks without it before it looks whether that is quicker "
+     "(up to 15: stress, by turns with it and without).",
      1, kNoLimit, &Options::mark_turn, nullptr, true},
     {"JACKDAW_SWEEP", OptionType::Choice, "lazy, eager", "lazy",
      "When the free slots of blocks in use are found and cleared: at need, or in each collection.",

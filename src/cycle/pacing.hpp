@@ -22,7 +22,8 @@ bool make_room(heap::BlockNumber blocks, unsigned attempt);
 void collect_for_registered();
 
 // When a table of finalizers or links has grown so much that it is a reason to collect: by half
-// since it last was one, but not below 4096 entries. (bdwgc: when it is full, also not below 4096.)
+// since it last was one, but not below 4096 entries. (bdwgc: when it is full, also not below
+// 4096.) Variants: docs/design/cycle.md, "Finalizers and links".
 class TableLimit {
  public:
   static constexpr std::size_t kLeast = 4096;

@@ -56,7 +56,8 @@ constexpr unsigned kEnoughWords = 40;
 constexpr std::ptrdiff_t kLineWords = 8;
 constexpr std::ptrdiff_t kLinearPrefetch = 4 * kLineWords;
 
-// In a turn without the rings longer ranges are scanned in parts, so that it ends soon enough.
+// Without a ring longer ranges are scanned in parts, so that a turn ends soon enough: half a
+// millisecond if each word is waited for.
 constexpr std::ptrdiff_t kLongWords = 4096;
 
 // A hungry marker gets half of the oldest entries (they lead to the largest part of the graph), but

@@ -177,6 +177,7 @@ class alignas(128) Marker {
   // Of the last turn: how many objects came through the rings; how many of the entries were words.
   std::uint64_t passed_ = 0;
   std::uint64_t words_left_ = 0;
+  // Turns that were so short (Team::kStressTurn).
   unsigned stress_turns_ = 0;
   RingUse ring_use_;
   // By block number; all clear outside of a phase of the team's. Committed for so many blocks.

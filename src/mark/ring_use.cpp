@@ -25,6 +25,7 @@ void RingUse::learn() {
     ns_an_object_ = static_cast<double>(ring_ns_) / static_cast<double>(ring_objects_);
   }
   if (other_objects_ == 0) return;
+  // An eighth is a guess, too.
   if (other_objects_ > ring_objects_ / 8) {
     skipped_ = 0;
   } else {

@@ -2,7 +2,8 @@
 // they are visited, many processors fetch the lines ahead by themselves, but only if the visit's
 // order comes from a stack alone: in the rings a hundred objects wait, from as many places. So a
 // collection begins without the rings, in turns of so many entries of the stack, and takes to them
-// as soon as it has lost a few microseconds by that (docs/design/mark.md, "Without the rings").
+// as soon as it has lost some tens of microseconds by that (docs/design/mark.md, "Without the
+// rings").
 //
 // Not the other way: what the rings leave unmarked lies in pieces.
 #pragma once
@@ -22,6 +23,7 @@ class RingUse {
   // What marking took since this was last called, and how many objects were new.
   void note(std::uint64_t objects, std::uint64_t ns);
 
+  // Guesses, these four (docs/design/mark.md).
   // What a collection may lose before it takes to the rings, in nanoseconds: to wait for some
   // hundred misses, or that the first lines of all arrive.
   static constexpr std::int64_t kMostLost = 50'000;
