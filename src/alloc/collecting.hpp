@@ -17,6 +17,9 @@ struct Pacer {
   // heap. False if there is nothing more to be had. The lock may have been released meanwhile.
   // `attempt`: how often it was called for the same allocation before.
   bool (*make_room)(BlockNumber blocks, unsigned attempt);
+  // Collects if that was put off and is not any more. Pre: collection_is_overdue; the heap's lock
+  // is held, and may be released meanwhile.
+  void (*catch_up)();
   // A slow path begins: the place for stress collections and for finalizers that are due. The lock
   // is not held.
   void (*on_slow_path)();
@@ -24,6 +27,10 @@ struct Pacer {
   void* (*out_of_memory)(std::size_t bytes);
 };
 extern const Pacer pacer;
+
+// The heap had to grow where a collection was due, since the program had switched it off: it is
+// made up for before more blocks are taken. Set by cycle, under the heap's lock.
+extern bool collection_is_overdue;
 
 // For one-slot holes under stress, so that every allocation takes the slow path. Set at the start.
 extern bool every_allocation_is_slow;

@@ -114,6 +114,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, unsigned* 
   os::LockGuard guard(heap::heap_lock);
   add_taken(owner);
   leave_block(hole);
+  if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
   for (;;) {
     const bool may_use_reserve = *attempts != 0;
     heap::BlockNumber number = heap::take_listed_block(kind, heap::class_for(heap::kGranule));

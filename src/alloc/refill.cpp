@@ -201,6 +201,7 @@ bool next_block(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
   LockGuard guard(heap_lock);
   add_taken(owner);
   if (hole->block != kNoBlock) retire(hole);
+  if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
   for (unsigned attempt = 0;; ++attempt) {
     const bool may_use_kept = attempt != 0;
     const BlockNumber number = take_blocks(owner, row, hole, kind, size_class, may_use_kept);
@@ -257,6 +258,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   os::clear_stack_below();
   {
     LockGuard guard(heap_lock);
+    if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
     for (unsigned attempt = 0;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
@@ -294,6 +296,7 @@ bool ready_to_allocate() {
   return world::register_self({});
 }
 
+bool collection_is_overdue = false;
 std::size_t clear_ahead = 0;
 RefillTicks refill_ticks;
 bool time_refills = false;

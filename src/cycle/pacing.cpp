@@ -137,6 +137,13 @@ bool collection_is_due() {
   return copy::policy.mcc ? is_two_thirds_full(charged) : charged >= due_after();
 }
 
+void catch_up() {
+  if (collecting_is_off()) return;
+  // Once, even if the program's function stops it.
+  alloc::collection_is_overdue = false;
+  collect_locked(settings.stop_function);
+}
+
 void collect_for_registered() {
   if (collecting_is_off()) return;
   const std::size_t charged = charged_bytes();
@@ -174,6 +181,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const GC_word divisor = base::max_of(least, GC_word{GC_free_space_divisor});
   planned = base::max_of(counted / divisor, settings.min_bytes_allocated);
   last_compacted = false;
+  alloc::collection_is_overdue = false;
   plan_kept_blocks();
 }
 
@@ -259,6 +267,7 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
       collect_locked(settings.stop_function)) {
     return true;
   }
+  if (!may_collect && collection_is_due()) alloc::collection_is_overdue = true;
   if (grow_heap(blocks)) return true;
   // There are blocks, but copies would have too few, or large objects.
   const bool some_are_kept = heap::free_blocks() >= blocks;

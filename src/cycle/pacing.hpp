@@ -18,6 +18,9 @@ bool collection_is_due();
 // `attempt`: how often it was called for the same allocation before.
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
 
+// Collects if the heap grew meanwhile only because the program had switched that off.
+void catch_up();
+
 // Collects because a table of finalizers or links has grown, if the price is not out of proportion.
 void collect_for_registered();
 

@@ -18,6 +18,9 @@ using NodeNumber = std::uint32_t;
 // Node has `NodeNumber next` and `base::Word key`. Nodes stay where they are; freed ones are kept
 // for reuse. Keys are multiples of 2^kKeyZeros: a lower number would leave buckets empty, a higher
 // one make neighbours share theirs.
+//
+// A walk goes through the nodes as they lie in memory, not by the buckets: it streams, and only
+// nodes that leave the table cost a look at their bucket (docs/design/cycle.md, "Finalization").
 template <class Node, unsigned kKeyZeros>
 class PointerTable {
  public:
@@ -46,7 +49,7 @@ class PointerTable {
     if (free_ == 0 && !make_nodes()) return nullptr;
     const NodeNumber n = free_;
     Node* node = at(n);
-    free_ = node->next;
+    free_ = next_outside(n);
     new (node) Node;
     node->key = key;
     insert(n);
@@ -56,12 +59,12 @@ class PointerTable {
 
   bool remove(base::Word key) {
     if (count_ == 0) return false;
-    NodeNumber before = 0;
-    for (NodeNumber n = buckets_[index(key)]; n != 0; before = n, n = at(n)->next) {
-      if (at(n)->key != key) continue;
-      (before == 0 ? buckets_[index(key)] : at(before)->next) = at(n)->next;
-      give(n);
+    for (NodeNumber* n = &buckets_[index(key)]; *n != 0; n = &at(*n)->next) {
+      if (at(*n)->key != key) continue;
+      const NodeNumber found = *n;
+      *n = at(found)->next;
       --count_;
+      give(found);
       return true;
     }
     return false;
@@ -69,10 +72,7 @@ class PointerTable {
 
   template <class Visit>
   void for_each(Visit visit) {
-    for (std::size_t i = 0; i < capacity_; ++i) {
-      fetch_ahead_of(i);
-      for (NodeNumber n = buckets_[i]; n != 0; n = at(n)->next) visit(at(n));
-    }
+    walk([&](NodeNumber n) { visit(at(n)); });
   }
   // Visits every node; those for which visit(node) returns false are gone.
   template <class Visit>
@@ -83,27 +83,17 @@ class PointerTable {
   // Visits every node; visit(node) says where it goes.
   template <class Visit>
   void sort(Queue* queue, Visit visit) {
-    for (std::size_t i = 0; i < capacity_; ++i) {
-      fetch_ahead_of(i);
-      NodeNumber last_kept = 0;
-      for (NodeNumber n = buckets_[i]; n != 0;) {
-        const NodeNumber next = at(n)->next;
-        const To to = visit(at(n));
-        if (to == To::Table) {
-          last_kept = n;
-        } else {
-          (last_kept == 0 ? buckets_[i] : at(last_kept)->next) = next;
-          --count_;
-          to == To::Queue ? push(queue, n) : give(n);
-        }
-        n = next;
-      }
-    }
+    walk([&](NodeNumber n) {
+      const To to = visit(at(n));
+      if (to == To::Table) return;
+      take_out(n);
+      to == To::Queue ? push(queue, n) : give(n);
+    });
   }
 
   template <class Visit>
   void for_each_in(const Queue& queue, Visit visit) {
-    for (NodeNumber n = queue.first; n != 0; n = at(n)->next) visit(at(n));
+    for (NodeNumber n = queue.first; n != 0; n = next_outside(n)) visit(at(n));
   }
   // Visits every node in the queue; visit(node) says where it goes. Needs no memory. Pre: no node
   // in the table has the key of one that goes there.
@@ -111,7 +101,7 @@ class PointerTable {
   void sort_queue(Queue* queue, Visit visit) {
     Queue left;
     for (NodeNumber n = queue->first; n != 0;) {
-      const NodeNumber next = at(n)->next;
+      const NodeNumber next = next_outside(n);
       switch (visit(at(n))) {
         case To::Table:
           insert(n);
@@ -131,7 +121,11 @@ class PointerTable {
   // Moves all nodes of a queue to the end of another.
   void append(Queue* to, const Queue& from) {
     if (from.count == 0) return;
-    (to->last == 0 ? to->first : at(to->last)->next) = from.first;
+    if (to->last == 0) {
+      to->first = from.first;
+    } else {
+      at(to->last)->next = kOutside | from.first;
+    }
     to->last = from.last;
     to->count += from.count;
   }
@@ -140,7 +134,7 @@ class PointerTable {
     const NodeNumber n = queue->first;
     if (n == 0) return false;
     *copy = *at(n);
-    queue->first = copy->next;
+    queue->first = next_outside(n);
     if (queue->first == 0) queue->last = 0;
     --queue->count;
     give(n);
@@ -162,6 +156,8 @@ class PointerTable {
   static constexpr std::size_t kFirstCapacity = 1024;
   // Nodes are made by so many: few enough for a program with two links.
   static constexpr std::size_t kChunk = 128;
+  // In `next` of a node that is free or in a queue; the number of the next one is beside it.
+  static constexpr NodeNumber kOutside = NodeNumber{1} << 31;
 
   [[nodiscard]] Node* at(NodeNumber n) { return &chunks_[n / kChunk][n % kChunk]; }
   [[nodiscard]] std::size_t index(base::Word key) const {
@@ -171,33 +167,56 @@ class PointerTable {
     const base::Word low = key >> kKeyZeros;
     return (low ^ (low >> base::log2_floor(capacity_))) & (capacity_ - 1);
   }
-  // For a walk in the order of buckets, in which nodes lie anywhere (docs/design/cycle.md,
-  // "Finalization").
-  void fetch_ahead_of(std::size_t bucket) {
-    constexpr std::size_t kDistance = 24;
-    if (bucket + kDistance >= capacity_) return;
-    const NodeNumber n = buckets_[bucket + kDistance];
-    if (n != 0) __builtin_prefetch(at(n), 1, 3);
+  // Visits every node of the table, which visit(number) may take out.
+  template <class Visit>
+  void walk(Visit visit) {
+    // What is left of a table that was large is found by the buckets, of which a line holds more.
+    if (count_ < chunks_.count() * kChunk / 8) return walk_buckets(visit);
+    for (std::size_t chunk = 0; chunk < chunks_.count(); ++chunk) {
+      const Node* nodes = chunks_[chunk];
+      for (std::size_t i = chunk == 0 ? 1 : 0; i < kChunk; ++i) {
+        const bool in_table = (nodes[i].next & kOutside) == 0;
+        if (in_table) visit(static_cast<NodeNumber>(chunk * kChunk + i));
+      }
+    }
+  }
+  template <class Visit>
+  void walk_buckets(Visit visit) {
+    for (std::size_t i = 0; i < capacity_; ++i) {
+      for (NodeNumber n = buckets_[i]; n != 0;) {
+        const NodeNumber next = at(n)->next;
+        visit(n);
+        n = next;
+      }
+    }
   }
 
+  // Of a node that is free or in a queue.
+  [[nodiscard]] NodeNumber next_outside(NodeNumber n) { return at(n)->next & ~kOutside; }
   void insert(NodeNumber n) {
     Node* node = at(n);
     NodeNumber& bucket = buckets_[index(node->key)];
     node->next = bucket;
     bucket = n;
   }
+  void take_out(NodeNumber n) {
+    NodeNumber* from = &buckets_[index(at(n)->key)];
+    while (*from != n) from = &at(*from)->next;
+    *from = at(n)->next;
+    --count_;
+  }
   void push(Queue* queue, NodeNumber n) {
-    at(n)->next = 0;
+    at(n)->next = kOutside;
     append(queue, {n, n, 1});
   }
   void give(NodeNumber n) {
-    at(n)->next = free_;
+    at(n)->next = kOutside | free_;
     free_ = n;
   }
 
   // Adds free nodes, the lowest first.
   bool make_nodes() {
-    if (chunks_.count() > UINT32_MAX / kChunk) return false;
+    if (chunks_.count() >= kOutside / kChunk) return false;
     auto* nodes = static_cast<Node*>(arena_take(kChunk * sizeof(Node)));
     if (nodes == nullptr || !chunks_.push(nodes)) return false;
     const auto first = static_cast<NodeNumber>((chunks_.count() - 1) * kChunk);

@@ -50,6 +50,34 @@ TEST(Control, DisablingNests) {
   EXPECT_EQ(GC_get_gc_no(), before + 1);
 }
 
+// Not only when the heap, which had to grow meanwhile, is full.
+TEST(Control, ACollectionThatWasPutOffComesSoonAfter) {
+  JD_OURS_ONLY("fills the heap first");
+  GC_gcollect();
+  GC_disable();
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 100000; ++i) opaque(GC_malloc(1000));
+  EXPECT_EQ(GC_get_gc_no(), before);
+  GC_enable();
+  EXPECT_EQ(GC_get_gc_no(), before) << "whoever enables collections may not be ready for one";
+  const std::size_t heap = GC_get_heap_size();
+  for (int i = 0; i < 1000 && GC_get_gc_no() == before; ++i) opaque(GC_malloc(1000));
+  EXPECT_GT(GC_get_gc_no(), before);
+  EXPECT_LE(GC_get_heap_size(), heap);
+}
+
+TEST(Control, ALargeObjectMakesUpForACollectionThatWasPutOff) {
+  JD_OURS_ONLY("fills the heap first");
+  GC_gcollect();
+  ++GC_dont_gc;
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 1000; ++i) opaque(GC_malloc(100000));
+  EXPECT_EQ(GC_get_gc_no(), before);
+  --GC_dont_gc;
+  opaque(GC_malloc(100000));
+  EXPECT_EQ(GC_get_gc_no(), before + 1);
+}
+
 // Nor by a thread that was about to collect, and waited for the lock.
 TEST(Control, NoCollectionBeginsOnceTheyAreDisabled) {
   std::atomic<bool> ready{false};

@@ -14,6 +14,18 @@
     (gc-enable)
     result))
 
+;; And it loses a wake-up: a thread that waits for a mutex and is interrupted (by what runs after a
+;; collection) waits again without looking whether the mutex was let go meanwhile, for ever if nobody
+;; else wants it. So it is waited for a second at most, and asked for again.
+(define (lock! mutex)
+  (unless (lock-mutex mutex (+ (current-time) 1))
+    (lock! mutex)))
+(define-syntax-rule (with-lock mutex body ...)
+  (dynamic-wind
+    (lambda () (lock! mutex))
+    (lambda () body ...)
+    (lambda () (unlock-mutex mutex))))
+
 (define ready 0)
 (define ready-lock (make-mutex))
 (define ready-changed (make-condition-variable))
@@ -28,7 +40,7 @@
                      (call-with-new-thread
                       (lambda ()
                         (grow-stack 5000)
-                        (with-mutex ready-lock
+                        (with-lock ready-lock
                           (set! ready (1+ ready))
                           (broadcast-condition-variable ready-changed)
                           (let wait ()
@@ -37,7 +49,7 @@
                               (wait))))
                         (thunk))))
                    thunks)))
-         (with-mutex ready-lock
+         (with-lock ready-lock
            (let wait ()
              (when (< ready target)
                (wait-condition-variable ready-changed ready-lock)
@@ -97,7 +109,7 @@
 (define (consumer)
   (let loop ((sum 0))
     (let ((message
-           (with-mutex lock
+           (with-lock lock
              (let wait ()
                (cond ((pair? queue)
                       (let ((m (car queue))) (set! queue (cdr queue)) m))
@@ -111,10 +123,10 @@
 (do ((i 0 (1+ i)))
     ((= i (* 200 work)))
   (let ((message (make-vector 20 i)))
-    (with-mutex lock
+    (with-lock lock
       (set! queue (cons message queue))
       (signal-condition-variable changed))))
-(with-mutex lock
+(with-lock lock
   (set! finished #t)
   (broadcast-condition-variable changed))
 (format #t "messages: ~d~%" (apply + (map join-thread consumers)))
