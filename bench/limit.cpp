@@ -12,7 +12,9 @@
 //   the misses also without: then a miss pays for the page tables, too. Where the system grants no
 //   huge pages, both are the same. Each figure is the least of three: a limit is what the memory
 //   does when nobody else uses it.
-#include "support/bench.hpp"
+//   With a number of threads: independent misses and reading, of so many at a time, on huge pages.
+//   Nanoseconds of all for one miss or KiB of any.
+#include "support/clients.hpp"
 
 namespace {
 
@@ -57,16 +59,23 @@ class Table {
   }
 
   double independent_miss(size_t loads) const {
-    bench::Random random;
-    const volatile Line* table = line_;
-    uint64_t sum = 0;
     const double began = bench::now();
-    for (size_t i = 0; i < loads; ++i) sum += table[random.next() & (lines_ - 1)].next;
+    const uint64_t sum = sum_of_random_lines(loads, {});
     const double took = bench::now() - began;
-    bench::Random again;
-    for (size_t i = 0; i < loads; ++i) sum -= successor(again.next() & (lines_ - 1));
-    if (sum != 0) bench::die("the table was misread");
+    check_sum_of_random_lines(sum, loads, {});
     return took * 1e9 / static_cast<double>(loads);
+  }
+  double independent_miss(size_t loads, unsigned threads) const {
+    uint64_t sums[bench::kMostClients];
+    const auto seeded = [](unsigned thread) { return bench::Random(thread + 1); };
+    double cpu = 0;
+    const double took = bench::run_clients<bench::Freed>(threads, &cpu, [&](unsigned thread) {
+      sums[thread] = sum_of_random_lines(loads, seeded(thread));
+    });
+    for (unsigned thread = 0; thread < threads; ++thread) {
+      check_sum_of_random_lines(sums[thread], loads, seeded(thread));
+    }
+    return took * 1e9 / static_cast<double>(loads) / threads;
   }
 
   // Each time on another part of the chain, which the last-level cache does not hold yet.
@@ -81,19 +90,24 @@ class Table {
   }
 
   double reading_a_kibibyte() const {
-    const auto* words = reinterpret_cast<const uint64_t*>(line_);
-    const size_t count = bytes() / sizeof(uint64_t);
-    // Four sums, so that no addition waits for another.
-    uint64_t part[4] = {};
     const double began = bench::now();
-    for (size_t i = 0; i < count; i += 4) {
-      for (size_t k = 0; k < 4; ++k) part[k] += words[i + k];
-    }
+    const uint64_t sum = sum_of_words(0, bytes() / sizeof(uint64_t));
     const double took = bench::now() - began;
-    // Every number once, and nothing else.
-    if (part[0] + part[1] + part[2] + part[3] != uint64_t{lines_} * (lines_ - 1) / 2) {
-      bench::die("the table was misread");
-    }
+    check_sum_of_words(sum);
+    return for_a_kibibyte(took);
+  }
+  // Each thread a part of its own.
+  double reading_a_kibibyte(unsigned threads) const {
+    uint64_t sums[bench::kMostClients];
+    const size_t count = bytes() / sizeof(uint64_t);
+    double cpu = 0;
+    const double took = bench::run_clients<bench::Freed>(threads, &cpu, [&](unsigned thread) {
+      const auto bound = [&](unsigned number) { return count / 4 * number / threads * 4; };
+      sums[thread] = sum_of_words(bound(thread), bound(thread + 1));
+    });
+    uint64_t sum = 0;
+    for (unsigned thread = 0; thread < threads; ++thread) sum += sums[thread];
+    check_sum_of_words(sum);
     return for_a_kibibyte(took);
   }
 
@@ -115,6 +129,30 @@ class Table {
   [[nodiscard]] uint64_t successor(uint64_t i) const {
     return (i * kFactor + kStep) & (lines_ - 1);
   }
+  [[nodiscard]] uint64_t sum_of_random_lines(size_t loads, bench::Random random) const {
+    const volatile Line* table = line_;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < loads; ++i) sum += table[random.next() & (lines_ - 1)].next;
+    return sum;
+  }
+  void check_sum_of_random_lines(uint64_t sum, size_t loads, bench::Random random) const {
+    for (size_t i = 0; i < loads; ++i) sum -= successor(random.next() & (lines_ - 1));
+    if (sum != 0) bench::die("the table was misread");
+  }
+  // Pre: both are multiples of 4.
+  [[nodiscard]] uint64_t sum_of_words(size_t first, size_t end) const {
+    const auto* words = reinterpret_cast<const uint64_t*>(line_);
+    // Four sums, so that no addition waits for another.
+    uint64_t part[4] = {};
+    for (size_t i = first; i < end; i += 4) {
+      for (size_t k = 0; k < 4; ++k) part[k] += words[i + k];
+    }
+    return part[0] + part[1] + part[2] + part[3];
+  }
+  void check_sum_of_words(uint64_t sum) const {
+    // Every number once, and nothing else.
+    if (sum != uint64_t{lines_} * (lines_ - 1) / 2) bench::die("the table was misread");
+  }
   [[nodiscard]] double for_a_kibibyte(double seconds) const {
     return seconds * 1e9 * kKibibyte / static_cast<double>(bytes());
   }
@@ -129,12 +167,28 @@ class Table {
 
 int main(int argc, char** argv) {
   const bool quick = bench::take_quick(&argc, argv);
-  if (argc != 1) bench::die("usage: limit [--quick]");
+  char* end = nullptr;
+  const long threads = argc == 2 ? strtol(argv[1], &end, 10) : 0;
+  const bool is_number = end != nullptr && *end == '\0';
+  if (argc > 2 ||
+      (argc == 2 && (!is_number || threads < 1 || threads > long{bench::kMostClients}))) {
+    bench::die("usage: limit [THREADS] [--quick]");
+  }
   const size_t bytes = quick ? size_t{8} << 20 : size_t{1} << 30;
   const size_t lines = bytes / kLineBytes;
   const size_t independent = quick ? 100000 : 8000000;
   const size_t dependent = quick ? 20000 : 1000000;
   GC_INIT();
+  if (threads != 0) {
+    const Table table(lines, MADV_HUGEPAGE);
+    const auto count = static_cast<unsigned>(threads);
+    bench::report(
+        "limit", 0,
+        {{"independent miss", "ns",
+          least([&] { return table.independent_miss(independent, count); })},
+         {"reading, per KiB", "ns", least([&] { return table.reading_a_kibibyte(count); })}});
+    return 0;
+  }
 
   // In the order of the report; the last two on small pages.
   double figures[6];

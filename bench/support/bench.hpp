@@ -51,6 +51,9 @@ inline long number(const char* text) {
 // xorshift64*, with a fixed seed: every run, on any library, does the same.
 class Random {
  public:
+  Random() = default;
+  // Another sequence. Pre: the seed is not 0.
+  explicit Random(uint64_t seed) : state_(seed) {}
   uint64_t next() {
     state_ ^= state_ >> 12;
     state_ ^= state_ << 25;

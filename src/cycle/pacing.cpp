@@ -139,9 +139,9 @@ bool collection_is_due() {
 
 void catch_up() {
   if (collecting_is_off()) return;
-  // Once, even if the program's function stops it.
+  // Once, even if the program's function stops it; and not if so much was freed that it is early.
   alloc::collection_is_overdue = false;
-  collect_locked(settings.stop_function);
+  if (collection_is_due()) collect_locked(settings.stop_function);
 }
 
 void collect_for_registered() {

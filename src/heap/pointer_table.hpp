@@ -161,9 +161,9 @@ class PointerTable {
 
   [[nodiscard]] Node* at(NodeNumber n) { return &chunks_[n / kChunk][n % kChunk]; }
   [[nodiscard]] std::size_t index(base::Word key) const {
-    // Neighbours in memory are neighbours here: what is registered one after another is looked at
-    // one after another, and a table that is walked in order should touch its nodes in order. The
-    // higher bits keep objects that lie a power of two apart from meeting in one bucket.
+    // Neighbours in memory are neighbours here: what lies side by side is mostly registered, and
+    // forgotten, one after another. The higher bits keep objects that lie a power of two apart from
+    // meeting in one bucket.
     const base::Word low = key >> kKeyZeros;
     return (low ^ (low >> base::log2_floor(capacity_))) & (capacity_ - 1);
   }

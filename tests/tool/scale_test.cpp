@@ -70,16 +70,18 @@ TEST(Scale, WorkloadsRunOnEveryServerAndRoundsAreAdded) {
   }
 }
 
-TEST(Scale, MarkingAndStoppingRun) {
+TEST(Scale, MarkingMemoryAndStoppingRun) {
   const Scratch scratch;
   const std::string file = scratch.path("scale.json");
-  const Result r =
-      run_scale({"marking", "stopping", "--json", file, "--markdown", scratch.path("page.md")});
+  const Result r = run_scale(
+      {"marking", "memory", "stopping", "--json", file, "--markdown", scratch.path("page.md")});
   ASSERT_TRUE(r.exited_with(0)) << describe(r);
   const json results = json::parse(read_file(file));
-  ASSERT_EQ(results.at("rows").size(), 9U);
+  ASSERT_EQ(results.at("rows").size(), 10U);
   for (const json& row : results["rows"]) {
-    const char* figure = row.at("part") == "marking" ? "marking, per object" : "stop, median";
+    const char* figure = row.at("part") == "marking"  ? "marking, per object"
+                         : row.at("part") == "memory" ? "independent miss"
+                                                      : "stop, median";
     for (const json& cell : row.at("cells")) {
       EXPECT_GT(cell.at("runs").front().at("named").at(figure), 0) << row;
     }

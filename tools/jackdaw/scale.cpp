@@ -131,6 +131,15 @@ void add_marking_rows(const Plan& plan, std::vector<ScaleRow>* rows) {
   add("list", "mark_list", {"ordered"}, "10 million nodes of 32 bytes, 320 MB");
 }
 
+// What two threads gain where both wait for memory and nothing else.
+void add_memory_rows(const Plan& plan, std::vector<ScaleRow>* rows) {
+  ScaleRow row = make_row(plan, kMemoryPart, {"memory", "limit", {}, {}, "", false, std::nullopt});
+  for (const unsigned threads : {1U, 2U}) {
+    row.cells.push_back(collector_cell(plan, Server::Ours, threads, 1, {std::to_string(threads)}));
+  }
+  rows->push_back(std::move(row));
+}
+
 void add_stopping_rows(const Plan& plan, std::vector<ScaleRow>* rows) {
   const auto add = [&](const char* name, const char* running, const char* sleeping) {
     ScaleRow row = make_row(plan, kStoppingPart,
@@ -189,6 +198,7 @@ Plan make_plan(const BenchSettings& settings) {
 
 void add_rows(const Plan& plan, const std::string& part, ScaleResults* results) {
   if (part == kMarkingPart) return add_marking_rows(plan, &results->rows);
+  if (part == kMemoryPart) return add_memory_rows(plan, &results->rows);
   if (part == kStoppingPart) return add_stopping_rows(plan, &results->rows);
   if (part == kModelPart) return add_model_rows(plan, &results->rows, &results->notes);
   for (const Workload& workload : kWorkloads) {
@@ -233,7 +243,9 @@ int count_failures(const ScaleResults& results) {
 std::vector<std::string> scale_parts() {
   std::vector<std::string> parts;
   for (const Workload& workload : kWorkloads) parts.emplace_back(workload.name);
-  for (const char* part : {kMarkingPart, kStoppingPart, kModelPart}) parts.emplace_back(part);
+  for (const char* part : {kMarkingPart, kMemoryPart, kStoppingPart, kModelPart}) {
+    parts.emplace_back(part);
+  }
   return parts;
 }
 

@@ -32,7 +32,8 @@ std::optional<Summary> scaled(std::optional<Summary> s, double factor) {
 }
 
 bool is_workload(const ScaleRow& row) {
-  return row.part != kMarkingPart && row.part != kStoppingPart && row.part != kModelPart;
+  return row.part != kMarkingPart && row.part != kMemoryPart && row.part != kStoppingPart &&
+         row.part != kModelPart;
 }
 
 std::vector<const ScaleRow*> rows_of(const ScaleResults& results, const std::string& part) {
@@ -145,6 +146,24 @@ std::string marking_table(const std::vector<const ScaleRow*>& rows) {
                show_ratio(quotient(*row, b1, b2, figure)),
                show_ratio(quotient(*row, a1, b1, figure)),
                show_ratio(quotient(*row, a2, b2, figure))});
+  }
+  return table.markdown();
+}
+
+std::string memory_table(const ScaleRow& row) {
+  Table table({"memory", "1 thread", "2", "speedup"});
+  if (!row.row.failure.empty()) {
+    table.add({row.row.name, row.row.failure});
+    return table.markdown();
+  }
+  const Cell one = row.find(Server::Ours, 1, 1);
+  const Cell two = row.find(Server::Ours, 2, 1);
+  for (const auto& [name, what] : {std::pair{"independent miss", "a miss that waits for no other"},
+                                   {"reading, per KiB", "reading a KiB in order"}}) {
+    const Figure figure = named(name);
+    table.add({what, show_figure(median_in(row, one, figure), " ns"),
+               show_figure(median_in(row, two, figure), " ns"),
+               show_ratio(quotient(row, one, two, figure))});
   }
   return table.markdown();
 }
@@ -375,6 +394,13 @@ std::string scale_page(const ScaleResults& results, const std::vector<std::strin
         "\n## Markers\n\nNanoseconds an object of marking a heap at rest, from the library's event "
         "at its beginning to that at its end.\n\n" +
         marking_table(rows);
+  }
+  for (const ScaleRow* row : rows_of(results, kMemoryPart)) {
+    text +=
+        "\n## What the memory allows\n\nWithout a collector: nanoseconds of one thread, or of two "
+        "at a time, for each cache miss or KiB of either, in a table of 1 GiB. For "
+        "markers this bounds the gain only as far as one of them keeps the memory busy.\n\n" +
+        memory_table(*row);
   }
   if (const auto rows = rows_of(results, kStoppingPart); !rows.empty()) {
     text +=

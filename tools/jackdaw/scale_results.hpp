@@ -52,6 +52,7 @@ void add_rounds(const nlohmann::ordered_json& json, ScaleResults* results);
 
 // The parts, in the page's order.
 inline constexpr const char* kMarkingPart = "marking";
+inline constexpr const char* kMemoryPart = "memory";
 inline constexpr const char* kStoppingPart = "stopping";
 inline constexpr const char* kModelPart = "model";
 
