@@ -148,7 +148,7 @@ def load_clients() -> list[Client]:
     return clients
 
 
-_ORDER = ["guile", "ecl", "w3m", "asymptote", "crystal", "nix", "nim"]
+_ORDER = ["guile", "ecl", "w3m", "asymptote", "crystal", "nix", "nim", "objc"]
 
 
 def _rank(file: Path):
