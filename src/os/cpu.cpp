@@ -11,6 +11,7 @@
 #include <climits>
 
 #include "base/bits.hpp"
+#include "os/futex.hpp"
 
 namespace jd::os {
 namespace {
@@ -66,9 +67,10 @@ std::uint64_t now_ns() {
 
 void yield() {
 #if defined(JD_SANITIZE_THREAD)
-  // Signals wait in ThreadSanitizer for a call that it knows to block: a thread that yields until
-  // another comes on would never be stopped, while that one stands in the stop already.
-  sleep_ns(1000);
+  // Signals wait in ThreadSanitizer for an access that it sees (futex.cpp): a thread that yields
+  // until another comes on would never be stopped, while that one stands in the stop already.
+  static std::atomic<std::uint32_t> nothing{0};
+  futex_wait(&nothing, 0, 1000);
 #else
   sched_yield();
 #endif
