@@ -312,8 +312,9 @@ TEST(Room, AmongObjectsThatStayIsFoundForShortOnes) {
 
 // A heap that may not grow, in which small objects live and die while now and then some large ones
 // are wanted. What these need is kept free, instead of made by compacting each time: 12 to 15 times
-// with heaps of 8600 and 8800 KiB, in release and debug, for 53 and 59 with nothing kept. (With
-// 8192 KiB it was 17 or 33 for 34: a block more or less decided.)
+// with heaps of 8600 and 8800 KiB, in release and debug, for 53 and 59 with nothing kept; under
+// ThreadSanitizer 27, and 34 in some runs. (With 8192 KiB it was 17 or 33 for 34: a block more or
+// less decided.)
 JD_CHILD(room_for_large_ones) {
   GC_INIT();
   GC_set_max_heap_size(8700U << 10);
@@ -336,7 +337,7 @@ JD_CHILD(room_for_large_ones) {
   const std::uint64_t compactions = jd_epoch() - began;
   std::printf("%llu compactions in %d rounds\n", static_cast<unsigned long long>(compactions),
               kRounds);
-  return compactions < kRounds / 2 ? 0 : 3;
+  return compactions < kRounds * 2 / 3 ? 0 : 3;
 }
 TEST(Room, ForLargeOnesIsKept) {
   const ChildResult r = run_child("room_for_large_ones", {{"JACKDAW_MOVE", kUnset},
