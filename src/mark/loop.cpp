@@ -222,7 +222,10 @@ bool Marker::run_loop() {
   for (;;) {
     Range range;
     if (kRing && words.count() > distance) {
-      if (!visit<kCompany>(view, words.take(), &range)) continue;
+      const Word word = words.take();
+      const bool is_new = kAlone ? visit<kCompany>(view, word, &range)
+                                 : visit_inlined<kCompany>(view, word, &range);
+      if (!is_new) continue;
       // Where nothing else is known, as in a list, it was mostly fetched with its record.
       const bool fetched =
           __builtin_expect(distance == 0, 0) && words.count() < kIdleBelow && objects.count() == 0;

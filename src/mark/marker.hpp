@@ -126,6 +126,8 @@ class alignas(128) Marker {
   bool run_loop();
   template <Company kCompany>
   bool visit(const View& view, Word word, Range* range);
+  template <Company kCompany>
+  bool visit_inlined(const View& view, Word word, Range* range);
   bool mark(const heap::Place& place);
   static bool mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit);
   Range share(Range current);

@@ -48,7 +48,8 @@ inline bool Marker::mark_in_team(std::uint64_t* shared, std::uint64_t* own, std:
 // Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
 // if the object is newly marked and may have words to scan: then they are in *range.
 template <Marker::Company kCompany>
-inline bool Marker::visit(const View& view, Word word, Range* range) {
+[[gnu::always_inline]] inline bool Marker::visit_inlined(const View& view, Word word,
+                                                         Range* range) {
   heap::Block& block = view.record_of(word);
   const Word offset = word & (heap::kBlockSize - 1);
   const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
@@ -89,6 +90,11 @@ inline bool Marker::visit(const View& view, Word word, Range* range) {
   *range =
       block.scan == heap::Scan::Descriptor ? Range::object(address) : contents_of(block, address);
   return true;
+}
+
+template <Marker::Company kCompany>
+inline bool Marker::visit(const View& view, Word word, Range* range) {
+  return visit_inlined<kCompany>(view, word, range);
 }
 
 }  // namespace jd::mark
