@@ -30,7 +30,7 @@ extern const Pacer pacer;
 
 // The heap had to grow where a collection was due, since the program had switched it off: it is
 // made up for before a thread takes blocks from the heap again (it may use its reserve first). Set
-// by cycle, under the heap's lock.
+// and cleared by cycle, read by allocation, all under the heap's lock.
 extern bool collection_is_overdue;
 
 // For one-slot holes under stress, so that every allocation takes the slow path. Set at the start.

@@ -171,6 +171,7 @@ class PointerTable {
   template <class Visit>
   void walk(Visit visit) {
     // What is left of a table that was large is found by the buckets, of which a line holds more.
+    // The eighth is a guess.
     if (count_ < chunks_.count() * kChunk / 8) return walk_buckets(visit);
     for (std::size_t chunk = 0; chunk < chunks_.count(); ++chunk) {
       const Node* nodes = chunks_[chunk];

@@ -44,7 +44,6 @@ JD_CHILD(links_by_half) {
 
 TEST(Pacing, ATableThatHasGrownByHalfIsAReasonToCollect) {
   JD_OURS_ONLY("waits until it has doubled");
-  JD_OURS_ONLY("waits until it has doubled");
   const ChildResult r = run_child("links_by_half");
   ASSERT_TRUE(r.ok()) << r;
   EXPECT_EQ(r.out, "4096\n6144\n9216\n13824\n");
