@@ -2,9 +2,11 @@
 //
 // Models: an old, well-mixed heap: an object's neighbours in the graph are anywhere in memory. The
 //   worst case for caches, the best for prefetching, since many objects are known ahead.
-// Live: NODES nodes of SIZE bytes (32 or 64). One pointer of each leads along a random cycle
-//   through all, so that every node is reachable; the others (one of 32 bytes' two, three of 64
-//   bytes' four) lead anywhere. The rest of a node are small integers.
+// Live: NODES nodes of SIZE bytes (32, 48, 64, 96, 128 or 256; every second one of 48 or 96 lies in
+// a cache
+//   line more than it fills). The first half of a node are pointers, the rest small integers. One
+//   pointer of each leads along a random cycle through all, so that every node is reachable; the
+//   others lead anywhere.
 // Shows: nanoseconds for each object, of a forced collection and of its marking.
 #include "support/bench.hpp"
 
@@ -18,7 +20,7 @@ struct Node {
 };
 
 template <size_t kWords>
-void run(size_t nodes) {
+int run(size_t nodes) {
   using N = Node<kWords>;
   static N* root;
   bench::Random random;
@@ -49,22 +51,32 @@ void run(size_t nodes) {
     node = node->to[0];
   } while (node != root && seen <= nodes);
   if (seen != nodes || sum != uint64_t{nodes} * (nodes - 1) / 2) bench::die("the graph is damaged");
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const bool quick = bench::take_quick(&argc, argv);
-  if (argc != 3) bench::die("usage: mark_random NODES 32|64 [--quick]");
+  if (argc != 3) bench::die("usage: mark_random NODES 32|48|64|96|128|256 [--quick]");
   const size_t nodes = quick ? 20000 : static_cast<size_t>(bench::number(argv[1]));
   const long size = bench::number(argv[2]);
   GC_INIT();
   GC_disable();
-  if (size == 32) {
-    run<4>(nodes);
-  } else if (size == 64) {
-    run<8>(nodes);
-  } else {
-    bench::die("the size is 32 or 64");
+  switch (size) {
+    case 32:
+      return run<4>(nodes);
+    case 48:
+      return run<6>(nodes);
+    case 64:
+      return run<8>(nodes);
+    case 96:
+      return run<12>(nodes);
+    case 128:
+      return run<16>(nodes);
+    case 256:
+      return run<32>(nodes);
+    default:
+      bench::die("the size is 32, 48, 64, 96, 128 or 256");
   }
 }

@@ -45,15 +45,20 @@ constexpr unsigned kIdleBelow = 4;
 // "Rings": 32 gain a little more there, and nothing elsewhere).
 constexpr std::intptr_t kStepsAhead = 16;
 
-// An object of so many words or fewer, a line or so, is scanned as a whole: the ring has room for
-// it while no more than kMostWords wait there. When more do, the words that objects have beside
-// their first go onto the stack, until fewer than kEnoughWords wait.
-constexpr std::ptrdiff_t kFewWords = 8;
+// An object of so many words or fewer is scanned as a whole: the ring has room for it while no more
+// than kMostWords wait there. When more do, the words that objects have beside their first go onto
+// the stack, until fewer than kEnoughWords wait.
+constexpr std::ptrdiff_t kFewWords = 16;
 constexpr unsigned kMostWords = kWordRing - kFewWords;
 constexpr unsigned kEnoughWords = 40;
+// What does not fit into the ring of a longer object goes onto the stack, too: so many words or
+// fewer one by one, more as a range.
+constexpr std::ptrdiff_t kRestWords = 64;
 
 // Words ahead of the scan at which large objects are prefetched on grey, a line at a time.
 constexpr std::ptrdiff_t kLineWords = 8;
+// Slots of no more words never lie in two lines.
+constexpr std::ptrdiff_t kHalfLineWords = 4;
 constexpr std::ptrdiff_t kLinearPrefetch = 4 * kLineWords;
 
 // Without a ring longer ranges are scanned in parts, so that a turn ends soon enough: half a
@@ -231,6 +236,7 @@ bool Marker::run_loop() {
           __builtin_expect(distance == 0, 0) && words.count() < kIdleBelow && objects.count() == 0;
       if (!fetched) {
         prefetch(range.next);
+        if (range.end - range.next > kHalfLineWords) prefetch(range.end - 1);
         range = objects.pass(range);
       }
     } else if (top_ != bottom_) {
@@ -381,13 +387,13 @@ bool Marker::run_loop() {
 // a range for which the stack has no room: it may belong to an object that is not marked itself,
 // which no pass over the heap would find.
 inline void Marker::push_rest(const View& view, Range range) {
-  if (range.end - range.next > kFewWords && (top_ != limit_ || extend_stack())) {
+  if (range.end - range.next > kRestWords && (top_ != limit_ || extend_stack())) {
     *top_++ = range;
     return;
   }
   // The stack's last extension may be of fewer entries.
-  const auto has_no_room = [this] { return limit_ - top_ < kFewWords; };
-  if (__builtin_expect(range.end - range.next > kFewWords, 0) ||
+  const auto has_no_room = [this] { return limit_ - top_ < kRestWords; };
+  if (__builtin_expect(range.end - range.next > kRestWords, 0) ||
       (__builtin_expect(has_no_room(), 0) && (!extend_stack() || has_no_room()))) {
     for (; range.next < range.end; ++range.next) {
       if (view.holds(*range.next)) push_word(*range.next);

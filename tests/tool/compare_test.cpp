@@ -83,6 +83,7 @@ TEST(Bench, ListsItsBenchmarks) {
                            "syntax",
                            "mark-random-2m-32",
                            "mark-random-8m-32",
+                           "mark-random-2m-48",
                            "mark-random-8m-64",
                            "mark-tree",
                            "mark-tree-shuffled",

@@ -48,6 +48,8 @@ std::vector<Benchmark> make_catalogue() {
               "marking 2 million nodes of 32 bytes, linked at random"),
       marking("random-8m-32", "mark_random", {"8000000", "32"},
               "marking 8 million nodes of 32 bytes, linked at random"),
+      marking("random-2m-48", "mark_random", {"2000000", "48"},
+              "marking 2 million nodes of 48 bytes with three pointers each, linked at random"),
       marking("random-2m-64", "mark_random", {"2000000", "64"},
               "marking 2 million nodes of 64 bytes with four pointers each, linked at random"),
       marking("random-8m-64", "mark_random", {"8000000", "64"},
