@@ -65,8 +65,9 @@ constexpr std::ptrdiff_t kLinearPrefetch = 4 * kLineWords;
 // millisecond if each word is waited for.
 constexpr std::ptrdiff_t kLongWords = 4096;
 
-// A hungry marker gets half of the oldest entries (they lead to the largest part of the graph), but
-// of a stack with fewer than this nothing: its entries would come back before they are done.
+// A hungry marker gets every second of the oldest entries (they lead to the largest part of the
+// graph, and in a tree each to as much as all that follow it: the oldest half would be nearly all),
+// but of a stack with fewer than this nothing: its entries would come back before they are done.
 constexpr std::ptrdiff_t kLeastShared = 4;
 // Longer ranges are halved when somebody is hungry.
 constexpr std::ptrdiff_t kSplitWords = 1024;
@@ -206,7 +207,7 @@ bool Marker::run_loop() {
   constexpr bool kRing = kStrategy == MarkStrategy::Ring;
   constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
   constexpr bool kAlone = kCompany == Company::Alone;
-  const View view;
+  const View view = kAlone ? View() : View(own_marks_);
   Word waiting_words[kWordRing];
   Range waiting_objects[kObjectDistance];
   Ring<Word, kWordRing> words(waiting_words);
@@ -217,7 +218,7 @@ bool Marker::run_loop() {
       prefetch(base::as_word(&view.record_of(word)));
     } else {
       prefetch_to_write(&view.record_of(word));
-      prefetch_to_write(&own_marks_[view.number_of(word)]);
+      prefetch_to_write(&view.own_marks_of(word));
     }
     if (and_object) prefetch(word);
     words.put(word);
@@ -431,7 +432,13 @@ Range Marker::share(Range current) {
   if (entries < kLeastShared && !split) return current;
   const auto count = static_cast<unsigned>(base::min_of(
       base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{Team::kPacketEntries}));
-  if (team.give(bottom_, count)) bottom_ += count;
+  Range packet[Team::kPacketEntries];
+  for (unsigned i = 0; i < count; ++i) packet[i] = bottom_[2 * i];
+  if (!team.give(packet, count)) return current;
+  if (entries > 1) {
+    for (unsigned i = count; i-- > 0;) bottom_[count + i] = bottom_[2 * i + 1];
+  }
+  bottom_ += count;
   return current;
 }
 

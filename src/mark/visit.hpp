@@ -24,8 +24,18 @@ struct Marker::View {
   Word records = base::as_word(heap::space.blocks) -
                  (heap::space.base >> heap::kBlockShift) * sizeof(heap::Block);
 
+  // The same of a marker's own bits, in company.
+  Word own_marks = 0;
+
+  View() = default;
+  explicit View(const OwnMarks* own)
+      : own_marks(base::as_word(own) - (heap::space.base >> heap::kBlockShift) * sizeof(OwnMarks)) {}
+
   [[nodiscard]] bool holds(Word word) const { return word + below < span; }
-  [[nodiscard]] Word number_of(Word word) const { return (word - base) >> heap::kBlockShift; }
+  [[nodiscard]] OwnMarks& own_marks_of(Word word) const {
+    return *reinterpret_cast<OwnMarks*>(own_marks +
+                                        (word >> heap::kBlockShift) * sizeof(OwnMarks));
+  }
   [[nodiscard]] heap::Block& record_of(Word word) const {
     return *reinterpret_cast<heap::Block*>(records +
                                            (word >> heap::kBlockShift) * sizeof(heap::Block));
@@ -61,7 +71,7 @@ template <Marker::Company kCompany>
   std::uint64_t& marks = block.marks[slot >> 6];
   // The mark of a free slot is set, too.
   if constexpr (kCompany == Company::Team) {
-    std::uint64_t& own = own_marks_[view.number_of(word)].words[slot >> 6];
+    std::uint64_t& own = view.own_marks_of(word).words[slot >> 6];
     if (!mark_in_team(&marks, &own, bit)) return false;
   } else {
     const std::uint64_t seen = marks;
