@@ -13,6 +13,7 @@
 #include "heap/huge_pages.hpp"
 #include "heap/runs.hpp"
 #include "heap/space.hpp"
+#include "heap/walk.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
@@ -55,6 +56,12 @@ constexpr GC_word kLeastDivisorForRegistered = 3;
 constexpr BlockNumber kDemandDecay = 3;
 constexpr BlockNumber kMostKeptShare = 8;
 
+// So many blocks in use for each pair of kind and size class: few are nearly empty, and fewer
+// classes would save none of them. docs/design/alloc.md, "Small heaps".
+constexpr BlockNumber kBlocksOfAPair = 4;
+// With more pairs than this it never is so in a heap of 3 MiB.
+constexpr std::size_t kMostPairs = 48;
+
 // Under the heap's lock.
 heap::KeptRuns run_demand;
 // Under the heap's lock. docs/design/alloc.md, "Small heaps".
@@ -75,6 +82,31 @@ void choose_classes() {
   } else {
     alloc::use_classes(apart ? heap::kCoarseClassOfWords : heap::kCoarseJoinedClassOfWords);
   }
+}
+
+// Pre: nothing is left of what died in blocks of its own.
+bool few_sizes_in_use() {
+  unsigned pairs[kMostPairs];
+  std::size_t count = 0;
+  BlockNumber blocks = 0;
+  bool many = false;
+  heap::for_each_block([&](BlockNumber, const heap::Block& block) {
+    if (block.state != heap::BlockState::Small || many) return;
+    ++blocks;
+    const unsigned pair = block.kind * heap::kSizeClasses + block.size_class;
+    std::size_t i = 0;
+    while (i < count && pairs[i] != pair) ++i;
+    if (i < count) return;
+    many = count == kMostPairs;
+    if (!many) pairs[count++] = pair;
+  });
+  return !many && blocks >= count * kBlocksOfAPair && count != 0;
+}
+
+void use_fine_classes() {
+  if (classes_are_fine) return;
+  classes_are_fine = true;
+  choose_classes();
 }
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
@@ -183,6 +215,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   last_compacted = false;
   alloc::collection_is_overdue = false;
   plan_kept_blocks();
+  if (!classes_are_fine && few_sizes_in_use()) use_fine_classes();
 }
 
 void start_classes() {
@@ -194,10 +227,7 @@ bool commit_quietly(BlockNumber blocks) {
   if (!within_limits(blocks) || !heap::grow(blocks)) return false;
   // A heap with a limit is to hold as much as it can.
   const bool is_large = bytes_of(space.committed - 1) > options.coarse_classes;
-  if (!classes_are_fine && (is_large || settings.max_heap_size != 0)) {
-    classes_are_fine = true;
-    choose_classes();
-  }
+  if (is_large || settings.max_heap_size != 0) use_fine_classes();
   return true;
 }
 

@@ -314,6 +314,41 @@ TEST(Alloc, SlotsHaveFewerSizesInSmallHeaps) {
             "32:32 40:48 48:48 100:112 193:208 250:256 384:384 500:512 512:512 \n");
 }
 
+// The slot of a request of 256 bytes after a collection that found so many objects of each of so
+// many sizes.
+int print_slot_beside(std::size_t objects, std::size_t sizes) {
+  GC_INIT();
+  GC_disable();
+  static void** kept;  // each leads to the one before
+  for (std::size_t i = 0; i < objects; ++i) {
+    for (std::size_t size = 0; size < sizes; ++size) {
+      auto** object = static_cast<void**>(GC_malloc(256 - 16 * size));
+      *object = kept;
+      kept = object;
+    }
+  }
+  const std::size_t before = GC_size(GC_malloc(256));
+  GC_enable();
+  GC_gcollect();
+  std::printf("%zu %zu\n", before, GC_size(GC_malloc(256)));
+  return GC_get_heap_size() < 3U << 20 ? 0 : 1;
+}
+JD_CHILD(slots_of_one_size) { return print_slot_beside(2000, 1); }
+JD_CHILD(slots_of_many_sizes) { return print_slot_beside(20, 14); }
+
+TEST(Alloc, SlotsFitInSmallHeapsOfFewSizes) {
+  JD_OURS_ONLY("the sizes are ours");
+  const Environment by_default = {{"JACKDAW_COARSE_CLASSES", kUnset},
+                                  {"JACKDAW_PAD_OBJECTS", kUnset},
+                                  {"JACKDAW_COLLECT_EVERY", kUnset}};
+  const ChildResult few = run_child("slots_of_one_size", by_default);
+  EXPECT_TRUE(few.ok()) << few;
+  EXPECT_EQ(few.out, "320 256\n");
+  const ChildResult many = run_child("slots_of_many_sizes", by_default);
+  EXPECT_TRUE(many.ok()) << many;
+  EXPECT_EQ(many.out, "320 320\n");
+}
+
 TEST(Alloc, SlotsAreFilledInSmallHeapsWhereEndsHoldNothing) {
   JD_OURS_ONLY("the sizes are ours");
   const ChildResult r =
