@@ -29,12 +29,12 @@ struct Marker::View {
 
   View() = default;
   explicit View(const OwnMarks* own)
-      : own_marks(base::as_word(own) - (heap::space.base >> heap::kBlockShift) * sizeof(OwnMarks)) {}
+      : own_marks(base::as_word(own) - (heap::space.base >> heap::kBlockShift) * sizeof(OwnMarks)) {
+  }
 
   [[nodiscard]] bool holds(Word word) const { return word + below < span; }
   [[nodiscard]] OwnMarks& own_marks_of(Word word) const {
-    return *reinterpret_cast<OwnMarks*>(own_marks +
-                                        (word >> heap::kBlockShift) * sizeof(OwnMarks));
+    return *reinterpret_cast<OwnMarks*>(own_marks + (word >> heap::kBlockShift) * sizeof(OwnMarks));
   }
   [[nodiscard]] heap::Block& record_of(Word word) const {
     return *reinterpret_cast<heap::Block*>(records +
