@@ -14,17 +14,20 @@
     (gc-enable)
     result))
 
-;; And it loses a wake-up: a thread that waits for a mutex and is interrupted (by what runs after a
-;; collection) waits again without looking whether the mutex was let go meanwhile, for ever if nobody
-;; else wants it. So it is waited for a second at most, and asked for again.
-(define (lock! mutex)
-  (unless (lock-mutex mutex (+ (current-time) 1))
-    (lock! mutex)))
+;; And it loses wake-ups: a thread that waits for a mutex or a condition and is interrupted (by what runs
+;; after a collection) waits again without looking whether it was woken meanwhile, for ever if nobody wakes
+;; it once more (with any libgc: libguile/threads.c). So nothing interrupts a thread here that waits.
+(define-syntax-rule (uninterrupted body ...)
+  (call-with-blocked-asyncs (lambda () body ...)))
+(define (wait-for condition mutex)
+  (uninterrupted (wait-condition-variable condition mutex)))
 (define-syntax-rule (with-lock mutex body ...)
   (dynamic-wind
-    (lambda () (lock! mutex))
+    (lambda () (uninterrupted (lock-mutex mutex)))
     (lambda () body ...)
     (lambda () (unlock-mutex mutex))))
+(define (result-of future) (uninterrupted (touch future)))
+(define (joined thread) (uninterrupted (join-thread thread)))
 
 (define ready 0)
 (define ready-lock (make-mutex))
@@ -45,14 +48,14 @@
                           (broadcast-condition-variable ready-changed)
                           (let wait ()
                             (when (< ready target)
-                              (wait-condition-variable ready-changed ready-lock)
+                              (wait-for ready-changed ready-lock)
                               (wait))))
                         (thunk))))
                    thunks)))
          (with-lock ready-lock
            (let wait ()
              (when (< ready target)
-               (wait-condition-variable ready-changed ready-lock)
+               (wait-for ready-changed ready-lock)
                (wait))))
          threads)))))
 
@@ -74,23 +77,24 @@
 (gc)            ; starts Guile's finalizer thread ...
 (usleep 20000)  ; ... and lets it come to rest
 (without-collections  ; so do the threads behind futures and par-map
- (lambda () (par-map (lambda (_) (grow-stack 5000) (usleep 500)) (iota 64))))
+ (lambda () (uninterrupted (par-map (lambda (_) (grow-stack 5000) (usleep 500)) (iota 64)))))
 
 (define serial (map item-work (iota 32)))
-(format #t "par-map: ~a~%" (if (equal? serial (par-map item-work (iota 32))) 'same 'different))
+(format #t "par-map: ~a~%" (if (equal? serial (uninterrupted (par-map item-work (iota 32)))) 'same 'different))
 
 (define futures (map (lambda (i) (future (item-work i))) (iota 32)))
-(format #t "futures: ~a~%" (if (equal? serial (map touch futures)) 'same 'different))
+(format #t "futures: ~a~%" (if (equal? serial (map result-of futures)) 'same 'different))
 
-(define (tree-sum-in-parallel depth)
+;; Within a future, touch does not wait but lets the thread go on with another.
+(define (tree-sum-in-parallel depth result-of)
   (if (< depth 3)
       (count-pairs (make-tree (+ 8 depth)))
-      (let ((left (future (tree-sum-in-parallel (1- depth)))))
-        (+ (tree-sum-in-parallel (1- depth)) (touch left)))))
-(format #t "nested futures: ~d~%" (tree-sum-in-parallel 8))
+      (let ((left (future (tree-sum-in-parallel (1- depth) touch))))
+        (+ (tree-sum-in-parallel (1- depth) result-of) (result-of left)))))
+(format #t "nested futures: ~d~%" (tree-sum-in-parallel 8 result-of))
 
 (define slots (make-vector 32 #f))
-(for-each join-thread
+(for-each joined
           (start-threads
            (map (lambda (first)
                   (lambda ()
@@ -114,7 +118,7 @@
                (cond ((pair? queue)
                       (let ((m (car queue))) (set! queue (cdr queue)) m))
                      (finished #f)
-                     (else (wait-condition-variable changed lock) (wait)))))))
+                     (else (wait-for changed lock) (wait)))))))
       (if message
           (loop (+ sum (apply + (vector->list message))))
           sum))))
@@ -129,7 +133,7 @@
 (with-lock lock
   (set! finished #t)
   (broadcast-condition-variable changed))
-(format #t "messages: ~d~%" (apply + (map join-thread consumers)))
+(format #t "messages: ~d~%" (apply + (map joined consumers)))
 
 ;; Threads that come and go.
 (format #t "short threads: ~d~%"
@@ -138,7 +142,7 @@
               acc
               (loop (1+ i)
                     (apply + acc
-                           (map join-thread
+                           (map joined
                                 (start-threads
                                  (map (lambda (_) (lambda () (count-pairs (make-tree 9))))
                                       (iota 4)))))))))
