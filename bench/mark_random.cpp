@@ -2,11 +2,10 @@
 //
 // Models: an old, well-mixed heap: an object's neighbours in the graph are anywhere in memory. The
 //   worst case for caches, the best for prefetching, since many objects are known ahead.
-// Live: NODES nodes of SIZE bytes (32, 48, 64, 96, 128 or 256; every second one of 48 or 96 lies in
-// a cache
-//   line more than it fills). The first half of a node are pointers, the rest small integers. One
-//   pointer of each leads along a random cycle through all, so that every node is reachable; the
-//   others lead anywhere.
+// Live: NODES nodes of SIZE bytes (32, 48, 64, 96, 128 or 256; every second one of 48 lies in two
+//   cache lines). The first half of a node are pointers, the rest small integers. One pointer of
+//   each leads along a random cycle through all, so that every node is reachable; the others lead
+//   anywhere.
 // Shows: nanoseconds for each object, of a forced collection and of its marking.
 #include "support/bench.hpp"
 

@@ -52,7 +52,7 @@ constexpr std::ptrdiff_t kFewWords = 16;
 constexpr unsigned kMostWords = kWordRing - kFewWords;
 constexpr unsigned kEnoughWords = 40;
 // What does not fit into the ring of a longer object goes onto the stack, too: so many words or
-// fewer one by one, more as a range.
+// fewer one by one, more as a range (docs/design/mark.md, "Objects of more than a line").
 constexpr std::ptrdiff_t kRestWords = 64;
 
 // Words ahead of the scan at which large objects are prefetched on grey, a line at a time.
