@@ -33,6 +33,7 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
+#include "os/thread.hpp"
 #include "world/fork.hpp"
 #include "world/mappings.hpp"
 #include "world/roots.hpp"
@@ -56,8 +57,7 @@ class MarkRoots final : public world::RootVisitor {
   }
   void stack(const void* low, const void* high) override {
     if (low >= high) return;
-    bytes +=
-        static_cast<std::size_t>(static_cast<const char*>(high) - static_cast<const char*>(low));
+    bytes += os::stack_bytes(low, high);
     if (stacks_began == 0) stacks_began = os::now_ns();
     // Programs that turn interior pointers off do without past-the-end ones, with bdwgc as here.
     marker.scan_stack(low, high, GC_all_interior_pointers != 0);

@@ -9,6 +9,7 @@
 #include "cycle/pacing.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
+#include "os/thread.hpp"
 
 namespace jd::cycle {
 namespace {
@@ -24,9 +25,15 @@ template <class Visit>
 class AmbiguousRoots final : public world::RootVisitor {
  public:
   explicit AmbiguousRoots(Visit visit) : visit_(visit) {}
-  void range(const void* low, const void* high) override { look(low, high, false); }
+  void range(const void* low, const void* high) override {
+    if (low >= high) return;
+    bytes += base::as_word(high) - base::as_word(low);
+    look(low, high, false);
+  }
   // As in marking.
   void stack(const void* low, const void* high) override {
+    if (low >= high) return;
+    bytes += os::stack_bytes(low, high);
     look(low, high, GC_all_interior_pointers != 0);
   }
   std::size_t bytes = 0;
@@ -35,7 +42,6 @@ class AmbiguousRoots final : public world::RootVisitor {
   [[gnu::no_sanitize_address]] void look(const void* low, const void* high, bool past_end) {
     const Word begin = base::align_up(base::as_word(low), sizeof(Word));
     const Word end = base::align_down(base::as_word(high), sizeof(Word));
-    if (end > begin) bytes += end - begin;
     for (Word at = begin; at < end; at += sizeof(Word)) {
       const Word word = *reinterpret_cast<const Word*>(at);
       // The last object of the heap ends where the heap does.

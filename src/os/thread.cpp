@@ -48,6 +48,12 @@ char* main_stack_high() {
   return base::as_pointer(base::align_up(base::as_word(__libc_stack_end) + 1, kStackPage));
 }
 
+std::size_t stack_bytes(const void* low, const void* high) {
+  const bool is_main = high == main_stack_high() && low < __libc_stack_end;
+  const void* end = is_main ? __libc_stack_end : high;
+  return static_cast<std::size_t>(static_cast<const char*>(end) - static_cast<const char*>(low));
+}
+
 namespace {
 
 StackBounds main_stack() {

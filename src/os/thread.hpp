@@ -26,6 +26,9 @@ struct StackBounds {
 StackBounds own_stack();
 // Where the main thread's stack begins (its highest address), wherever the call comes from.
 char* main_stack_high();
+// The bytes from low to high on a stack; of the main thread's only up to its first frame, which the
+// kernel puts anywhere in a page, so that the same program counts the same in every run.
+std::size_t stack_bytes(const void* low, const void* high);
 
 // The alternate signal stack on which the caller runs; low null if it runs on none.
 // Async-signal-safe.
