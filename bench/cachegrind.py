@@ -12,7 +12,7 @@ certain function is called. The benchmarks call one of their own when marking be
 ends (bench/support/bench.hpp), at the library's events; so marking is told from the rest without
 knowing any name inside a library, and a stripped one can be looked at like ours. In the rest, the
 program's own misses are told from the library's by the file that the code is in. How many objects
-all collections marked is counted in another run, without valgrind (JACKDAW_BENCH_COUNT).
+all collections marked is counted in another run, without valgrind (JD_BENCH_COUNT).
 
 Exit status: 0 all ran, 1 some did not, 2 a bad argument, 77 there is no valgrind.
 """
@@ -194,7 +194,7 @@ def run(command, environment, job):
 
 def simulate(job, last_level, folder):
     counted = run(
-        [str(job.program), *job.arguments], {**job.environment(), "JACKDAW_BENCH_COUNT": "1"}, job
+        [str(job.program), *job.arguments], {**job.environment(), "JD_BENCH_COUNT": "1"}, job
     )
     file = folder / f"{job.name}-{job.side}-{job.strategy}".replace(" ", "-")
     simulated = run(

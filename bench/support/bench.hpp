@@ -112,7 +112,7 @@ struct CollectionTimes {
 inline CollectionTimes collection_times;
 
 // For bench/cachegrind.py. Of the objects that all collections marked, counted if
-// JACKDAW_BENCH_COUNT is set, since it takes a walk over the heap; of those that the program made,
+// JD_BENCH_COUNT is set, since it takes a walk over the heap; of those that the program made,
 // if it says how many.
 inline size_t marked_objects;
 inline size_t made_objects;
@@ -136,7 +136,7 @@ inline void GC_CALLBACK on_event(GC_EventType event) {
     case GC_EVENT_END:
       t.total += now() - t.began;
       // The marks stand until the next collection.
-      if (getenv("JACKDAW_BENCH_COUNT") != nullptr) {
+      if (getenv("JD_BENCH_COUNT") != nullptr) {
         GC_enumerate_reachable_objects_inner(count_object, nullptr);
       }
       break;

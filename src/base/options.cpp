@@ -34,11 +34,20 @@ bool parse_digits(const char** cursor, std::uint64_t* value) {
 }
 
 // bdwgc's switches are on by their mere presence; 0, no, off and false are the way to say no.
-bool parse_flag(const char* text) {
+// False for what is neither, which is on, too.
+bool parse_flag(const char* text, std::uint64_t* value) {
   for (const char* no : {"0", "no", "off", "false"}) {
-    if (same_text(text, no)) return false;
+    if (same_text(text, no)) {
+      *value = 0;
+      return true;
+    }
   }
-  return true;
+  *value = 1;
+  for (const char* yes : {"", "yes", "on", "true"}) {
+    if (same_text(text, yes)) return true;
+  }
+  std::uint64_t number = 0;
+  return parse_digits(&text, &number) && *text == '\0';
 }
 
 // The value's place in a range like "none, on-grey, ring".
@@ -60,8 +69,7 @@ bool parse_choice(const char* text, const char* range, std::uint64_t* value) {
 bool parse_number(const OptionInfo& option, const char* text, std::uint64_t* value) {
   switch (option.type) {
     case OptionType::Flag:
-      *value = parse_flag(text) ? 1 : 0;
-      return true;
+      return parse_flag(text, value);
     case OptionType::Choice:
       return parse_choice(text, option.range, value);
     case OptionType::Size:
@@ -120,11 +128,9 @@ void read_options(Options* options, void (*complain)(const OptionInfo& option, c
       continue;
     }
     std::uint64_t value = 0;
-    if (parse_number(option, text, &value)) {
-      options->*option.number = value;
-    } else {
-      complain(option, text);
-    }
+    const bool understood = parse_number(option, text, &value);
+    if (understood || option.type == OptionType::Flag) options->*option.number = value;
+    if (!understood) complain(option, text);
   }
 }
 

@@ -39,6 +39,11 @@ std::atomic<bool> is_started{false};
 std::atomic<std::uint64_t> slow_paths{0};
 
 void complain(const base::OptionInfo& option, const char* value) {
+  if (option.type == base::OptionType::Flag) {
+    os::warn("environment variable ", option.name, "=", value,
+             " is neither on nor off; taken for on, as bdwgc takes any value");
+    return;
+  }
   os::warn("environment variable ", option.name, "=", value, " is not understood (",
            option.range[0] != '\0' ? option.range : "a value is needed", "); using the default, ",
            option.default_text);
@@ -132,7 +137,7 @@ void make_heap() {
     first = base::min_of(first, settings.max_heap_size);
   }
   if (!expand(first)) {
-    os::warn("the heap's initial size of ", first / base::kKiB,
+    os::warn("the heap's initial size (GC_INITIAL_HEAP_SIZE) of ", first / base::kKiB,
              " KiB is not to be had; starting small");
   }
 }

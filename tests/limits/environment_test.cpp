@@ -540,11 +540,26 @@ TEST(EnvironmentBad, ValuesAreNamedAndTheDefaultIsUsed) {
   }
 }
 
+TEST(EnvironmentBad, ASwitchThatIsNeitherOnNorOffIsOnAndNamed) {
+  JD_OURS_ONLY("bdwgc takes any value for on");
+  const ChildResult on = run_child("print_defaults", {{"GC_PRINT_STATS", "1"}});
+  ASSERT_GT(lines_with(on.err, "heap grown"), 0u) << on;
+  for (const auto& [value, warnings] :
+       {std::pair{"maybe", 1u}, std::pair{"-1", 1u}, std::pair{"2x", 1u}, std::pair{"2", 0u},
+        std::pair{"", 0u}, std::pair{"true", 0u}}) {
+    const ChildResult r = run_child("print_defaults", {{"GC_PRINT_STATS", value}});
+    EXPECT_TRUE(r.ok()) << r;
+    EXPECT_GT(lines_with(r.err, "heap grown"), 0u) << value << " " << r;
+    EXPECT_EQ(lines_with(r.err, "GC_PRINT_STATS"), warnings) << value << " " << r;
+  }
+}
+
 TEST(EnvironmentBad, AnInitialHeapBeyondAllMemoryIsSurvived) {
   JD_OURS_ONLY("bdwgc aborts");
   const ChildResult r = run_child("print_heap", {{"GC_INITIAL_HEAP_SIZE", "1000000G"}});
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_EQ(count_lines(r.err), 1u) << r;
+  EXPECT_EQ(lines_with(r.err, "GC_INITIAL_HEAP_SIZE"), 1u) << r;
 }
 
 }  // namespace

@@ -117,9 +117,13 @@ function(jd_gc_stress name setting filter timeout)
 endfunction()
 
 function(jd_gc_stress_program name target)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ONLY")
   foreach(setting IN LISTS JD_GC_STRESS_SETTINGS JD_GC_STRESS_EVERY)
     jd_split_setting("${setting}")
-    add_test(NAME ${name}@${label} COMMAND ${target} ${ARGN})
+    if(arg_ONLY AND NOT label IN_LIST arg_ONLY)
+      continue()
+    endif()
+    add_test(NAME ${name}@${label} COMMAND ${target} ${arg_UNPARSED_ARGUMENTS})
     # By name alone it would find the system's.
     set_tests_properties(${name}@${label} PROPERTIES LABELS stress TIMEOUT 120
       ENVIRONMENT "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:gc>;${variables}")

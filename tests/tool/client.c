@@ -11,6 +11,8 @@
  *   callbacks             counts collections and heap growth by callbacks of its own
  *   count                 prints the number of bytes on its standard input
  *   pid                   prints its process id: another output every time
+ *   complain              writes a line to its standard error
+ *   interrupt             tells its parent to end (SIGTERM), and waits
  *   idle                  never touches the collector
  */
 #define _GNU_SOURCE 1
@@ -108,6 +110,14 @@ int main(int argc, char** argv) {
     while (getchar() != EOF) ++bytes;
     printf("%ld\n", bytes);
     return 0;
+  }
+  if (strcmp(what, "complain") == 0) {
+    fputs("a complaint\n", stderr);
+    return 0;
+  }
+  if (strcmp(what, "interrupt") == 0) {
+    kill(getppid(), SIGTERM);
+    for (;;) pause();
   }
   if (strcmp(what, "pid") == 0) {
     printf("%ld\n", (long)getpid());

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -64,6 +65,24 @@ TEST(Compare, TellsDifferentOutputs) {
 TEST(Compare, PassesAnEqualExitStatus) {
   const Result r = run_client(comparing(), {"exit", "5"});
   EXPECT_TRUE(r.exited_with(5)) << describe(r);
+}
+
+TEST(Compare, ShowsWhatTheProgramSaysOnStandardError) {
+  const Result r = run_client(comparing(), {"complain"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr("a complaint"));
+}
+
+TEST(Compare, LeavesNoFileWhenItIsInterrupted) {
+  const Scratch scratch;
+  namespace fs = std::filesystem;
+  fs::create_directories(scratch.path("tmp"));
+  const Result r =
+      run_program({"/usr/bin/env", "TMPDIR=" + scratch.path("tmp"), JD_TEST_COMMAND, "run",
+                   "--compare", "--library", JD_TEST_LIBRARY, "--system-library", JD_TEST_LIBRARY,
+                   "--", JD_TEST_CLIENT, "interrupt"});
+  EXPECT_TRUE(r.killed_by(SIGTERM)) << describe(r);
+  EXPECT_TRUE(fs::is_empty(scratch.path("tmp")));
 }
 
 TEST(Compare, GivesEveryRunTheSamePipedInput) {

@@ -112,7 +112,7 @@ TEST(MostlyCopying, RefusesWhatItCannotDo) {
   const Result add = run_report({"resolve", "--add"});
   EXPECT_TRUE(add.exited_with(2)) << describe(add);
   const Result folder = run_report({"resolve", "--markdown", "/nowhere/at/all/page.md"});
-  EXPECT_TRUE(folder.exited_with(2)) << describe(folder);
+  EXPECT_TRUE(folder.exited_with(125)) << describe(folder);
   const Result list = run_jackdaw({"bench", "--list"});
   EXPECT_THAT(list.out, HasSubstr("\nmostly-copying "));
   const Scratch scratch;

@@ -57,6 +57,14 @@ TEST(Stats, FiguresAgreeWithEachOther) {
   }
 }
 
+TEST(Stats, AddNoLineToTheProgramsOwn) {
+  const Scratch scratch;
+  const Result r =
+      run_client({"--stats-json", scratch.path("stats.json")}, {"allocate", "10", "16"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_EQ(r.err, "") << describe(r);
+}
+
 TEST(Stats, SeesALargerHeapThatIsGoneAtTheEnd) {
   const json small = measure({"allocate", "100", "1000"});
   const json large = measure({"allocate", "100", "1000000"});

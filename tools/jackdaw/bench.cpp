@@ -177,8 +177,8 @@ std::string conditions(const BenchSettings& settings, Origin origin, const Libra
 }  // namespace
 
 int bench_command(const BenchSettings& settings) {
-  require_writable(settings.json, kExitUsage);
-  require_writable(settings.markdown, kExitUsage);
+  require_writable(settings.json, kExitRefused);
+  require_writable(settings.markdown, kExitRefused);
   if (const Report* report = chosen_report(settings); report != nullptr && !settings.list) {
     chosen_parts(settings);  // throws if one is none
     if (settings.add && report->parts == nullptr) complain_of_add();

@@ -237,6 +237,22 @@ bool all_alike(const Side& ours, const Side& theirs) {
   return true;
 }
 
+// What a program says on stderr is its user's to see, but differs from run to run too often (times,
+// process ids) to be compared.
+void show_errors(const Side& ours, const Side& theirs) {
+  const std::string& a = ours.runs.front().errors;
+  const std::string& b = theirs.runs.front().errors;
+  if (a == b) {
+    if (!a.empty()) fmt::print("\nits stderr, on both:\n{}\n", last_lines(a));
+    return;
+  }
+  for (const Side* side : {&ours, &theirs}) {
+    const std::string& errors = side->runs.front().errors;
+    fmt::print("\nits stderr on {} (not compared):{}\n", side->name,
+               errors.empty() ? " nothing" : "\n" + last_lines(errors));
+  }
+}
+
 }  // namespace
 
 int compare_command(const RunSettings& settings) {
@@ -286,6 +302,7 @@ int compare_command(const RunSettings& settings) {
   if (alike) {
     fmt::print("\nThe outputs are the same ({} bytes), and so are the ends ({}).\n",
                ours.runs.front().output.size(), ours.runs.front().measured.outcome.describe());
+    show_errors(ours, theirs);
   }
   if (!settings.stats_json.empty()) write_file(settings.stats_json, to_text(json));
   if (!alike) return kExitFailed;

@@ -12,6 +12,7 @@
 
 #include "commands.hpp"
 #include "failure.hpp"
+#include "process.hpp"
 #include "report_catalogue.hpp"
 
 namespace jackdaw {
@@ -195,6 +196,10 @@ int run_main(int argc, char** argv) {
       throw Failure(kExitRefused, "cannot write to the standard output");
     }
     return status;
+  } catch (const Interrupted& e) {
+    std::fflush(nullptr);
+    end_by(e.signal);
+    return 128 + e.signal;
   } catch (const Failure& e) {
     fmt::print(stderr, "jackdaw: {}\n", e.what());
     return e.exit_status();

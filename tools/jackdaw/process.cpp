@@ -251,9 +251,8 @@ Outcome run(const Command& command, std::uint64_t* owner) {
         // Not the program's business: stop the whole series of runs.
         kill(child, SIGKILL);
         waitpid(child, nullptr, 0);
-        std::signal(info.si_signo, SIG_DFL);
         sigprocmask(SIG_SETMASK, &before, nullptr);
-        raise(info.si_signo);
+        throw Interrupted{info.si_signo};
       }
       if (!command.interactive && info.si_signo == SIGTSTP) {
         // The series stops as a whole, whatever this program makes of the signal.
@@ -277,20 +276,21 @@ Outcome run(const Command& command, std::uint64_t* owner) {
   return outcome;
 }
 
+void end_by(int signal) {
+  // The program left a core file if one was wanted; ours would overwrite it.
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  std::signal(signal, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  raise(signal);
+}
+
 void end_like(const Outcome& outcome) {
   std::fflush(nullptr);
-  if (WIFSIGNALED(outcome.status)) {
-    const int signal = WTERMSIG(outcome.status);
-    // The program left a core file if one was wanted; ours would overwrite it.
-    const rlimit none{0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    std::signal(signal, SIG_DFL);
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, signal);
-    sigprocmask(SIG_UNBLOCK, &set, nullptr);
-    raise(signal);
-  }
+  if (WIFSIGNALED(outcome.status)) end_by(WTERMSIG(outcome.status));
   std::exit(outcome.exit_status());
 }
 

@@ -70,11 +70,19 @@ std::vector<std::string> environment_with(const std::vector<std::filesystem::pat
 // Becomes the program. Returns only by throwing Failure.
 [[noreturn]] void execute(const Command& command);
 
+// Thrown by run() when this process was told to end (Ctrl-C, SIGTERM) during a run that is one of
+// a series: the program is dead then, and whoever holds files removes them on the way out.
+struct Interrupted {
+  int signal;
+};
+
 // Runs the program to its end. `owner`, if not null, is shared memory that receives the child's
-// process id before it executes the program.
+// process id before it executes the program. Throws Interrupted if not interactive.
 Outcome run(const Command& command, std::uint64_t* owner);
 
 // Ends this process the way that program ended: by the same status or the same signal.
 [[noreturn]] void end_like(const Outcome& outcome);
+// Ends this process by that signal.
+void end_by(int signal);
 
 }  // namespace jackdaw

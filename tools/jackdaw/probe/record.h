@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* The environment variable that names the file. */
-#define JD_PROBE_ENV "JACKDAW_PROBE_RECORD"
+#define JD_PROBE_ENV "JD_PROBE_RECORD"
 
 #define JD_PROBE_MAGIC UINT64_C(0x6a64707231)
 
