@@ -365,6 +365,7 @@ bool collect_locked(int (*stop_function)()) {
   if (cycle.asked_to_stop()) return false;
   const std::uint64_t begin = os::now_ns();
   os::call_with_registers_on_stack(run_cycle, &cycle);
+  os::clear_vector_registers();
   measured.collecting_total += os::now_ns() - begin;
   return cycle.outcome == Outcome::Done;
 }

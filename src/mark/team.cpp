@@ -4,6 +4,7 @@
 #include "heap/space.hpp"
 #include "heap/walk.hpp"
 #include "mark/marker.hpp"
+#include "os/context.hpp"
 #include "os/thread.hpp"
 
 namespace jd::mark {
@@ -65,6 +66,7 @@ void Team::help_as_guest() {
   exchange_.visit([](unsigned number, const Range* entries,
                      unsigned count) { guest_markers[number].receive(entries, count); },
                   [](unsigned number) { guest_markers[number].run_in_team(); });
+  os::clear_vector_registers();
 }
 
 void Team::discard_tables() const {

@@ -30,6 +30,27 @@ bool interrupted_registers(const void* signal_context,
   asm volatile("" : : "r"(dead) : "memory");
 }
 
+void clear_vector_registers() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    asm volatile(
+        ".irp number, 16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n\t"
+        "vpxord %%zmm\\number, %%zmm\\number, %%zmm\\number\n\t"
+        ".endr"
+        :
+        :
+        : "memory");
+  }
+  if (__builtin_cpu_supports("avx")) {
+    asm volatile("vzeroall"
+                 :
+                 :
+                 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                   "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  }
+#endif
+}
+
 [[gnu::noinline]] void call_with_registers_on_stack(void (*function)(void* argument,
                                                                      char* stack_top),
                                                     void* argument) {

@@ -13,6 +13,11 @@ void call_with_registers_on_stack(void (*function)(void* argument, char* stack_t
 // (bdwgc's GC_clear_stack has the same purpose.)
 void clear_stack_below();
 
+// Zeroes the vector registers of x86-64, none of which a call keeps: in a thread that is stopped
+// later they are roots. A copy by the C library leaves its words in some that only AVX-512 has
+// names for, and there they stay for as long as no other copy comes.
+void clear_vector_registers();
+
 // An address inside the caller's frame. Not inlined frames below it may hold older data.
 inline char* frame_address() { return static_cast<char*>(__builtin_frame_address(0)); }
 
