@@ -196,6 +196,13 @@ inline void Marker::push_word(Word word) {
   }
 }
 
+// Whether share() has anything to do. Asked first, since somebody stays hungry for as long as a
+// list is all that there is.
+inline bool Marker::may_share(const Range& current) const {
+  return top_ - bottom_ >= kLeastShared || current.end - current.next > 2 * kSplitWords ||
+         (top_ == bottom_ && bottom_ != stack_);
+}
+
 // One loop for the three strategies, alone or in company. False if its patience ended, of which
 // only a lone marker has any where it uses the rings: then everything that is left is on the stack.
 //
@@ -286,7 +293,8 @@ bool Marker::run_loop() {
       }
       range = described.range;
     }
-    if (!kAlone && __builtin_expect(team.hungry(), 0)) {
+    if (!kAlone && __builtin_expect(team.hungry(), 0) &&
+        (words.count() > kWordDistance || may_share(range))) {
       if (words.count() > kWordDistance) {
         put_back({words, objects});
         words.clear();

@@ -130,6 +130,7 @@ class alignas(128) Marker {
   bool visit_inlined(const View& view, Word word, Range* range);
   bool mark(const heap::Place& place);
   static bool mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit);
+  [[nodiscard]] bool may_share(const Range& current) const;
   Range share(Range current);
   void put_back(Rings rings);
   Range visit_unusual(Word word);
