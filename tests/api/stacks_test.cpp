@@ -372,5 +372,20 @@ TEST(Stacks, ACollectionOnAForeignStackIsSurvived) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+#if defined(__x86_64__)
+// Where the marker's copies would stay, and be roots when the thread is stopped.
+TEST(Stacks, ACollectionLeavesNothingInVectorRegisters) {
+  JD_OURS_ONLY("bdwgc leaves them as they are");
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this processor has no AVX-512";
+  const unsigned long before = ~0UL;
+  unsigned long after = 0;
+  // One that no copy is likely to use.
+  asm volatile("vpbroadcastq %0, %%zmm30" : : "r"(before));
+  GC_gcollect();
+  asm volatile("vmovdqa64 %%zmm30, %%zmm0\n\tvmovq %%xmm0, %0" : "=r"(after) : : "xmm0");
+  EXPECT_EQ(after, 0UL);
+}
+#endif
+
 }  // namespace
 }  // namespace jd::test

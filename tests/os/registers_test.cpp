@@ -1,4 +1,5 @@
-// Vector registers after a collection hold no words of the marker's.
+// Vector registers are cleared, those that few programs use too. (That a collection does it:
+// tests/api/stacks_test.cpp.)
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -8,9 +8,10 @@
 # again under each stress setting below, with the label `stress`, as <name>@<setting>.<case>; those
 # that match EVERY_FILTER (default: none) also with a collection at every allocation.
 #
-# jd_gc_stress_program(<name> <target> <arguments> ...)
+# jd_gc_stress_program(<name> <target> <arguments> ... [ONLY setting ...])
 #
-# Registers a client of libgc, a program without cases, under each of these settings in the same way.
+# Registers a client of libgc, a program without cases, under each of these settings (those that
+# ONLY names, where the others take minutes) in the same way.
 #
 # -DJD_TEST_PEER=ON links these tests with the system's libgc instead. They must pass there, too,
 # which is how they are shown to ask for what libgc's clients may expect.

@@ -199,7 +199,6 @@ int run_main(int argc, char** argv) {
   } catch (const Interrupted& e) {
     std::fflush(nullptr);
     end_by(e.signal);
-    return 128 + e.signal;
   } catch (const Failure& e) {
     fmt::print(stderr, "jackdaw: {}\n", e.what());
     return e.exit_status();

@@ -286,6 +286,7 @@ void end_by(int signal) {
   sigaddset(&set, signal);
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
   raise(signal);
+  std::_Exit(128 + signal);
 }
 
 void end_like(const Outcome& outcome) {

@@ -82,7 +82,7 @@ Outcome run(const Command& command, std::uint64_t* owner);
 
 // Ends this process the way that program ended: by the same status or the same signal.
 [[noreturn]] void end_like(const Outcome& outcome);
-// Ends this process by that signal.
-void end_by(int signal);
+// Ends this process by that signal, one that ends programs.
+[[noreturn]] void end_by(int signal);
 
 }  // namespace jackdaw
