@@ -258,6 +258,12 @@ bool Marker::run_loop() {
         await_record(base::as_word(range.next), words.count() < kIdleBelow);
         continue;
       }
+      if (kRing && __builtin_expect(top_ >= many_, 0) && !range.is_tagged()) {
+        // What is left of an object (push_rest), whose lines have left the caches.
+        prefetch(range.next);
+        prefetch(range.end - 1);
+        range = objects.pass(range);
+      }
     } else if (kRing && words.count() != 0) {
       // Nothing else to do: let the last ones go without waiting.
       distance = 0;
@@ -391,12 +397,15 @@ bool Marker::run_loop() {
   }
 }
 
-// What an object holds beside the words for which the ring had room. A few are pushed one by one:
-// as a range they would be read again from memory that has left the caches by then. So are those of
-// a range for which the stack has no room: it may belong to an object that is not marked itself,
-// which no pass over the heap would find.
+// What an object holds beside the words for which the ring had room. A few are pushed one by one,
+// unless the stack is long already: as a range they would be read again from memory that has left
+// the caches by then, but take less room. Those of a range for which the stack has no room are
+// pushed one by one, too: it may belong to an object that is not marked itself, which no pass over
+// the heap would find.
 inline void Marker::push_rest(const View& view, Range range) {
-  if (range.end - range.next > kRestWords && (top_ != limit_ || extend_stack())) {
+  if ((range.end - range.next > kRestWords ||
+       (range.end - range.next > kHalfLineWords && top_ >= many_)) &&
+      (top_ != limit_ || extend_stack())) {
     *top_++ = range;
     return;
   }
@@ -420,7 +429,15 @@ inline void Marker::push_rest(const View& view, Range range) {
 // in registers.
 void Marker::put_back(Rings rings) {
   passed_ = rings.objects.passed();
-  while (rings.objects.count() != 0) push(rings.objects.take());
+  while (rings.objects.count() != 0) {
+    const Range range = rings.objects.take();
+    // A range may have come from the stack, and then belong to an object that is not marked itself.
+    if (range.is_tagged()) {
+      push(range);
+    } else {
+      push_range(range.next, range.end);
+    }
+  }
   while (rings.words.count() != 0) push_word(rings.words.take());
 }
 

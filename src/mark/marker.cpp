@@ -21,6 +21,9 @@ constexpr std::size_t kLeastEntries = 16;
 // What is committed at first: 64 KiB, which few programs ever fill. The rest is committed when it
 // is needed, because systems count committed memory (RLIMIT_DATA, strict overcommit).
 constexpr std::size_t kFirstEntries = 64 * base::kKiB / sizeof(Range);
+// A stack that is so large a part of the heap is long (docs/design/mark.md, "Objects of more than a
+// line").
+constexpr std::size_t kLongStackShare = 8;
 
 // Once for a block, not for each word that leads there.
 bool find_object_in_stopped_world(Word word, heap::Place* place) {
@@ -105,6 +108,14 @@ bool Marker::initialise(std::size_t entries) {
   // Last: another thread may fork now, and the child goes by this (initialise_as_helper).
   __atomic_store_n(&stack_, stack, __ATOMIC_RELEASE);
   return extend_stack();
+}
+
+void Marker::set_strategy(MarkStrategy strategy) {
+  strategy_ = strategy;
+  if (strategy == MarkStrategy::Ring) ring_use_.begin();
+  const std::size_t share = (std::size_t{space.committed} << kBlockShift) / kLongStackShare;
+  const auto reserved = static_cast<std::size_t>(reserved_limit_ - stack_);
+  many_ = stack_ + base::min_of(share / sizeof(Range), reserved);
 }
 
 bool Marker::extend_stack() {

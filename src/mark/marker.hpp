@@ -37,10 +37,7 @@ class alignas(128) Marker {
   [[nodiscard]] bool initialise_as_helper(std::size_t entries);
 
   // For the collection that begins. Pre: not Measured, which is no way to mark.
-  void set_strategy(MarkStrategy strategy) {
-    strategy_ = strategy;
-    if (strategy == MarkStrategy::Ring) ring_use_.begin();
-  }
+  void set_strategy(MarkStrategy strategy);
   [[nodiscard]] MarkStrategy strategy() const { return strategy_; }
 
   // Scans [low, high) as roots: every aligned word is ambiguous, and pointers to anywhere in an
@@ -171,6 +168,8 @@ class alignas(128) Marker {
   Range* top_ = nullptr;     // one past the newest entry
   Range* limit_ = nullptr;   // one past the last entry that is committed
   Range* reserved_limit_ = nullptr;
+  // From here on the stack is long for the heap, and room on it counts more than time.
+  Range* many_ = nullptr;
   // None is zero: markers that nobody uses are no pages of the library's file.
   MarkStrategy strategy_ = MarkStrategy::None;
   // How many entries the loop still takes from the stack before it comes back; 0: for ever.

@@ -259,12 +259,17 @@ std::vector<Place> make_all(KindNumber kind, std::size_t size, std::size_t count
 
 Word* words_of(const Place& place) { return reinterpret_cast<Word*>(place.address()); }
 
-// As the contents of a finalizable object are: queued, though nothing marks the object itself.
+// So many blocks as a heap of which a stack of so many entries is a long part (marker.cpp).
+constexpr BlockNumber kBlocks = 64;
+constexpr std::size_t kLongStack = kBlocks * kBlockSize / 8 / sizeof(jd::mark::Range);
+
+// As the contents of a finalizable object are: queued, though nothing marks the object itself. On a
+// long stack they come back through the second ring.
 TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
-  constexpr std::size_t kEntries = 16;
+  constexpr std::size_t kLeast = 16;
   constexpr std::size_t kWords = 4096;
   ASSERT_TRUE(reserve_space(64u << 20));
-  ASSERT_TRUE(grow(64));
+  ASSERT_TRUE(grow(kBlocks));
   BlockNumber dirty = 0;
   Block* object = make_large(kNormal, kWords * sizeof(Word), 1, &dirty);
   ASSERT_NE(object, nullptr);
@@ -272,23 +277,64 @@ TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
   const std::vector<Place> leaves = make_all(kAtomic, 2 * sizeof(Word), kWords);
   ASSERT_EQ(leaves.size(), kWords);
   for (std::size_t i = 0; i < kWords; ++i) words[i] = leaves[i].address();
-  Marker marker;
-  ASSERT_TRUE(marker.initialise(kEntries));
-  marker.set_strategy(MarkStrategy::Ring);
   // Somebody is hungry from the start, and gets half of the object: the other half's rest finds the
   // stack full.
-  team.configure({.markers = 2, .patience = 1, .stack_entries = kEntries});
+  team.configure({.markers = 2, .patience = 1, .stack_entries = kLeast});
   ASSERT_GE(team.start_helpers(), 1u);
-  for (int round = 0; round < 20; ++round) {
-    clear_marks();
-    const Word nothing = 0;
-    for (std::size_t i = 1; i < kEntries; ++i) marker.push_range(&nothing, &nothing + 1);
-    marker.push_contents({object, 0});
-    marker.drain();
-    ASSERT_FALSE(object->marked(0));
-    std::size_t marked = 0;
-    for (const Place& leaf : leaves) marked += leaf.marked() ? 1 : 0;
-    ASSERT_EQ(marked, kWords);
+  for (const std::size_t entries : {kLeast, kLongStack + 256}) {
+    Marker marker;
+    ASSERT_TRUE(marker.initialise(entries));
+    marker.set_strategy(MarkStrategy::Ring);
+    for (int round = 0; round < 20; ++round) {
+      clear_marks();
+      const Word nothing = 0;
+      for (std::size_t i = 1; i < entries; ++i) marker.push_range(&nothing, &nothing + 1);
+      marker.push_contents({object, 0});
+      marker.drain();
+      ASSERT_FALSE(object->marked(0));
+      std::size_t marked = 0;
+      for (const Place& leaf : leaves) marked += leaf.marked() ? 1 : 0;
+      ASSERT_EQ(marked, kWords) << entries;
+    }
+  }
+}
+
+// Their rests lie on a long stack as a whole, and come back through the second ring.
+TEST(Stack, ALongOneLosesNothingOfWideObjects) {
+  constexpr std::size_t kNodeWords = 16;
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(kBlocks));
+  const std::vector<Place> nodes = make_all(kNormal, kNodeWords * sizeof(Word), 7000);
+  ASSERT_FALSE(nodes.empty());
+  std::mt19937_64 random(11);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Word* words = words_of(nodes[i]);
+    words[0] = nodes[(i + 1) % nodes.size()].address();
+    for (std::size_t w = 1; w < kNodeWords; ++w) {
+      words[w] = nodes[random() % nodes.size()].address();
+    }
+  }
+  for (const unsigned markers : {1u, 3u}) {
+    team.configure({.markers = markers, .patience = 500});
+    ASSERT_GE(team.start_helpers() + 1, markers);
+    // Room for all, and for little more than what makes it long.
+    for (const std::size_t entries : {std::size_t{0}, kLongStack + 256}) {
+      Marker marker;
+      ASSERT_TRUE(marker.initialise(entries));
+      marker.set_strategy(MarkStrategy::Ring);
+      for (int round = 0; round < 20; ++round) {
+        clear_marks();
+        const Word root = nodes[static_cast<std::size_t>(round)].address();
+        marker.scan_roots(&root, &root + 1);
+        marker.drain();
+        std::size_t marked = 0;
+        for (const Place& node : nodes) marked += node.marked() ? 1 : 0;
+        ASSERT_EQ(marked, nodes.size()) << markers << " markers, " << entries << " entries";
+      }
+      if (entries != 0 && markers == 1) {
+        EXPECT_GT(marker.take_overflows(), 0u) << "the stack was not full, so nothing was tested";
+      }
+    }
   }
 }
 
