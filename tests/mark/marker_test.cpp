@@ -207,8 +207,13 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
                   .stack_entries = GetParam().stack});
   ASSERT_GE(team.start_helpers(), helpers);
   std::size_t overflows = 0;
+  const bool overflows_wanted = GetParam().stack == 16 && GetParam().strategy != MarkStrategy::Ring;
+  const auto is_tested = [&] {
+    return (!overflows_wanted || overflows != 0) && (helpers == 0 || team.counts().packets != 0);
+  };
   const int rounds = (helpers != 0 ? 100 : 20) / kSlowness;
-  for (int round = 0; round < rounds; ++round) {
+  // More where every root so far led to little.
+  for (int round = 0; round < rounds || (!is_tested() && round < 10 * rounds); ++round) {
     clear_marks();
     const Word root = graph.pick();
     const std::vector<Word> expected = graph.reachable(root);
@@ -222,7 +227,7 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
     }
     overflows += marker.take_overflows();
   }
-  if (GetParam().stack == 16 && GetParam().strategy != MarkStrategy::Ring) {
+  if (overflows_wanted) {
     EXPECT_GT(overflows, 0u) << "the small stack did not overflow, so nothing was tested";
   }
   if (helpers != 0) {
