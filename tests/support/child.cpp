@@ -18,6 +18,12 @@
 namespace jd::test {
 namespace {
 
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+constexpr int kSlowness = 4;
+#else
+constexpr int kSlowness = 1;
+#endif
+
 constexpr const char* kChildVariable = "JD_TEST_CHILD";
 
 std::map<std::string, ChildFunction>& children() {
@@ -125,7 +131,8 @@ ChildResult run_program(const std::vector<std::string>& arguments, const Environ
   if (error != 0) {
     result.err = std::string("cannot start ") + argv[0] + ": " + std::strerror(error);
   } else {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_seconds);
+    const auto end =
+        std::chrono::steady_clock::now() + kSlowness * std::chrono::seconds(timeout_seconds);
     // A grandchild may keep the pipes open; then only the time ends the wait.
     if (!read_both(out[0], err[0], &result, end)) {
       result.timed_out = true;
