@@ -122,8 +122,9 @@ JD_TASK_API void jd_task_blocking(void (*function)(void*), void* argument);
 /* ---- Polling ---- */
 
 /* A thief that finds nothing published stops its victim with a signal, which takes long. Code that
- * polls often (in its innermost loop, say: every microsecond or so) answers thieves without one;
- * that costs it a load and a branch. Where polls come late or not at all, thieves use the signal.
+ * forks or polls often (in its innermost loop, say: every microsecond or so) answers thieves
+ * without one; a poll costs a load and a branch, and a fork is one anyway. Where they come late or
+ * not at all, thieves use the signal.
  * In threads that are not workers it does nothing. Not for signal handlers.
  */
 static inline void jd_task_poll(void);
@@ -192,7 +193,7 @@ typedef struct jd_task {
   uint32_t reserved;
 } jd_task;
 
-/* Not 0 in a worker whose next fork may be a plain call. */
+/* Not 0 in a worker whose next fork may be a plain call: nobody wants to hear of it. */
 extern JD_TASK_API __thread int jd_task_direct __attribute__((tls_model("initial-exec")));
 
 /* Not 0 in a worker that a thief has asked for work since it last polled. Set by thieves, cleared

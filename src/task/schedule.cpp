@@ -177,16 +177,18 @@ bool have_spare(Worker* worker) {
   return worker->spare != nullptr;
 }
 
-// A fork by which a sleeper is woken. It is published by the time that one has come, which takes it
-// at once, where a request might come before the fork is made, and would have to be answered in any
-// case.
-struct WakingCall {
+// A fork of which somebody wants to hear: a thief that has asked, or a sleeper. Either gets it, as
+// it is made by then. The sleeper finds it published, and takes it at once, where a request might
+// come before the fork is made, and would have to be answered in any case.
+struct HeardCall {
   void (*function)(void*);
   void* argument;
+  bool wakes;
 };
-void wake_and_call(void* data) {
-  const WakingCall call = *static_cast<const WakingCall*>(data);
-  if (runtime.sleepers.load(std::memory_order_seq_cst) != 0) {
+void answer_and_call(void* data) {
+  const HeardCall call = *static_cast<const HeardCall*>(data);
+  jd_task_poll();
+  if (call.wakes && runtime.sleepers.load(std::memory_order_seq_cst) != 0) {
     // In stop mode the victim is stopped for each steal.
     if (runtime.mode == JD_TASK_BARRIER) {
       publish_own(current(), true);
@@ -275,11 +277,14 @@ bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void*
   join_word(task)->store(kFresh, std::memory_order_relaxed);
   task->reserved = 0;
   if (with_stacks()) {
-    if (worker->armed.load(std::memory_order_relaxed) != 0) {
-      disarm(worker);
-      WakingCall call{function, argument};
-      jd_task_call_at_site(task, wake_and_call, &call);
+    const bool wakes = worker->armed.load(std::memory_order_relaxed) != 0;
+    if (wakes || __atomic_load_n(worker->wanted, __ATOMIC_RELAXED) != 0) {
+      if (wakes) disarm(worker);
+      HeardCall call{function, argument, wakes};
+      jd_task_call_at_site(task, answer_and_call, &call);
     } else {
+      // Of a thief that asked, the poll before this fork saw the first of two stores.
+      if (__atomic_load_n(worker->direct, __ATOMIC_RELAXED) == 0) make_direct(worker);
       jd_task_call_at_site(task, function, argument);
     }
     return join_word(task)->load(std::memory_order_acquire) == kEnded;

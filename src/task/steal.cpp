@@ -265,11 +265,13 @@ bool send_request(Worker* victim) {
   return !victim->request.compare_exchange_strong(asked, kNone, std::memory_order_acq_rel);
 }
 
-// Tells the victim's next poll of the request, and waits for it for a moment if polls are known to
-// come soon. True if the request was answered.
+// Tells the victim's next poll, or fork, of the request, and waits for it for a moment if they are
+// known to come soon. True if the request was answered.
 bool wait_for_poll(Worker* victim, const world::Thread* self) {
   if (__atomic_load_n(victim->wanted, __ATOMIC_RELAXED) == 0) {
     __atomic_store_n(victim->wanted, 1, __ATOMIC_RELEASE);
+    // Release: whoever makes it 1 again sees that it is wanted (make_direct).
+    __atomic_store_n(victim->direct, 0, __ATOMIC_RELEASE);
   }
   if (!victim->polls.load(std::memory_order_relaxed)) return false;
   const std::uint64_t end = os::now_ns() + kPollPatience;
@@ -445,6 +447,7 @@ extern "C" void jd_task_answer(void) {
   __atomic_store_n(&jd_task_wanted, 0, __ATOMIC_RELAXED);
   Worker* worker = current();
   if (worker == nullptr) return;
+  if (with_stacks() && !worker->away.load(std::memory_order_relaxed)) make_direct(worker);
   // A collection that stopped this thread before it has answered would wait for a thief that must
   // not be stopped (stop mode), and that for the answer. In the handler signals are blocked.
   const jd::world::NoStop no_stop(jd::world::self());

@@ -49,7 +49,7 @@ struct Worker {
   unsigned index = 0;
   int thread = 0;         // the kernel's id
   int* direct = nullptr;  // its jd_task_direct; stored by others, too, which clear it (relaxed)
-  // Its jd_task_wanted; set by thieves, cleared by itself when it polls (relaxed).
+  // Its jd_task_wanted; set by thieves (release), cleared by itself when it polls (relaxed).
   int* wanted = nullptr;
   // Where its choices of victims and its delays (delay.hpp) have got to. By itself.
   std::uint64_t random = 0;
@@ -198,7 +198,10 @@ unsigned workers_to_be();
 enum class Waker : std::uint8_t { RunsOn, Waits };
 // Called by a fork of an armed worker, or whenever there is work for somebody: wakes one sleeper.
 void wake_one(Waker waker);
-// Whether the next fork of this worker need not come here.
+// Lets the next forks of the calling worker be bare calls, unless somebody wants to hear of one.
+// Pre: with_stacks(), and the worker is not away.
+void make_direct(Worker* worker);
+// The same, and no sleeper is to be woken by them any more.
 void disarm(Worker* worker);
 // To be called by a worker that begins to run tasks, or goes on with one.
 void begin_to_fork(Worker* worker);

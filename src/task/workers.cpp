@@ -343,15 +343,19 @@ bool has_ended() { return runtime.quitting.load(std::memory_order_acquire); }
 
 }  // namespace
 
-void disarm(Worker* worker) {
-  worker->armed.store(0, std::memory_order_seq_cst);
-  if (!with_stacks()) return;
-  // Against arm_all(): of its two stores and these, whichever come last, armed and not direct go
-  // together, or a fork comes here once for nothing.
+void make_direct(Worker* worker) {
+  // Against arm_all() and a thief that asks: of its two stores and these, whichever come last,
+  // armed or wanted and not direct go together, or a fork comes here once for nothing.
   __atomic_exchange_n(worker->direct, 1, __ATOMIC_SEQ_CST);
-  if (worker->armed.load(std::memory_order_seq_cst) != 0) {
+  if (worker->armed.load(std::memory_order_seq_cst) != 0 ||
+      __atomic_load_n(worker->wanted, __ATOMIC_SEQ_CST) != 0) {
     __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
   }
+}
+
+void disarm(Worker* worker) {
+  worker->armed.store(0, std::memory_order_seq_cst);
+  if (with_stacks()) make_direct(worker);
 }
 
 void begin_to_fork(Worker* worker) {

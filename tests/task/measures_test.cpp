@@ -48,15 +48,19 @@ jd_task_counters counters_now() {
   return counters;
 }
 
-// A fork that is stolen while its first part polls. False if nobody came.
-bool steal_from_polling_code() {
-  return jd::run([] {
+void fork_nothing() {
+  jd::par([] {}, [] {});
+}
+
+// A fork that is stolen while its first part does this again and again. False if nobody came.
+bool steal_from_code_with(void (*answer)()) {
+  return jd::run([answer] {
     std::atomic<bool> begun{false};
     auto [came, result] = jd::par(
-        [&begun] {
+        [&begun, answer] {
           const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
           while (!begun.load(std::memory_order_relaxed)) {
-            for (int i = 0; i < 1000; ++i) jd::poll();
+            for (int i = 0; i < 1000; ++i) answer();
             if (std::chrono::steady_clock::now() > end) return false;
           }
           return true;
@@ -69,23 +73,26 @@ bool steal_from_polling_code() {
   });
 }
 
-TEST(Poll, AnswersThieves) {
+void expect_answers_by(void (*answer)()) {
   if (std::thread::hardware_concurrency() < 2) {
     GTEST_SKIP() << "a thief and its victim must run at once: there is one CPU";
   }
   jd_task_stop();
   jd_task_start(2);
   const bool by_stack = jd_task_get_mode() != JD_TASK_DEQUE;
-  // The first steals are by signal, until thieves know that this code polls; on a loaded machine
-  // it may not poll for a while.
+  // The first steals are by signal, until thieves know that this code polls or forks often; on a
+  // loaded machine it may not for a while.
   for (int i = 0; i < 2000; ++i) {
-    ASSERT_TRUE(steal_from_polling_code());
+    ASSERT_TRUE(steal_from_code_with(answer));
     if (i >= 20 && (!by_stack || counters_now().polls_answered > 0)) break;
   }
   const jd_task_counters counters = counters_now();
   EXPECT_EQ(counters.polls_answered > 0, by_stack);
   EXPECT_EQ(count_of(JD_TASK_TIME_VICTIM_POLLED), counters.polls_answered);
 }
+
+TEST(Poll, AnswersThieves) { expect_answers_by(jd::poll); }
+TEST(Poll, AForkIsOne) { expect_answers_by(fork_nothing); }
 
 TEST(Poll, IsForEverybody) {
   jd::poll();
@@ -97,7 +104,7 @@ TEST(Poll, IsForEverybody) {
 TEST(Times, CountAllSteals) {
   jd_task_stop();
   jd_task_start(3);
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(steal_from_polling_code());
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(steal_from_code_with(jd::poll));
   const jd_task_counters counters = counters_now();
   EXPECT_EQ(count_of(JD_TASK_TIME_DEQUE), counters.steals - counters.stack_steals);
   EXPECT_EQ(count_of(JD_TASK_TIME_BELOW_BARRIER) + count_of(JD_TASK_TIME_STOPPED) +
