@@ -27,6 +27,9 @@
 #include "world/roots.hpp"
 #include "world/stop.hpp"
 
+// Every program of GOO's compiler exports it, and none of those links with us.
+extern "C" [[gnu::weak, gnu::visibility("default")]] void YPfab_sym();
+
 namespace jd::cycle {
 namespace {
 
@@ -65,6 +68,10 @@ std::size_t reservation() {
   const std::size_t left = os::address_space_left();
   return left == SIZE_MAX ? by_memory : base::min_of(by_memory, left / 2);
 }
+
+// They write a word past the end of objects of 16 and 48 bytes, which bdwgc's byte of padding makes
+// room for (docs/guide/libgc.md).
+bool is_goo_program() { return &YPfab_sym != nullptr; }
 
 void apply_options() {
   os::look_for_standard_error();
@@ -112,8 +119,9 @@ void apply_options() {
       .nearly_full_divisor = static_cast<unsigned>(options.nearly_full)};
   alloc::clear_ahead = options.clear_ahead;
   if (options.time_sweep != 0) alloc::start_timing_refills();
-  alloc::padding = options.pad_objects != 0 ? 1 : 0;
-  alloc::every_allocation_is_slow = options.collect_every != 0 || options.pad_objects != 0;
+  const bool pads = options.pad_objects != 0 || is_goo_program();
+  alloc::padding = pads ? 1 : 0;
+  alloc::every_allocation_is_slow = options.collect_every != 0 || pads;
   world::configure_stop(options.retry_signals != 0, options.stop_delay * 1000);
 }
 
