@@ -28,7 +28,7 @@
 #include "world/stop.hpp"
 
 // Every program of GOO's compiler exports it, and none of those links with us.
-extern "C" [[gnu::weak, gnu::visibility("default")]] void YPfab_sym();
+extern "C" [[gnu::weak, gnu::visibility("default")]] void goo_makes_a_symbol() asm("YPfab_sym");
 
 namespace jd::cycle {
 namespace {
@@ -71,7 +71,7 @@ std::size_t reservation() {
 
 // They write a word past the end of objects of 16 and 48 bytes, which bdwgc's byte of padding makes
 // room for (docs/guide/libgc.md).
-bool is_goo_program() { return &YPfab_sym != nullptr; }
+bool is_goo_program() { return &goo_makes_a_symbol != nullptr; }
 
 void apply_options() {
   os::look_for_standard_error();
