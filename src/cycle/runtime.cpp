@@ -27,7 +27,7 @@
 #include "world/roots.hpp"
 #include "world/stop.hpp"
 
-// Every program of GOO's compiler exports it, and none of those links with us.
+// Exported by every program that GOO's compiler made; elsewhere it stays null.
 extern "C" [[gnu::weak, gnu::visibility("default")]] void goo_makes_a_symbol() asm("YPfab_sym");
 
 namespace jd::cycle {
