@@ -122,9 +122,9 @@ JD_TASK_API void jd_task_blocking(void (*function)(void*), void* argument);
 /* ---- Polling ---- */
 
 /* A thief that finds nothing published stops its victim with a signal, which takes long. Code that
- * forks or polls often (in its innermost loop, say: every microsecond or so) answers thieves
- * without one; a poll costs a load and a branch, and a fork is one anyway. Where they come late or
- * not at all, thieves use the signal.
+ * forks (jd_task_par) or polls often (in its innermost loop, say: every microsecond or so) answers
+ * thieves without one; a poll costs a load and a branch, and such a fork is one anyway. Where they
+ * come late or not at all, thieves use the signal.
  * In threads that are not workers it does nothing. Not for signal handlers.
  */
 static inline void jd_task_poll(void);

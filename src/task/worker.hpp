@@ -47,8 +47,9 @@ enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
 
 struct Worker {
   unsigned index = 0;
-  int thread = 0;         // the kernel's id
-  int* direct = nullptr;  // its jd_task_direct; stored by others, too, which clear it (relaxed)
+  int thread = 0;  // the kernel's id
+  int* direct =
+      nullptr;  // its jd_task_direct; others clear it: sleepers (relaxed), thieves (release)
   // Its jd_task_wanted; set by thieves (release), cleared by itself when it polls (relaxed).
   int* wanted = nullptr;
   // Where its choices of victims and its delays (delay.hpp) have got to. By itself.

@@ -6,7 +6,7 @@ from harness.model import PLAIN, Client, Command, Failed, Place
 def write_session(place: Place) -> None:
     """GOO reads its program from standard input: the sizes are its first lines."""
     program = (place.source / "program.goo").read_text(encoding="utf-8")
-    sizes = (f"(dv depth-of-table {place.pick(10000, 1000)})\n"
+    sizes = (f"(dv size-of-table {place.pick(10000, 1000)})\n"
              f"(dv size-of-fib {place.pick(17, 10)})\n"
              f"(dv depth-of-tree {place.pick(13, 8)})\n")
     (place.prepared / "session.goo").write_text(sizes + program, encoding="utf-8")
