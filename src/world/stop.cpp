@@ -221,7 +221,7 @@ void wait_for_answers(std::uint32_t expected) {
     expected -= find_gone_threads();
     answers_wanted.store(expected);
     if (now < next_complaint) continue;
-    next_complaint = now + kPatience;
+    next_complaint = now + (now - begin);  // after 2 s, 4, 8, ...
     complain_about_silence();
   }
 }

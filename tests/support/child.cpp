@@ -104,8 +104,10 @@ std::ostream& operator<<(std::ostream& stream, const ChildResult& result) {
   return stream << "\n--- stdout\n" << result.out << "--- stderr\n" << result.err << "---\n";
 }
 
-ChildResult run_program(const std::vector<std::string>& arguments, const Environment& environment,
-                        int timeout_seconds) {
+namespace {
+
+ChildResult run_for(std::chrono::seconds timeout, const std::vector<std::string>& arguments,
+                    const Environment& environment) {
   ChildResult result;
   int out[2];
   int err[2];
@@ -131,8 +133,7 @@ ChildResult run_program(const std::vector<std::string>& arguments, const Environ
   if (error != 0) {
     result.err = std::string("cannot start ") + argv[0] + ": " + std::strerror(error);
   } else {
-    const auto end =
-        std::chrono::steady_clock::now() + kSlowness * std::chrono::seconds(timeout_seconds);
+    const auto end = std::chrono::steady_clock::now() + timeout;
     // A grandchild may keep the pipes open; then only the time ends the wait.
     if (!read_both(out[0], err[0], &result, end)) {
       result.timed_out = true;
@@ -149,10 +150,24 @@ ChildResult run_program(const std::vector<std::string>& arguments, const Environ
   return result;
 }
 
+Environment with_child(const char* name, Environment environment) {
+  environment.emplace_back(kChildVariable, name);
+  return environment;
+}
+
+}  // namespace
+
+ChildResult run_program(const std::vector<std::string>& arguments, const Environment& environment,
+                        int timeout_seconds) {
+  return run_for(kSlowness * std::chrono::seconds(timeout_seconds), arguments, environment);
+}
+
 ChildResult run_child(const char* name, const Environment& environment, int timeout_seconds) {
-  Environment with_name = environment;
-  with_name.emplace_back(kChildVariable, name);
-  return run_program({own_path()}, with_name, timeout_seconds);
+  return run_program({own_path()}, with_child(name, environment), timeout_seconds);
+}
+
+ChildResult run_hanging_child(const char* name, int seconds) {
+  return run_for(std::chrono::seconds(seconds), {own_path()}, with_child(name, {}));
 }
 
 int run_as_child() {

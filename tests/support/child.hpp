@@ -51,6 +51,9 @@ using Environment = std::vector<std::pair<const char*, const char*>>;
 ChildResult run_child(const char* name, const Environment& environment = {},
                       int timeout_seconds = 60);
 
+// For a child that is meant to hang: it is ended after so long, with any sanitizer.
+ChildResult run_hanging_child(const char* name, int seconds);
+
 // Runs another program in the same way.
 ChildResult run_program(const std::vector<std::string>& arguments,
                         const Environment& environment = {}, int timeout_seconds = 60);

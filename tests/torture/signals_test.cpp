@@ -207,7 +207,7 @@ JD_CHILD(blocked_suspend_signal) {
 TEST(Signals, AThreadThatBlocksTheSuspendSignalIsNamed) {
   JD_OURS_ONLY("bdwgc waits without a word");
   // It may wait for ever, but not in silence.
-  const ChildResult r = run_child("blocked_suspend_signal", {}, 8);
+  const ChildResult r = run_hanging_child("blocked_suspend_signal", 8);
   EXPECT_TRUE(r.timed_out || r.signal == SIGABRT) << r;
   EXPECT_GE(lines_with(r.err, "signal"), 1u) << r;
   EXPECT_NE(r.err.find(std::to_string(GC_get_suspend_signal())), std::string::npos) << r;
@@ -244,7 +244,7 @@ TEST(Signals, AProgramThatIgnoresTheSuspendSignalEndsWithALine) {
 
 TEST(Signals, AReplacedSuspendHandlerIsNamed) {
   JD_OURS_ONLY("bdwgc gives up");
-  const ChildResult r = run_child("replaced_suspend_handler", {}, 4);
+  const ChildResult r = run_hanging_child("replaced_suspend_handler", 4);
   EXPECT_TRUE(r.timed_out) << r;
   EXPECT_GE(lines_with(r.err, "whose handler the program has replaced"), 1u) << r;
 }
