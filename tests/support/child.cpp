@@ -18,7 +18,7 @@
 namespace jd::test {
 namespace {
 
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD) || defined(JD_SANITIZE_UNDEFINED)
 constexpr int kSlowness = 4;
 #else
 constexpr int kSlowness = 1;

@@ -47,7 +47,7 @@ inline constexpr const char* kUnset = nullptr;
 
 using Environment = std::vector<std::pair<const char*, const char*>>;
 
-// The timeout is for what hangs; with AddressSanitizer or ThreadSanitizer it is four times as long.
+// The timeout is for what hangs; with a sanitizer it is four times as long.
 ChildResult run_child(const char* name, const Environment& environment = {},
                       int timeout_seconds = 60);
 
