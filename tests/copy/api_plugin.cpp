@@ -14,7 +14,7 @@ struct Link {
 extern "C" {
 
 __attribute__((visibility("default"))) const jd_layout* plugin_define() {
-  static const std::uint64_t kPointers[] = {JD_POINTER(Link, next)};
+  static constexpr std::uint64_t kPointers[] = {JD_POINTER(Link, next)};
   jd_layout_info info = {};
   info.name = "plugin's link";
   info.size = sizeof(Link);

@@ -189,6 +189,7 @@ int fork_while_threads_allocate() {
   const Nodes nodes(kSource);
   std::atomic<bool> stop{false};
   std::vector<GcThread> threads;
+  threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
       while (!stop) make_and_check(nodes, 1, 50);

@@ -441,12 +441,9 @@ TEST(Roots, OfAStackEveryWordCounts) {
     const auto expect = [&](Word word, Word offset_back) {
       Place place{};
       if (!in_heap(word - offset_back) || !find_object(word - offset_back, &place)) return;
-      if (offset_back == 0) {
-        expected.insert(place.address());
-      } else if (word % kGranule == 0 && is_full_class(place.block->size_class) &&
-                 place.address() + place.size() == word) {
-        expected.insert(place.address());
-      }
+      const bool past_the_end = word % kGranule == 0 && is_full_class(place.block->size_class) &&
+                                place.address() + place.size() == word;
+      if (offset_back == 0 || past_the_end) expected.insert(place.address());
     };
     for (const Word word : stack) {
       expect(word, 0);

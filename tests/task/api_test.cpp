@@ -410,6 +410,7 @@ TEST(ParallelSort, Sorts) {
 
 TEST(Threads, SeveralMayCallAtOnce) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::atomic<int> good{0};
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {

@@ -18,7 +18,7 @@ namespace {
   m = _kadd_mask64(m, _load_mask64(masks + 2));
   m = _kxnor_mask64(m, _load_mask64(masks + 3));
   _store_mask64(masks + 4, m);
-  masks[5] = static_cast<__mmask64>(both.first + both.second);
+  masks[5] = static_cast<__mmask64>(both.first) + static_cast<__mmask64>(both.second);
 }
 
 }  // namespace

@@ -18,7 +18,6 @@ using jackdaw::ScaleRow;
 using jackdaw::Server;
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::Not;
 
 Result run_scale(const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"bench",         "scale",  "--quick",      "--library",

@@ -15,6 +15,7 @@ void load_and_unload(void* (*open)(const char*, int), std::size_t times) {
   std::atomic<bool> finish{false};
   std::atomic<int> bad{0};
   std::vector<GcThread> collectors;
+  collectors.reserve(2);
   for (int t = 0; t < 2; ++t) {
     collectors.emplace_back([&] {
       while (!finish.load()) {

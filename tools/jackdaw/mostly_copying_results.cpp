@@ -11,7 +11,7 @@
 namespace jackdaw {
 namespace {
 
-const char* const kReport = "mostly-copying";
+constexpr const char* kReport = "mostly-copying";
 
 using Json = nlohmann::ordered_json;
 

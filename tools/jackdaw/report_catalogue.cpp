@@ -38,7 +38,7 @@ const Report* chosen_report(const BenchSettings& settings) {
 
 std::vector<std::string> chosen_parts(const BenchSettings& settings) {
   const Report& report = *chosen_report(settings);
-  const auto all = report.parts == nullptr ? std::vector<std::string>() : report.parts();
+  auto all = report.parts == nullptr ? std::vector<std::string>() : report.parts();
   if (settings.names.size() == 1) return all;
   std::vector<std::string> chosen(settings.names.begin() + 1, settings.names.end());
   for (const std::string& part : chosen) {

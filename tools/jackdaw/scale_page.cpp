@@ -122,7 +122,7 @@ std::string cost_table(const ScaleRow& row, long cpus) {
 
 // --- marking and stopping ------------------------------------------------------------------------
 
-const char* const kMarkingFigure = "marking, per object";
+constexpr const char* kMarkingFigure = "marking, per object";
 
 std::string marking_table(const std::vector<const ScaleRow*>& rows) {
   const Figure figure = named(kMarkingFigure);

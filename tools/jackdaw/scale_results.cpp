@@ -7,7 +7,7 @@
 namespace jackdaw {
 namespace {
 
-const char* const kReport = "scale";
+constexpr const char* kReport = "scale";
 
 using Json = nlohmann::ordered_json;
 

@@ -9,7 +9,7 @@
 namespace jackdaw {
 namespace {
 
-const char* const kReport = "work-stealing";
+constexpr const char* kReport = "work-stealing";
 
 using Json = nlohmann::ordered_json;
 
