@@ -269,6 +269,7 @@ class described {
   }
   // The word of the object that is assigned to stays.
   described(const described&) : described() {}
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): it copies nothing
   described& operator=(const described&) { return *this; }
 
  private:
@@ -381,6 +382,7 @@ class root {
     other.object_ = nullptr;
   }
   ~root() { jd_root_remove(&object_); }
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): to itself it does nothing
   root& operator=(const root& other) {
     object_ = other.object_;
     return *this;
