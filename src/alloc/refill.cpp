@@ -93,7 +93,8 @@ void prepare(Hole* hole, bool clear) {
   if (clear) {
     const Timer timer(&refill_ticks.clearing);
     clear_slots(hole->cursor, ready);
-    fetch_to_write(hole->cursor + ready, hole->end);
+    // Slot by slot, the same lines would be asked for again and again.
+    if (!every_allocation_is_slow) fetch_to_write(hole->cursor + ready, hole->end);
   }
   hole->limit = hole->cursor + ready;
 }
