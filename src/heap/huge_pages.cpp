@@ -1,5 +1,6 @@
 #include "heap/huge_pages.hpp"
 
+#include "heap/walk.hpp"
 #include "os/memory.hpp"
 
 namespace jd::heap {
@@ -15,9 +16,28 @@ constexpr unsigned kSlowEnough = 2;
 constexpr BlockNumber kFirstStep = kHugePageBlocks;
 constexpr BlockNumber kLongestStep = 8 * kHugePageBlocks;
 
-// Both under the heap's lock.
+// Pages behind the ends of large objects are never touched, but a huge page brings them in. From
+// this part of the heap on they count for more than what huge pages gain (ibidem).
+constexpr std::size_t kTailShare = 16;
+// The heap's growth from one look to the next.
+constexpr BlockNumber kLookShare = 8;
+
+// All under the heap's lock.
 BlockNumber step = kFirstStep;
 unsigned slow = 0;
+BlockNumber next_look = kHugePagesFrom / 2;
+bool tails_are_long = false;
+
+std::size_t bytes_behind_large_objects() {
+  std::size_t sum = 0;
+  for_each_block([&](BlockNumber, Block& block) {
+    if (block.state != BlockState::LargeHead) return;
+    const std::size_t whole = std::size_t{block.run} << kBlockShift;
+    const std::size_t bytes = __atomic_load_n(&extra_of(&block).bytes, __ATOMIC_ACQUIRE);
+    sum += whole - base::align_up(bytes, os::page_size());
+  });
+  return sum;
+}
 
 }  // namespace
 
@@ -27,6 +47,15 @@ void start_huge_pages() {
   next_without_huge_page = kHugePagesFrom;
   step = kFirstStep;
   slow = 0;
+  next_look = kHugePagesFrom / 2;
+  tails_are_long = false;
+}
+
+void note_growth_for_huge_pages() {
+  if (next_without_huge_page == kNoBlock || space.committed < next_look) return;
+  next_look = space.committed + space.committed / kLookShare;
+  tails_are_long =
+      bytes_behind_large_objects() > (std::size_t{space.committed} << kBlockShift) / kTailShare;
 }
 
 void ask_for_huge_pages(BlockNumber number) {
@@ -34,9 +63,10 @@ void ask_for_huge_pages(BlockNumber number) {
   const auto to = static_cast<BlockNumber>(
       base::align_up(std::size_t{number} + 1, std::size_t{kHugePageBlocks}) + step -
       kHugePageBlocks);
+  next_without_huge_page = to;
+  if (tails_are_long) return;
   os::advise_huge_pages(base::as_pointer(block_address(from)),
                         std::size_t{base::min_of(to, space.reserved) - from} << kBlockShift, true);
-  next_without_huge_page = to;
   if (os::ns_of_first_touch(base::as_pointer(block_address(number))) <= kSlow) {
     slow = 0;
     step = base::min_of(2 * step, kLongestStep);

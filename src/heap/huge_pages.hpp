@@ -20,6 +20,10 @@ void start_huge_pages();
 // Pre: the block, which is about to be used for the first time, is no lower than that one.
 void ask_for_huge_pages(BlockNumber number);
 
+// The heap has grown: looks whether its large objects leave so much of their last blocks untouched
+// that huge pages would waste it. Under the heap's lock.
+void note_growth_for_huge_pages();
+
 // A block is about to be used.
 inline void note_use_for_huge_pages(BlockNumber number) {
   if (__builtin_expect(number >= next_without_huge_page && next_without_huge_page != kNoBlock, 0)) {

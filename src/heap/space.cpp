@@ -1,6 +1,7 @@
 #include "heap/space.hpp"
 
 #include "heap/blocks.hpp"
+#include "heap/huge_pages.hpp"
 #include "heap/runs.hpp"
 #include "os/memory.hpp"
 
@@ -75,6 +76,7 @@ bool grow(BlockNumber count) {
   space.committed = first + count;
   __atomic_store_n(&space.span, std::size_t{space.committed} << kBlockShift, __ATOMIC_RELAXED);
   give_run(first, count);
+  note_growth_for_huge_pages();
   return true;
 }
 

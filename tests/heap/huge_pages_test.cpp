@@ -2,11 +2,15 @@
 #include "heap/huge_pages.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
+#include <vector>
 
+#include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "heap/space.hpp"
+#include "os/memory.hpp"
 
 namespace {
 
@@ -57,6 +61,38 @@ TEST_F(HugePages, MemoryInUseKeepsWhatItHolds) {
     ASSERT_EQ(memory(b)[0], 0x5a) << "block " << b;
     ASSERT_EQ(memory(b)[63], 0x5a) << "block " << b;
   }
+}
+
+bool is_present(char* p) {
+  unsigned char present = 0;
+  EXPECT_EQ(mincore(p, jd::os::page_size(), &present), 0);
+  return (present & 1) != 0;
+}
+
+// As many objects as the heap has room for, each with all but one page of its last block unused.
+// Returns those blocks' numbers.
+std::vector<BlockNumber> fill_with_large_objects() {
+  std::vector<BlockNumber> last_blocks;
+  BlockNumber dirty = 0;
+  while (Block* head = make_large(kNormal, kBlockSize + kGranule, 1, &dirty)) {
+    last_blocks.push_back(number_of(head) + 1);
+  }
+  return last_blocks;
+}
+
+TEST_F(HugePages, AreNotForLargeObjectsThatEndEarly) {
+  fill_with_large_objects();
+  if (next_without_huge_page == kNoBlock) GTEST_SKIP() << "huge pages come slowly here";
+  const BlockNumber asked_for = next_without_huge_page;
+  ASSERT_TRUE(grow(kBlocks));
+  unsigned looked_at = 0;
+  for (const BlockNumber last : fill_with_large_objects()) {
+    if (last < asked_for) continue;
+    *memory(last) = 1;
+    ASSERT_FALSE(is_present(memory(last) + jd::os::page_size())) << "block " << last;
+    ++looked_at;
+  }
+  EXPECT_GT(looked_at, kHugePagesFrom / 2);
 }
 
 TEST_F(HugePages, TheEndOfTheReservationIsNotPassed) {
