@@ -173,7 +173,8 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_HUGE_PAGES", OptionType::Flag, "", "on",
      "Ask the system for huge pages once the heap is large.", 0, 1, &Options::huge_pages, nullptr},
     {"JACKDAW_PAD_OBJECTS", OptionType::Flag, "", "off",
-     "Add bdwgc's byte of padding, for clients that keep only past-the-end pointers in the heap.",
+     "Add bdwgc's byte of padding, for clients that keep only past-the-end pointers in the heap, "
+     "or write a little past their objects' ends.",
      0, 1, &Options::pad_objects, nullptr},
     {"JACKDAW_RESERVE", OptionType::Size, "4M or more; 0: by the machine", "0",
      "Address space to reserve for the heap.", 4 * kMiB, kNoLimit, &Options::reserve, nullptr,
