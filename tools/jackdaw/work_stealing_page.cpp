@@ -142,11 +142,12 @@ std::string cost_table(const TaskResults& results) {
 
 std::string lost_table(const TaskResults& results) {
   Table table({"problem", "workers", "stop", "barrier", "barrier / stop", "stop: in the handler",
-               "barrier: in the handler", "barrier: waiting at barriers"});
+               "stop: at forks", "barrier: in the handler", "barrier: at forks",
+               "barrier: waiting at barriers"});
   const auto part = [](const char* name) -> Figure {
     return [name](const RunFigures& f) -> std::optional<double> {
       RunFigures only = f;
-      for (const char* other : {"victim_stop_ticks", "victim_barrier_ticks"}) {
+      for (const char* const other : kVictimParts) {
         if (std::string(other) != name && only.named.contains(other)) only.named[other] = 0;
       }
       return lost_share(only);
@@ -165,7 +166,9 @@ std::string lost_table(const TaskResults& results) {
                  percent(median_in(row, barrier, lost_share)),
                  show_ratio(quotient(row, barrier, stop, lost_share)),
                  percent(median_in(row, stop, part("victim_stop_ticks"))),
+                 percent(median_in(row, stop, part("victim_poll_ticks"))),
                  percent(median_in(row, barrier, part("victim_stop_ticks"))),
+                 percent(median_in(row, barrier, part("victim_poll_ticks"))),
                  percent(median_in(row, barrier, part("victim_barrier_ticks")))});
     }
   }
@@ -305,8 +308,10 @@ std::string problems_section(const TaskResults& results) {
       speedup_table(results);
   text +=
       "\n## What victims lose (figures 2 and 4)\n\nThe share of the workers' time, elapsed time by "
-      "workers, in which a victim stood in the handler of a thief's signal or waited at a barrier "
-      "for one. Time in which a victim had no CPU meanwhile counts, too, which tells where there "
+      "workers, in which a victim stood in the handler of a thief's signal, answered one at a "
+      "fork, "
+      "or waited at a barrier for one. Time in which a victim had no CPU meanwhile counts, too, "
+      "which tells where there "
       "are more workers than CPUs.\n\n" +
       lost_table(results);
   text +=

@@ -168,12 +168,16 @@ void add_task_rounds(const Json& json, TaskResults* results) {
 }
 
 std::optional<double> lost_share(const RunFigures& f) {
-  const auto stop = named("victim_stop_ticks")(f);
-  const auto barrier = named("victim_barrier_ticks")(f);
+  double lost = 0;
+  for (const char* const part : kVictimParts) {
+    const auto ticks = named(part)(f);
+    if (!ticks) return std::nullopt;
+    lost += *ticks;
+  }
   const auto ticks = named("ticks")(f);
   const auto workers = named("workers")(f);
-  if (!stop || !barrier || !ticks || !workers || *ticks <= 0) return std::nullopt;
-  return (*stop + *barrier) / (*ticks * *workers);
+  if (!ticks || !workers || *ticks <= 0) return std::nullopt;
+  return lost / (*ticks * *workers);
 }
 
 std::optional<Summary> median_in(const TaskRow& row, Cell cell, const Figure& figure) {

@@ -80,6 +80,11 @@ std::vector<Goal> task_goals(const TaskResults& results);
 
 // --- figures -------------------------------------------------------------------------------------
 
+// What victims lose: in the handler of a thief's signal, in an answer at a fork or a poll, and in a
+// wait at a barrier.
+inline constexpr const char* kVictimParts[] = {"victim_stop_ticks", "victim_poll_ticks",
+                                               "victim_barrier_ticks"};
+
 // Of one cell's run: the share of the workers' time that victims lost.
 std::optional<double> lost_share(const RunFigures& f);
 
