@@ -53,7 +53,7 @@ bool is_barrier(Word slot) {
 class Walk {
  public:
   Walk(Unwinder* unwinder, const Stack& stack, const Registers& registers, bool exactly)
-      : unwinder_(unwinder), stack_(stack), registers_(registers), exactly_(exactly) {}
+      : unwinder_(unwinder), stack_(&stack), registers_(registers), exactly_(exactly) {}
 
   enum class Result : std::uint8_t { Fork, End, Elsewhere };
 
@@ -71,13 +71,13 @@ class Walk {
       if (rule->is_site && slot_ != 0 && !reported_) {
         reported_ = true;
         const Word task = registers_.value[kR12];
-        if (task > slot_ && task % alignof(jd_task) == 0 && is_in(stack_, task)) {
+        if (task > slot_ && task % alignof(jd_task) == 0 && is_in(*stack_, task)) {
           return Result::Fork;
         }
       }
       const Word frame = Unwinder::frame_address(*rule, registers_);
       if (frame % sizeof(Word) != 0 || frame <= registers_.value[kRsp] ||
-          !is_in(stack_, frame - 1)) {
+          !is_in(*stack_, frame - 1)) {
         return Result::End;
       }
       slot_ = frame - sizeof(Word);
@@ -96,7 +96,7 @@ class Walk {
 
  private:
   Unwinder* unwinder_;
-  const Stack& stack_;
+  const Stack* stack_;
   Registers registers_;
   bool exactly_;
   Word slot_ = 0;         // where the present frame's child has its return address
@@ -118,8 +118,12 @@ void install_barrier(jd_task* task) { *task->slot = const_cast<char*>(jd_task_ba
 
 // ---- The victim ----
 
-// Finds the newest fork, from the interrupted registers or (not `exactly`) from those at a call.
-// The thief holds the stack's lock.
+// How many of its newest forks the victim keeps to itself where there are older ones: with the
+// barrier right behind it, it would run into it while the thief still walks (task.md, "The steal").
+constexpr unsigned kKept = 3;
+
+// Finds and publishes a fork, from the interrupted registers or (not `exactly`) from those at a
+// call. The thief holds the stack's lock.
 Answer look(Worker* worker, const Registers& registers, bool exactly) {
   Stack* stack = worker->stack.load(std::memory_order_relaxed);
   if (stack == nullptr || stack != worker->asked || worker->away.load(std::memory_order_relaxed)) {
@@ -136,6 +140,10 @@ Answer look(Worker* worker, const Registers& registers, bool exactly) {
       return Answer::Refused;
     case Walk::Result::Fork:
       break;
+  }
+  if (runtime.mode == JD_TASK_BARRIER) {
+    Walk further = walk;
+    for (unsigned i = 0; i < kKept && further.next() == Walk::Result::Fork; ++i) walk = further;
   }
   jd_task* task = walk.task();
   publish(walk, nullptr);
@@ -186,8 +194,8 @@ void on_request(int, siginfo_t*, void* context) {
   add_time(worker, JD_TASK_TIME_VICTIM_STOPPED, ticks);
 }
 
-// How long a thief waits for a poll before it sends its signal: less than a signal takes.
-constexpr std::uint64_t kPollPatience = 10000;  // ns
+// How long a thief waits for a poll before it sends its signal: about what a signal takes.
+constexpr std::uint64_t kPollPatience = 40000;  // ns
 
 // ---- The thief ----
 

@@ -333,8 +333,10 @@ void fill(Word address, Rule* rule, Word* low, Word* high) {
   fresh.kind = Rule::None;
   Entry entry;
   Row row;
-  if (read_row(address, &entry, &row, &fresh.returns_oddly) &&
-      row.places[kPc].kind != Place::Lost) {
+  bool returns_oddly = false;
+  const bool is_there = read_row(address, &entry, &row, &returns_oddly);
+  fresh.returns_oddly = returns_oddly;
+  if (is_there && row.places[kPc].kind != Place::Lost) {
     *low = row.low;
     *high = row.high;
     fresh.is_site = is_fork_site(address + 1, entry);

@@ -37,15 +37,16 @@ struct Rule {
   static constexpr int kCalleeSaved = 6;
 
   Word address = 0;
-  std::int32_t frame_offset = 0;  // Simple: the frame's address is this register plus this
+  std::int32_t frame_offset = 0;          // Simple: the frame's address is this register plus this
+  std::uint32_t epoch = 0;                // of the unwinder; another one's is as good as unknown
+  std::int16_t saved[kCalleeSaved] = {};  // Simple: offsets from the frame's address, or kSame
   std::uint8_t frame_register = 0;
   Kind kind = Unknown;
-  bool is_site = false;        // a return address behind it is a fork's
-  bool returns_oddly = false;  // part of a function that writes other registers over its saved ones
-  bool half_restored = false;  // in code that is interrupted here, saved registers may be wrong
-  std::uint32_t epoch = 0;     // of the unwinder that knows it; another one's is as good as unknown
-  std::int16_t saved[kCalleeSaved] = {};  // Simple: offsets from the frame's address, or kSame
+  bool is_site : 1 = false;        // a return address behind it is a fork's
+  bool returns_oddly : 1 = false;  // part of a function that writes others over its saved registers
+  bool half_restored : 1 = false;  // in code that is interrupted here, saved ones may be wrong
 };
+static_assert(sizeof(Rule) == 32, "two a cache line: walks find them cold");
 
 class Unwinder {
  public:
