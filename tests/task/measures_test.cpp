@@ -94,6 +94,73 @@ void expect_answers_by(void (*answer)()) {
 TEST(Poll, AnswersThieves) { expect_answers_by(jd::poll); }
 TEST(Poll, AForkIsOne) { expect_answers_by(fork_nothing); }
 
+// ---- What a victim keeps ----
+
+std::uint64_t answers() {
+  return counters_now().polls_answered + count_of(JD_TASK_TIME_VICTIM_STOPPED);
+}
+
+// Forks within forks, and the innermost waits until the outermost is stolen, whose thief is busy
+// until all but that have returned.
+struct Nest {
+  std::atomic<bool> stolen{false};
+  std::atomic<bool> returned{false};
+  std::uint64_t answers_when_built = 0;
+  // Later its worker is a thief itself, and the other may answer.
+  std::uint64_t answers_when_returned = 0;
+
+  void build(unsigned depth) {
+    if (depth == 0) return wait();
+    jd::par([this, depth] { build(depth - 1); }, [] {});
+  }
+  void wait() {
+    answers_when_built = answers();
+    while (!stolen.load(std::memory_order_relaxed)) jd::poll();
+  }
+};
+
+// Returns to the barrier, where `depth` forks were on the stack when the thief's only request came.
+std::uint64_t returns_to_barrier(unsigned depth) {
+  jd_task_stop();
+  jd_task_start(2);
+  for (;;) {
+    Nest nest;
+    const std::uint64_t answers_before = answers();
+    const std::uint64_t returns_before = counters_now().barrier_hits;
+    jd::run([&nest, depth] {
+      jd::par(
+          [&nest, depth] {
+            nest.build(depth - 1);
+            nest.answers_when_returned = answers();
+            nest.returned = true;
+          },
+          [&nest] {
+            nest.stolen = true;
+            while (!nest.returned.load(std::memory_order_relaxed)) std::this_thread::yield();
+          });
+    });
+    // Else it came before all were there, or woke up to a fork that was published for it.
+    if (nest.answers_when_built == answers_before &&
+        nest.answers_when_returned == answers_before + 1) {
+      return counters_now().barrier_hits - returns_before;
+    }
+  }
+}
+
+// task.md, "The steal": the newest three are not published where there are older ones.
+TEST(Poll, TheNewestForksStayTheVictims) {
+  if (std::thread::hardware_concurrency() < 2) {
+    GTEST_SKIP() << "a thief and its victim must run at once: there is one CPU";
+  }
+  if (jd_task_get_mode() == JD_TASK_DEQUE) GTEST_SKIP() << "there is no barrier";
+  const bool publishes_all = jd_task_get_mode() == JD_TASK_BARRIER;
+  EXPECT_EQ(returns_to_barrier(1), 1u);
+  EXPECT_EQ(returns_to_barrier(3), 1u);
+  EXPECT_EQ(returns_to_barrier(4), 1u);
+  EXPECT_EQ(returns_to_barrier(5), publishes_all ? 2u : 1u);
+  EXPECT_EQ(returns_to_barrier(9), publishes_all ? 6u : 1u);
+}
+
 TEST(Poll, IsForEverybody) {
   jd::poll();
   jd_task_poll();
