@@ -84,13 +84,16 @@ void add_latency_goals(const TaskResults& results, std::vector<Goal>* goals) {
     };
     goals->push_back(at_most("a steal below a barrier, from the decision to the task, median",
                              us(barrier, "steal below a barrier"), 0.8, " us"));
-    goals->push_back(
-        at_most("a steal with a stop (the same), by a bare signal's round trip",
-                stop ? share(row.row, *stop, named("steal with a stop"), *stop, named("signal"))
-                     : std::nullopt,
-                1.3));
+    const auto by_signal = [&](Cell cell) {
+      return cell ? share(row.row, *cell, named("steal with a stop"), *cell, named("signal"))
+                  : std::nullopt;
+    };
+    goals->push_back(at_most("a steal with a stop (the same), by a bare signal's round trip",
+                             by_signal(barrier), 1.3));
     goals->push_back(at_most("of which the victim loses, median",
                              us(barrier, "victim in the handler"), 2, " us"));
+    goals->push_back(at_most("a steal with a stop in stop mode, by a bare signal's round trip",
+                             by_signal(stop), 1.3));
     goals->push_back(at_most("a steal where the victim's code polls, median",
                              us(barrier, "steal at a poll"), 3, " us"));
     goals->push_back(at_most("a worker without work, of a CPU",
