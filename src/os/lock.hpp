@@ -122,7 +122,7 @@ void LockOver<Sync>::acquire_slowly() {
       seen = wanted;
     }
     Sync::tell_waiting(&state_);
-    Sync::wait(&state_, seen, seen == kReserved ? kReservation : kForever);
+    Sync::wait_for_lock(&state_, seen, seen == kReserved ? kReservation : kForever);
     // Woken, or the state has changed, or nobody came: no newcomer any more.
     may_take_reserved = true;
     if (!starving && Sync::now() - began > kLongWait) {
@@ -151,6 +151,10 @@ void LockOver<Sync>::release_slowly() {
 
 extern template class LockOver<Machine>;
 using Lock = LockOver<Machine>;
+
+// The signal by which a lock's holder may stop threads: from now on it comes to a thread that waits
+// for a lock for long even if that has blocked it (os.req.lock-lets-stop). 0: none.
+void let_in_while_waiting(int signal);
 
 template <class AnyLock>
 class Guard {

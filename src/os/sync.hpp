@@ -32,6 +32,9 @@ struct Machine {
                    std::uint64_t nanoseconds = kForever) {
     return futex_wait(word, expected, nanoseconds);
   }
+  // The same for who waits for a lock (lock.cpp).
+  static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                            std::uint64_t nanoseconds);
   static int wake(Atomic<std::uint32_t>* word, int count) { return futex_wake(word, count); }
 
   // How often to look before sleeping, where `most` is worth while. A single processor never spins:

@@ -261,11 +261,20 @@ bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*), Faults
   return sigaction(signal, &action, nullptr) == 0;
 }
 
-void unblock_signal(int signal) {
+bool unblock_signal(int signal) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, signal);
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  sigset_t before;
+  return pthread_sigmask(SIG_UNBLOCK, &set, &before) == 0 && sigismember(&before, signal) == 1;
+}
+
+SignalOpening::~SignalOpening() {
+  if (!was_blocked_) return;
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal_);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*)) {

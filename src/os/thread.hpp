@@ -71,8 +71,20 @@ bool thread_has_ended(int thread);
 enum class Faults : unsigned char { Blocked, Open };
 bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*),
                      Faults faults = Faults::Blocked);
-// Lets the signal come to the calling thread.
-void unblock_signal(int signal);
+// Lets the signal come to the calling thread. True if it was blocked.
+bool unblock_signal(int signal);
+// The same for a while.
+class SignalOpening {
+ public:
+  explicit SignalOpening(int signal) : signal_(signal), was_blocked_(unblock_signal(signal)) {}
+  ~SignalOpening();
+  SignalOpening(const SignalOpening&) = delete;
+  SignalOpening& operator=(const SignalOpening&) = delete;
+
+ private:
+  int signal_;
+  bool was_blocked_;
+};
 // What the signal does now: what install_handler had it do, nothing, or something else.
 enum class SignalEffect { Handled, Ignored, Another };
 SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*));

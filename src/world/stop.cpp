@@ -257,6 +257,7 @@ void install_stop_handler() {
               "; choose another with GC_set_suspend_signal");
   }
   handler_installed = true;
+  os::let_in_while_waiting(the_stop_signal);
 }
 
 bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1; }

@@ -144,6 +144,10 @@ struct Scheduled {
     if (after_wait) after_wait();
     return woken;
   }
+  static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                            std::uint64_t nanoseconds) {
+    return wait(word, expected, nanoseconds);
+  }
   static int wake(Atomic<std::uint32_t>* word, int count) {
     detail::step(word, Access::Write);
     return detail::wake(word, count);

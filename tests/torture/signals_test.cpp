@@ -8,8 +8,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "child.hpp"
@@ -272,6 +274,59 @@ JD_CHILD(suspend_signal_unblocked_later) {
 
 TEST(Signals, ABlockedThreadIsWaitedFor) {
   const ChildResult r = run_child("suspend_signal_unblocked_later", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// The collector holds the heap's lock and waits for a thread that blocks its signal, and that waits
+// for the lock: to end, to allocate, to collect (os.req.lock-lets-stop).
+template <class Then>
+void collect_beside_a_thread_that_blocks_signals(Then then) {
+  masked = false;
+  GcThread thread([then] {
+    opaque(make_list(10));
+    sigset_t all;
+    sigfillset(&all);
+    sigset_t before;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    masked = true;
+    // By then the other is likely to collect.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    then();
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    EXPECT_NE(sigismember(&now, GC_get_suspend_signal()), 0) << "the mask was not put back";
+  });
+  while (!masked.load()) sched_yield();
+  GC_gcollect();
+}
+
+JD_CHILD(blocked_signal_at_the_end) {
+  GC_INIT();
+  for (int i = 0; i < 10; ++i) collect_beside_a_thread_that_blocks_signals([] {});
+  return testing::Test::HasFailure() ? 1 : 0;
+}
+
+JD_CHILD(blocked_signal_in_allocation) {
+  GC_INIT();
+  for (int i = 0; i < 5; ++i) {
+    collect_beside_a_thread_that_blocks_signals([] {
+      for (int k = 0; k < 100; ++k) opaque(make_list(1000));
+      opaque(GC_malloc(1000000));
+    });
+    collect_beside_a_thread_that_blocks_signals([] { GC_gcollect(); });
+  }
+  return testing::Test::HasFailure() ? 1 : 0;
+}
+
+TEST(Signals, AThreadThatBlocksThemMayEndBesideACollection) {
+  JD_OURS_ONLY("bdwgc waits for ever");
+  const ChildResult r = run_child("blocked_signal_at_the_end", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+TEST(Signals, AThreadThatBlocksThemMayAllocateBesideACollection) {
+  JD_OURS_ONLY("bdwgc waits for ever");
+  const ChildResult r = run_child("blocked_signal_in_allocation", {}, 30);
   EXPECT_TRUE(r.ok()) << r;
 }
 
