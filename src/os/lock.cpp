@@ -16,7 +16,11 @@ void let_in_while_waiting(int signal) { let_in.store(signal, std::memory_order_r
 // holder. Waits are hardly ever as long as to be worth two system calls each.
 bool Machine::wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
                             std::uint64_t nanoseconds) {
+#if defined(JD_SANITIZE_THREAD)
+  constexpr std::uint64_t kLong = 1000000;  // futex_wait waits no longer there
+#else
   constexpr std::uint64_t kLong = 10000000;  // 10 ms
+#endif
   const int signal = let_in.load(std::memory_order_relaxed);
   if (signal == 0 || nanoseconds <= kLong) return futex_wait(word, expected, nanoseconds);
   if (futex_wait(word, expected, kLong)) return true;
