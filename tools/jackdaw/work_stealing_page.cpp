@@ -309,10 +309,8 @@ std::string problems_section(const TaskResults& results) {
   text +=
       "\n## What victims lose (figures 2 and 4)\n\nThe share of the workers' time, elapsed time by "
       "workers, in which a victim stood in the handler of a thief's signal, answered one at a "
-      "fork, "
-      "or waited at a barrier for one. Time in which a victim had no CPU meanwhile counts, too, "
-      "which tells where there "
-      "are more workers than CPUs.\n\n" +
+      "fork, or waited at a barrier for one. Time in which a victim had no CPU meanwhile counts, "
+      "too, which tells where there are more workers than CPUs.\n\n" +
       lost_table(results);
   text +=
       "\n## Steals (figures 6 and 7)\n\nSteals for each fork (the steal ratio), and for each "
