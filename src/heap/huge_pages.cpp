@@ -16,16 +16,20 @@ constexpr unsigned kSlowEnough = 2;
 constexpr BlockNumber kFirstStep = kHugePageBlocks;
 constexpr BlockNumber kLongestStep = 8 * kHugePageBlocks;
 
-// Pages behind the ends of large objects are never touched, but a huge page brings them in. From
-// this part of the heap on they count for more than what huge pages gain (ibidem).
+// Pages behind the ends of large objects are never touched, but a huge page brings them in. While
+// they are more than this part of the heap, none is asked for: about the memory by which the heap
+// may exceed bdwgc's. And this is the heap's growth from one look to the next, so that looks cost a
+// fraction of what growing does. Guesses, both.
 constexpr std::size_t kTailShare = 16;
-// The heap's growth from one look to the next.
 constexpr BlockNumber kLookShare = 8;
+
+// The heap's size in blocks at the first look: before the first huge page can be asked for.
+constexpr BlockNumber kFirstLook = kHugePagesFrom / 2;
 
 // All under the heap's lock.
 BlockNumber step = kFirstStep;
 unsigned slow = 0;
-BlockNumber next_look = kHugePagesFrom / 2;
+BlockNumber next_look = kFirstLook;
 bool tails_are_long = false;
 
 std::size_t bytes_behind_large_objects() {
@@ -47,7 +51,7 @@ void start_huge_pages() {
   next_without_huge_page = kHugePagesFrom;
   step = kFirstStep;
   slow = 0;
-  next_look = kHugePagesFrom / 2;
+  next_look = kFirstLook;
   tails_are_long = false;
 }
 

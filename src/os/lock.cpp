@@ -5,21 +5,22 @@
 namespace jd::os {
 namespace {
 
-// Set at the start; read by every thread that waits (relaxed: it guards nothing).
+// Set once, before threads can be stopped; read by every thread that waits for long (relaxed: it
+// guards nothing).
 std::atomic<int> let_in{0};
 
 }  // namespace
 
 void let_in_while_waiting(int signal) { let_in.store(signal, std::memory_order_relaxed); }
 
-// A holder that has sent the signal waits for this thread, which has blocked it and waits for the
-// holder. Waits are hardly ever as long as to be worth two system calls each.
+// The holder may have sent the signal, and wait for this thread, which has blocked it and waits for
+// the holder. Short waits are spared the two system calls.
 bool Machine::wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
                             std::uint64_t nanoseconds) {
 #if defined(JD_SANITIZE_THREAD)
   constexpr std::uint64_t kLong = 1000000;  // futex_wait waits no longer there
 #else
-  constexpr std::uint64_t kLong = 10000000;  // 10 ms
+  constexpr std::uint64_t kLong = 10000000;  // 10 ms: above most waits; a guess
 #endif
   const int signal = let_in.load(std::memory_order_relaxed);
   if (signal == 0 || nanoseconds <= kLong) return futex_wait(word, expected, nanoseconds);

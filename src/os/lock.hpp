@@ -152,8 +152,9 @@ void LockOver<Sync>::release_slowly() {
 extern template class LockOver<Machine>;
 using Lock = LockOver<Machine>;
 
-// The signal by which a lock's holder may stop threads: from now on it comes to a thread that waits
-// for a lock for long even if that has blocked it (os.req.lock-lets-stop). 0: none.
+// The signal by which a lock's holder may stop threads: from now on it comes to any thread that has
+// waited for a lock for 10 ms, even if that has blocked it, until the wait's end
+// (os.req.lock-lets-stop). Its handler must not take locks. 0: none. Once, at the start.
 void let_in_while_waiting(int signal);
 
 template <class AnyLock>

@@ -261,20 +261,23 @@ bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*), Faults
   return sigaction(signal, &action, nullptr) == 0;
 }
 
-bool unblock_signal(int signal) {
+namespace {
+
+// Changes the calling thread's mask by one signal. True if it was blocked.
+bool change_mask(int how, int signal) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, signal);
   sigset_t before;
-  return pthread_sigmask(SIG_UNBLOCK, &set, &before) == 0 && sigismember(&before, signal) == 1;
+  return pthread_sigmask(how, &set, &before) == 0 && sigismember(&before, signal) == 1;
 }
 
+}  // namespace
+
+bool unblock_signal(int signal) { return change_mask(SIG_UNBLOCK, signal); }
+
 SignalOpening::~SignalOpening() {
-  if (!was_blocked_) return;
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, signal_);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  if (was_blocked_) change_mask(SIG_BLOCK, signal_);
 }
 
 SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*)) {

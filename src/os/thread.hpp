@@ -73,7 +73,7 @@ bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*),
                      Faults faults = Faults::Blocked);
 // Lets the signal come to the calling thread. True if it was blocked.
 bool unblock_signal(int signal);
-// The same for a while.
+// Lets it come for as long as this lives; then the mask is as it was.
 class SignalOpening {
  public:
   explicit SignalOpening(int signal) : signal_(signal), was_blocked_(unblock_signal(signal)) {}

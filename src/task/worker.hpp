@@ -86,7 +86,7 @@ struct Worker {
   Stack* asked = nullptr;           // the stack that the thief has locked; by the thief
   Answer answer = Answer::Refused;  // by the victim
   Registers walk{};                 // where the thief goes on walking; by the victim
-  jd_task* newest = nullptr;        // what the victim found; by the victim
+  jd_task* newest = nullptr;        // of the forks it gives away; by the victim
   // When thieves may stop it again, and how often in a row it had nothing. By thieves, and by
   // itself when it takes a root (relaxed).
   std::atomic<std::uint64_t> ask_again{0};

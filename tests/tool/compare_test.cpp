@@ -119,6 +119,7 @@ TEST(Bench, ListsItsBenchmarks) {
                            "fill-mimalloc-16",
                            "fill-mimalloc-256",
                            "large",
+                           "large-36000",
                            "finalizers",
                            "pause-registered-both",
                            "pause-500m",

@@ -91,6 +91,15 @@ std::vector<Benchmark> make_catalogue() {
   }
   list.push_back(
       {"large", "large", {}, {}, "churn of objects of 8 KiB to 1 MiB, each page touched", false});
+  for (const std::string size : {"9000", "20000", "36000", "65551", "82000"}) {
+    list.push_back(
+        {"large-" + size,
+         "large_table",
+         {size},
+         {},
+         fmt::format("a table of 100 MB of objects of {} bytes, replaced five times", size),
+         false});
+  }
   list.push_back({"finalizers", "finalizers", {}, {}, "registering and running finalizers", false});
   for (const std::string what : {"none", "finalizers", "links", "both"}) {
     list.push_back(
