@@ -26,7 +26,10 @@ bool is_object(const void* object, const char* name, Place* place) {
     return false;
   }
   if (!heap::find_place(address, place)) {
-    os::warn(name, "(", object, "): not an object of the collector's heap; ignored");
+    // A free large object's blocks do not tell what they were.
+    os::warn(name, "(", object,
+             heap::in_heap(address) ? "): already free, or never an object; ignored"
+                                    : "): not an object of the collector's heap; ignored");
     return false;
   }
   if (place->address() != address) {

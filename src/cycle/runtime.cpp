@@ -142,7 +142,7 @@ void make_heap() {
   std::size_t first = options.initial_heap_size;
   // Who sets a lower limit has not asked for more, and needs no warning.
   if (settings.max_heap_size != 0 && first == base::Options{}.initial_heap_size) {
-    first = base::min_of(first, settings.max_heap_size);
+    first = base::min_of(first, base::align_down(settings.max_heap_size, heap::kBlockSize));
   }
   if (!expand(first)) {
     os::warn("the heap's initial size (GC_INITIAL_HEAP_SIZE) of ", first / base::kKiB,

@@ -52,6 +52,7 @@ TEST(EnvironmentSizes, TheLeastHeaps) {
   EXPECT_EQ(heap_with("GC_INITIAL_HEAP_SIZE", "0"), heap_with("GC_INITIAL_HEAP_SIZE", "1"));
   // Less than what the heap begins with otherwise, and no reason for a warning.
   EXPECT_EQ(heap_with("GC_MAXIMUM_HEAP_SIZE", "64k"), 64u << 10);
+  EXPECT_EQ(heap_with("GC_MAXIMUM_HEAP_SIZE", "100k"), 96u << 10);
   EXPECT_EQ(heap_with("JACKDAW_RESERVE", "4M"), 256u << 10);
   EXPECT_EQ(heap_with("JACKDAW_MARK_STACK", "16"), 256u << 10);
 }

@@ -167,8 +167,11 @@ void test_limits(const char* argument) {
 void test_wrong_free(const char* argument) {
   static int not_ours;
   char* object = malloc(100);
+  char* large = malloc(200000);
   (void)argument;
   free(opaque(&not_ours));
+  free(large);
+  free(opaque(large));
   free(opaque(object + 16));
   REQUIRE(realloc(opaque(object + 32), 200) == NULL);
   free(object);
