@@ -93,6 +93,19 @@ echo 'int x = sysconf(1);' >>"$scratch/src/malloc/interpose.cpp"
 expect 1 'src/malloc/interpose.cpp:4: the system call sysconf() belongs in src/os' "$check" "$scratch"
 breaks src/libgc/gc.cpp '#include "malloc/serve.hpp"' 'src/malloc is above it'
 
+# The command's folders have an order, too.
+breaks tools/jackdaw/figures/table.cpp '#include "page/plot.hpp"' \
+  'tools/jackdaw/figures/table.cpp:1: tools/jackdaw/figures must not include "page/plot.hpp": page is above it'
+breaks tools/jackdaw/cellar/wine.cpp 'int x;' 'tools/jackdaw/cellar is not in the list of folders'
+fresh_tree
+write tools/jackdaw/commands.hpp <<<'#include "reports/catalogue.hpp"'
+write tools/jackdaw/page/plot.hpp <<'END'
+#include "figures/table.hpp"
+#include "page/report.hpp"
+#include "commands.hpp"
+END
+expect 0 "4 files keep the order" "$check" "$scratch"
+
 fresh_tree
 rm "$scratch/docs/design/heap.md"
 expect 1 'docs/design/heap.md is missing' "$check" "$scratch"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/options.hpp"
-#include "loader.hpp"
+#include "program/loader.hpp"
 #include "run_tool.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // `jackdaw bench mostly-copying`: its parts run, small and untimed; rounds are added; the page and
 // the goals are made of what was measured, and what did not run is no result.
-#include "mostly_copying.hpp"
+#include "reports/mostly_copying/mostly_copying.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
-#include "mostly_copying_results.hpp"
-#include "mostly_copying_runs.hpp"
+#include "reports/mostly_copying/results.hpp"
+#include "reports/mostly_copying/runs.hpp"
 #include "run_tool.hpp"
 
 namespace {

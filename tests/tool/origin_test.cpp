@@ -1,5 +1,5 @@
 // Where a report's rounds come from, and which go together.
-#include "origin.hpp"
+#include "measure/origin.hpp"
 
 #include <gtest/gtest.h>
 

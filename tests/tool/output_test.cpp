@@ -1,5 +1,5 @@
 // Files of results: what stands at their paths before decides how they are written.
-#include "output.hpp"
+#include "figures/output.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -2,12 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "elf.hpp"
 #include "failure.hpp"
-#include "loader.hpp"
+#include "figures/statistics.hpp"
+#include "figures/units.hpp"
+#include "program/elf.hpp"
+#include "program/loader.hpp"
 #include "run_tool.hpp"
-#include "statistics.hpp"
-#include "units.hpp"
 
 namespace {
 

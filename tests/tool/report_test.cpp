@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "failure.hpp"
-#include "places.hpp"
-#include "plot.hpp"
-#include "rounds.hpp"
+#include "measure/rounds.hpp"
+#include "page/plot.hpp"
+#include "program/places.hpp"
 #include "run_tool.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-#include "loader.hpp"
+#include "program/loader.hpp"
 #include "run_tool.hpp"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
+#include "reports/scale/results.hpp"
 #include "run_tool.hpp"
-#include "scale_results.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // `jackdaw bench work-stealing`: its parts run, small and untimed; rounds are added; the page and
 // the goals are made of what was measured.
-#include "work_stealing.hpp"
+#include "reports/work_stealing/work_stealing.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
+#include "reports/work_stealing/results.hpp"
 #include "run_tool.hpp"
-#include "work_stealing_results.hpp"
 
 namespace {
 

@@ -7,19 +7,19 @@
 #include <map>
 #include <optional>
 
-#include "catalogue.hpp"
 #include "commands.hpp"
 #include "failure.hpp"
-#include "loader.hpp"
-#include "origin.hpp"
-#include "output.hpp"
-#include "places.hpp"
-#include "process.hpp"
-#include "report_catalogue.hpp"
-#include "sample.hpp"
-#include "statistics.hpp"
-#include "table.hpp"
-#include "units.hpp"
+#include "figures/output.hpp"
+#include "figures/statistics.hpp"
+#include "figures/table.hpp"
+#include "figures/units.hpp"
+#include "measure/catalogue.hpp"
+#include "measure/origin.hpp"
+#include "measure/sample.hpp"
+#include "program/loader.hpp"
+#include "program/places.hpp"
+#include "program/process.hpp"
+#include "reports/catalogue.hpp"
 
 namespace jackdaw {
 namespace {

@@ -11,14 +11,14 @@
 
 #include "commands.hpp"
 #include "failure.hpp"
-#include "measure.hpp"
-#include "output.hpp"
-#include "places.hpp"
-#include "process.hpp"
-#include "program.hpp"
-#include "statistics.hpp"
-#include "table.hpp"
-#include "units.hpp"
+#include "figures/output.hpp"
+#include "figures/statistics.hpp"
+#include "figures/table.hpp"
+#include "figures/units.hpp"
+#include "measure/measure.hpp"
+#include "program/places.hpp"
+#include "program/process.hpp"
+#include "program/program.hpp"
 
 namespace jackdaw {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "commands.hpp"
 #include "failure.hpp"
-#include "process.hpp"
-#include "report_catalogue.hpp"
+#include "program/process.hpp"
+#include "reports/catalogue.hpp"
 
 namespace jackdaw {
 namespace {

@@ -1,0 +1,95 @@
+#include "figures/output.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "failure.hpp"
+#include "program/process.hpp"
+
+namespace jackdaw {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, int error, int exit_status = kExitRefused) {
+  throw Failure(exit_status, fmt::format("cannot write {}: {}", path, std::strerror(error)));
+}
+
+// 0, or the error.
+int write_all(int fd, const std::string& text) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n = write(fd, text.data() + written, text.size() - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    written += static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+void write_in_place(const std::string& path, const std::string& text) {
+  const File file(open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (file.fd() < 0) fail(path, errno);
+  if (const int error = write_all(file.fd(), text); error != 0) fail(path, error);
+}
+
+mode_t mode_of_new_files() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+// The file that a path means, through links.
+fs::path behind_links(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? fs::path(path) : real;
+}
+
+}  // namespace
+
+void write_file(const std::string& path, const std::string& text) {
+  struct stat old {};
+  const bool exists = stat(path.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode)) return write_in_place(path, text);
+  const fs::path target = exists ? behind_links(path) : fs::path(path);
+  std::string temporary = target.string() + ".XXXXXX";
+  const File file(mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.fd() < 0) {
+    const int error = errno;
+    // A folder that takes no new files may hold one that may be written.
+    if (exists && (error == EACCES || error == EROFS)) return write_in_place(path, text);
+    fail(path, error);
+  }
+  int error = write_all(file.fd(), text);
+  const mode_t mode = exists ? old.st_mode & 07777 : mode_of_new_files();
+  if (error == 0 && fchmod(file.fd(), mode) != 0) error = errno;
+  if (error == 0 && std::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  unlink(temporary.c_str());
+  fail(path, error);
+}
+
+void require_writable(const std::string& path, int exit_status) {
+  if (path.empty()) return;
+  struct stat old {};
+  if (stat(path.c_str(), &old) == 0) {
+    if (S_ISDIR(old.st_mode)) fail(path, EISDIR, exit_status);
+    if (access(path.c_str(), W_OK) != 0) fail(path, errno, exit_status);
+    return;
+  }
+  const fs::path folder = fs::path(path).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
+    fail(path, errno, exit_status);
+  }
+}
+
+}  // namespace jackdaw

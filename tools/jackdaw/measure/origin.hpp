@@ -1,0 +1,33 @@
+// Where a report's rounds come from. Files of reports begin with it, and rounds that go together
+// have the same one.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "measure/machine.hpp"
+
+namespace jackdaw {
+
+struct Origin {
+  Machine machine;
+  bool quick = false;
+  // The libraries; empty where the report names none.
+  std::string ours;
+  std::string peer;
+  std::vector<std::string> days;   // on which rounds were measured, in UTC: 2026-11-23
+  std::vector<std::string> notes;  // what could not be measured
+};
+
+// Of what is measured now, on this machine.
+Origin origin_now(bool quick);
+
+std::string to_text(const Origin& origin);
+
+nlohmann::ordered_json to_json(const Origin& origin, const std::string& report);
+// Adds the days and notes of a file that begins with what to_json made. Throws Failure if its
+// rounds may not be added to these: those of another report, machine, library or size.
+void add_origin(const nlohmann::ordered_json& file, const std::string& report, Origin* origin);
+
+}  // namespace jackdaw

@@ -1,0 +1,63 @@
+#include "page/report.hpp"
+
+#include <fmt/core.h>
+
+#include "failure.hpp"
+#include "program/places.hpp"
+
+namespace jackdaw {
+
+namespace fs = std::filesystem;
+
+std::string show_percent(const std::optional<Summary>& s) {
+  if (!s) return "-";
+  return s->count == 1 ? fmt::format("{:.1f}%", s->median * 100)
+                       : fmt::format("{:.1f}% ({:.1f}..{:.1f})", s->median * 100, s->least * 100,
+                                     s->most * 100);
+}
+
+std::string show_figure(const std::optional<Summary>& s, const char* unit) {
+  if (!s) return "-";
+  return s->least == s->most
+             ? fmt::format("{:.3g}{}", s->median, unit)
+             : fmt::format("{:.3g}{} ({:.3g}..{:.3g})", s->median, unit, s->least, s->most);
+}
+
+std::string show_ratio(const std::optional<Summary>& s) {
+  if (!s) return "-";
+  return s->count == 1 ? fmt::format("{:.2f}", s->median)
+                       : fmt::format("{:.2f} ({:.2f}..{:.2f})", s->median, s->least, s->most);
+}
+
+std::string report_target(const BenchSettings& settings, const std::string& name) {
+  std::string target = settings.markdown;
+  if (target.empty()) {
+    if (const auto folder = source_results_folder()) target = *folder / name;
+  }
+  if (const fs::path folder = fs::path(target).parent_path();
+      !folder.empty() && !fs::is_directory(folder)) {
+    throw Failure(kExitUsage, fmt::format("there is no folder {}", folder.string()));
+  }
+  return target;
+}
+
+std::vector<std::string> draw_plots(const std::vector<Plot>& plots, const fs::path& page) {
+  std::vector<std::string> names;
+  if (!can_draw()) {
+    fmt::print("\nno plots: there is no gnuplot here (Debian: apt-get install gnuplot-nox)\n");
+    return names;
+  }
+  for (const Plot& plot : plots) {
+    if (plot.bars.groups.empty() && plot.curves.panels.empty()) continue;
+    const std::string name = page.stem().string() + plot.suffix + ".svg";
+    if (plot.curves.panels.empty()) {
+      draw_bars(plot.bars, page.parent_path() / name);
+    } else {
+      draw_curves(plot.curves, page.parent_path() / name);
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace jackdaw

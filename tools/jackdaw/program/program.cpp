@@ -1,0 +1,194 @@
+#include "program/program.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "failure.hpp"
+#include "program/elf.hpp"
+#include "program/loader.hpp"
+
+namespace jackdaw {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_executable_file(const fs::path& path) {
+  struct stat st {};
+  return stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// As the shell and execvp() do it.
+fs::path find_in_path(const std::string& name) {
+  if (name.empty()) throw Failure(kExitNotFound, "the program's name is empty");
+  if (name.find('/') != std::string::npos) {
+    struct stat st {};
+    if (stat(name.c_str(), &st) != 0) {
+      throw Failure(errno == ENOENT || errno == ENOTDIR ? kExitNotFound : kExitNotExecutable,
+                    fmt::format("{}: {}", name, std::strerror(errno)));
+    }
+    if (S_ISDIR(st.st_mode)) throw Failure(kExitNotExecutable, name + " is a folder");
+    if (!is_executable_file(name)) {
+      throw Failure(kExitNotExecutable, name + " is not executable (chmod +x makes it so)");
+    }
+    return name;
+  }
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    fs::path file = fs::path(folder.empty() ? "." : folder) / name;
+    if (is_executable_file(file)) return file;
+  }
+  throw Failure(kExitNotFound, fmt::format("there is no program '{}' in PATH", name));
+}
+
+// The dynamic linker drops LD_PRELOAD when a program gains rights by being executed.
+void refuse_privileged(const fs::path& file) {
+  struct stat st {};
+  if (stat(file.c_str(), &st) != 0) return;
+  const char* what = (st.st_mode & S_ISUID) != 0                                 ? "setuid"
+                     : (st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) ? "setgid"
+                     : getxattr(file.c_str(), "security.capability", nullptr, 0) > 0
+                         ? "privileged by file capabilities"
+                         : nullptr;
+  if (what == nullptr) return;
+  throw Failure(kExitRefused,
+                fmt::format("{} is {}: the dynamic linker lets nobody choose the libraries of such "
+                            "a program. Run a copy of it without that mode, if it works so.",
+                            file.string(), what));
+}
+
+// The interpreter named by a script's first line, and its one argument; nothing without "#!".
+struct Interpreter {
+  std::string path;
+  std::string argument;
+};
+std::optional<Interpreter> script_interpreter(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::array<char, 256> start{};  // The kernel reads no more.
+  in.read(start.data(), start.size());
+  std::string line(start.data(), static_cast<std::size_t>(in.gcount()));
+  if (!line.starts_with("#!")) return std::nullopt;
+  line = line.substr(2, line.find('\n') - 2);
+  const char* blanks = " \t\r";
+  const std::size_t from = line.find_first_not_of(blanks);
+  if (from == std::string::npos) {
+    throw Failure(kExitNotExecutable, file.string() + " is a script without an interpreter");
+  }
+  const std::size_t end = std::min(line.find_first_of(blanks, from), line.size());
+  Interpreter result{line.substr(from, end - from), ""};
+  if (const std::size_t a = line.find_first_not_of(blanks, end); a != std::string::npos) {
+    result.argument = line.substr(a, line.find_last_not_of(blanks) + 1 - a);
+  }
+  return result;
+}
+
+// `#!/usr/bin/env [-S] [NAME=VALUE] guile -s`: what env will execute.
+std::optional<std::string> program_of_env(const std::string& argument) {
+  std::istringstream words(argument);
+  for (std::string word; words >> word;) {
+    if (word.starts_with("-S") && word.size() > 2) return word.substr(2);
+    if (word.starts_with('-') || word.find('=') != std::string::npos) continue;
+    return word;
+  }
+  return std::nullopt;
+}
+
+// Follows scripts to the ELF file that runs them.
+fs::path binary_behind(const fs::path& file) {
+  fs::path at = file;
+  for (int depth = 0; depth < 5; ++depth) {
+    refuse_privileged(at);
+    const std::optional<Interpreter> interpreter = script_interpreter(at);
+    if (!interpreter) return at;
+    if (!is_executable_file(interpreter->path)) {
+      throw Failure(kExitNotExecutable,
+                    fmt::format("{} is a script for {}, which cannot be executed", at.string(),
+                                interpreter->path));
+    }
+    at = interpreter->path;
+    if (at.filename() == "env") {
+      if (const auto name = program_of_env(interpreter->argument)) at = find_in_path(*name);
+    }
+  }
+  throw Failure(kExitNotExecutable, file.string() + " is a script of a script of a script ...");
+}
+
+// What an examination found. `what` names the program in messages.
+struct Examined {
+  Program program;
+  LibgcSearch search;
+  bool is_script;
+  std::string what;
+};
+
+// `advice`: what could be done with a static program.
+Examined examine(const std::string& name, const char* advice) {
+  Examined e;
+  Program& program = e.program;
+  program.file = find_in_path(name);
+  program.binary = binary_behind(program.file);
+  e.is_script = program.binary != program.file;
+  e.what = e.is_script ? fmt::format("{} (which runs the script {})", program.binary.string(),
+                                     program.file.string())
+                       : program.binary.string();
+
+  const std::optional<ElfFile> elf = read_elf(program.binary);
+  if (!elf) {
+    throw Failure(kExitNotExecutable, e.what + " is neither an ELF program nor a script with '#!'");
+  }
+  if (elf->foreign) {
+    throw Failure(kExitNotExecutable, e.what + " is a program for another machine than this one");
+  }
+  if (elf->interpreter.empty()) {
+    throw Failure(kExitRefused,
+                  e.what +
+                      " is statically linked: it has its libraries inside and no other can be "
+                      "put under it. " +
+                      advice);
+  }
+  e.search = search_libgc(program.binary, *elf);
+  program.libgc_way = e.search.way;
+  return e;
+}
+
+}  // namespace
+
+Program examine_program(const std::string& name, bool force) {
+  const Examined e = examine(name, "Link it anew, with libgc as a shared library.");
+  if (e.search.found || force) return e.program;
+  std::string message =
+      fmt::format("{} does not use libgc: neither it nor a library it is linked with needs {}.",
+                  e.what, kLibgcSoname);
+  if (!e.search.missing.empty()) {
+    message +=
+        fmt::format(" (Not found, so not looked into: {}.)", fmt::join(e.search.missing, ", "));
+  }
+  message += e.is_script ? " Name the program that uses libgc, or insist with --force if the "
+                           "script starts one."
+                         : " Insist with --force if it loads libgc with dlopen or starts a "
+                           "program that uses it.";
+  message += " With --malloc its malloc is served instead.";
+  throw NoLibgc(message);
+}
+
+Program examine_malloc_program(const std::string& name) {
+  const Examined e = examine(name, "Link it anew, with libc as a shared library.");
+  if (!e.search.found) return e.program;
+  throw Failure(kExitRefused,
+                fmt::format("{} uses libgc: its objects are collected already. Run it on Jackdaw's "
+                            "libgc, without --malloc: jackdaw run -- {} ...",
+                            e.what, name));
+}
+
+}  // namespace jackdaw

@@ -1,0 +1,66 @@
+#include "reports/catalogue.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "failure.hpp"
+#include "reports/cache_misses.hpp"
+#include "reports/mostly_copying/mostly_copying.hpp"
+#include "reports/scale/scale.hpp"
+#include "reports/work_stealing/work_stealing.hpp"
+
+namespace jackdaw {
+namespace {
+
+constexpr std::array kReports = {
+    Report{"cache-misses", "the tables of Boehm's \"Reducing Garbage Collector Cache Misses\"",
+           nullptr, cache_misses_command},
+    Report{"mostly-copying",
+           "objects that move and objects that stay, after Smith and Morrisett's paper",
+           mostly_copying_parts, mostly_copying_command},
+    Report{"scale", "threads by markers, after bdwgc's notes on scalability", scale_parts,
+           scale_command},
+    Report{"work-stealing", "tasks, after Kumar and Blackburn's papers", work_stealing_parts,
+           work_stealing_command},
+};
+
+}  // namespace
+
+const Report* chosen_report(const BenchSettings& settings) {
+  if (settings.names.empty()) return nullptr;
+  const auto* const found =
+      std::find_if(kReports.begin(), kReports.end(),
+                   [&](const Report& report) { return report.name == settings.names.front(); });
+  return found == kReports.end() ? nullptr : found;
+}
+
+std::vector<std::string> chosen_parts(const BenchSettings& settings) {
+  const Report& report = *chosen_report(settings);
+  auto all = report.parts == nullptr ? std::vector<std::string>() : report.parts();
+  if (settings.names.size() == 1) return all;
+  std::vector<std::string> chosen(settings.names.begin() + 1, settings.names.end());
+  for (const std::string& part : chosen) {
+    if (std::find(all.begin(), all.end(), part) != all.end()) continue;
+    throw Failure(kExitUsage, all.empty()
+                                  ? fmt::format("the report {} has no parts; '{}' cannot follow it",
+                                                report.name, part)
+                                  : fmt::format("no part '{}' of the report {}; there are {}", part,
+                                                report.name, fmt::join(all, ", ")));
+  }
+  return chosen;
+}
+
+std::string list_of_reports() {
+  std::string list;
+  for (const Report& report : kReports) {
+    list += fmt::format("{:<15}{}\n", report.name, report.about);
+    if (report.parts == nullptr) continue;
+    list += fmt::format("{:<15}parts, which may follow its name: {}\n", "",
+                        fmt::join(report.parts(), " "));
+  }
+  return list;
+}
+
+}  // namespace jackdaw

@@ -1,0 +1,129 @@
+#include "reports/scale/results.hpp"
+
+#include <fmt/core.h>
+
+#include "failure.hpp"
+
+namespace jackdaw {
+namespace {
+
+constexpr const char* kReport = "scale";
+
+using Json = nlohmann::ordered_json;
+
+// Only the page is made of such a row: it has cells and runs, and nothing that could run.
+ScaleRow row_from(const Json& json) {
+  ScaleRow row;
+  row.part = json.at("part");
+  row.row.name = json.at("name");
+  row.row.what = json.at("what");
+  if (json.contains("failure")) row.row.failure = json.at("failure");
+  for (const Json& cell : json.at("cells")) {
+    ScaleCell read{};
+    read.server = static_cast<Server>(cell.at("server").get<int>());
+    read.clients = cell.at("clients");
+    read.markers = cell.at("markers");
+    read.setting.key = cell.at("key");
+    row.cells.push_back(std::move(read));
+    std::vector<RunFigures>& runs = row.row.runs.emplace_back();
+    for (const Json& run : cell.at("runs")) runs.push_back(run_figures_from(run));
+  }
+  return row;
+}
+
+// Rounds stay rounds: what was measured side by side keeps the same place in every cell.
+void add_in_front(const ScaleRow& before, ScaleRow* row) {
+  if (!before.row.failure.empty() || !row->row.failure.empty()) return;
+  for (std::size_t i = 0; i < row->cells.size() && i < row->row.runs.size(); ++i) {
+    const ScaleCell& cell = row->cells[i];
+    const auto same = before.find(cell.server, cell.clients, cell.markers);
+    if (!same) {
+      throw Failure(kExitUsage, fmt::format("--add: the file has no runs of {}, {}", row->row.name,
+                                            cell.setting.key));
+    }
+    const std::vector<RunFigures>& runs = before.row.runs.at(*same);
+    row->row.runs[i].insert(row->row.runs[i].begin(), runs.begin(), runs.end());
+  }
+}
+
+}  // namespace
+
+const char* name_of(Server server) {
+  switch (server) {
+    case Server::Ours:
+      return "ours";
+    case Server::Peer:
+      return "peer";
+    case Server::Glibc:
+      return "glibc";
+    case Server::Mimalloc:
+      return "mimalloc";
+  }
+  return "";
+}
+
+std::optional<std::size_t> ScaleRow::find(Server server, unsigned clients, unsigned markers) const {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (cells[i].server == server && cells[i].clients == clients && cells[i].markers == markers) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+const ScaleRow* ScaleResults::find(const std::string& part, const std::string& name) const {
+  for (const ScaleRow& row : rows) {
+    if (row.part == part && row.row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+Json to_json(const ScaleResults& results) {
+  Json json = to_json(results, kReport);
+  json["rows"] = Json::array();
+  for (const ScaleRow& row : results.rows) {
+    Json cells = Json::array();
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const ScaleCell& cell = row.cells[i];
+      Json runs = Json::array();
+      if (i < row.row.runs.size()) {
+        for (const RunFigures& run : row.row.runs[i]) runs.push_back(to_json(run));
+      }
+      cells.push_back({{"key", cell.setting.key},
+                       {"server", static_cast<int>(cell.server)},
+                       {"clients", cell.clients},
+                       {"markers", cell.markers},
+                       {"runs", std::move(runs)}});
+    }
+    Json described = {{"part", row.part}, {"name", row.row.name}, {"what", row.row.what}};
+    if (!row.row.failure.empty()) described["failure"] = row.row.failure;
+    described["cells"] = std::move(cells);
+    json["rows"].push_back(std::move(described));
+  }
+  return json;
+}
+
+void add_rounds(const Json& json, ScaleResults* results) {
+  add_origin(json, kReport, results);
+  try {
+    std::vector<ScaleRow> rows;
+    for (const Json& described : json.at("rows")) rows.push_back(row_from(described));
+    for (ScaleRow& row : results->rows) {
+      bool known = false;
+      for (ScaleRow& before : rows) {
+        if (before.part != row.part || before.row.name != row.row.name) continue;
+        // Counts of the newest run.
+        if (row.part != kModelPart) add_in_front(before, &row);
+        before = row;
+        known = true;
+        break;
+      }
+      if (!known) rows.push_back(row);
+    }
+    results->rows = std::move(rows);
+  } catch (const Json::exception& e) {
+    throw Failure(kExitUsage, fmt::format("--add: {}", e.what()));
+  }
+}
+
+}  // namespace jackdaw

@@ -1,0 +1,65 @@
+// What `jackdaw bench scale` measured, between its runs (scale.cpp) and its page (page.cpp).
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "figures/table.hpp"
+#include "measure/origin.hpp"
+#include "measure/rounds.hpp"
+#include "page/goals.hpp"
+#include "page/report.hpp"
+
+namespace jackdaw {
+
+// Who serves the program's memory.
+enum class Server { Ours, Peer, Glibc, Mimalloc };
+const char* name_of(Server server);
+
+// One way to run a row: how many clients, on whose library, with how many markers (0: the library
+// has none).
+struct ScaleCell {
+  Server server;
+  unsigned clients;
+  unsigned markers;
+  Setting setting;
+};
+
+// A program that runs in each of its cells, round by round.
+struct ScaleRow {
+  std::string part;
+  Row row;
+  std::vector<ScaleCell> cells;
+
+  [[nodiscard]] std::optional<std::size_t> find(Server server, unsigned clients,
+                                                unsigned markers) const;
+};
+
+struct ScaleResults : Origin {
+  std::vector<ScaleRow> rows;
+
+  [[nodiscard]] const ScaleRow* find(const std::string& part, const std::string& name) const;
+};
+
+nlohmann::ordered_json to_json(const ScaleResults& results);
+// Adds the rounds of a file that to_json made, in front of those of the same rows and cells; rows
+// that the results lack are added whole. Throws Failure if they are of another machine, library or
+// size.
+void add_rounds(const nlohmann::ordered_json& json, ScaleResults* results);
+
+// The parts, in the page's order.
+inline constexpr const char* kMarkingPart = "marking";
+inline constexpr const char* kMemoryPart = "memory";
+inline constexpr const char* kStoppingPart = "stopping";
+inline constexpr const char* kModelPart = "model";
+
+// The figures to reach.
+std::vector<Goal> goals_of(const ScaleResults& results);
+
+std::string scale_page(const ScaleResults& results, const std::vector<std::string>& plots);
+std::vector<Plot> scale_plots(const ScaleResults& results);
+
+}  // namespace jackdaw
