@@ -36,9 +36,11 @@ extern "C" {
 /* ---- The workers ---- */
 
 /* Starts that many workers (0: by JACKDAW_WORKERS, or as many as there are CPUs) unless they run
- * already; returns how many there are. Never needed: the first task does it. */
+ * already; returns how many there are. Never needed: the first task does it. They block the signals
+ * that the calling thread blocks, but for those that the library needs. */
 JD_TASK_API unsigned jd_task_start(unsigned workers);
-/* Ends the workers; the next task starts others. Call it from no task, and while none runs. */
+/* Ends the workers, and waits for the ends of their threads; the next task starts others. Call it
+ * from no task, and while none runs. */
 JD_TASK_API void jd_task_stop(void);
 /* The number of workers, or how many there would be. */
 JD_TASK_API unsigned jd_task_workers(void);
@@ -101,8 +103,10 @@ JD_TASK_API void jd_task_for(size_t begin, size_t end, size_t grain,
 
 /* Reduces [begin, end) into *result, of `size` bytes (at most 256): map(begin, end, r, argument)
  * stores the result of a piece in r, combine(left, right, argument) puts the right one's into the
- * left one's. Neighbours are combined in order. For an empty range, map is called with it. */
+ * left one's. Neighbours are combined in order. For an empty range, map is called with it. Where r
+ * and right are not the caller's result, they are aligned to 64 bytes. */
 #define JD_TASK_REDUCE_MOST 256
+#define JD_TASK_REDUCE_ALIGNMENT 64
 JD_TASK_API void jd_task_reduce(size_t begin, size_t end, size_t grain, size_t size,
                                 void (*map)(size_t begin, size_t end, void* result, void* argument),
                                 void (*combine)(void* left, const void* right, void* argument),

@@ -63,6 +63,8 @@ void Team::prepare_guests(const Pool& pool, unsigned count) {
 }
 
 void Team::help_as_guest() {
+  // As in a thread that is stopped: no handler of the client's writes to the heap meanwhile.
+  const os::SignalsBlocked blocked;
   exchange_.visit([](unsigned number, const Range* entries,
                      unsigned count) { guest_markers[number].receive(entries, count); },
                   [](unsigned number) { guest_markers[number].run_in_team(); });

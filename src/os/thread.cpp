@@ -190,10 +190,10 @@ StackBounds static_thread_locals(void* control_block) {
 }
 
 bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size,
-                  const char* name) {
+                  const char* name, pthread_t* to_join) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (to_join == nullptr) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, stack_size);
   // The new thread's mask, not the caller's, which must be open all the while: pthread_create
   // allocates, maybe through us, and so may wait for a collector that waits for this thread's
@@ -204,9 +204,13 @@ bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_si
   const bool started = pthread_attr_setsigmask_np(&attributes, &all) == 0 &&
                        pthread_create(&thread, &attributes, function, argument) == 0;
   pthread_attr_destroy(&attributes);
-  if (started) pthread_setname_np(thread, name);
-  return started;
+  if (!started) return false;
+  pthread_setname_np(thread, name);
+  if (to_join != nullptr) *to_join = thread;
+  return true;
 }
+
+void join_thread(pthread_t thread) { pthread_join(thread, nullptr); }
 
 namespace {
 
@@ -273,6 +277,21 @@ bool change_mask(int how, int signal) {
 }
 
 }  // namespace
+
+sigset_t blocked_signals() {
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  return mask;
+}
+
+void unblock_signals_but(const sigset_t& kept) {
+  sigset_t opened;
+  sigemptyset(&opened);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (sigismember(&kept, signal) == 0) sigaddset(&opened, signal);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &opened, nullptr);
+}
 
 bool unblock_signal(int signal) { return change_mask(SIG_UNBLOCK, signal); }
 

@@ -51,11 +51,13 @@ void* thread_local_block_safely(const void* control_block, std::size_t module);
 // Both null if its size is not known.
 StackBounds static_thread_locals(void* control_block);
 
-// Makes a detached thread, in which all signals are blocked, with a stack of its own of that size
-// and a name (at most 15 characters) for debuggers and `top -H`.
+// Makes a thread, in which all signals are blocked, with a stack of its own of that size and a name
+// (at most 15 characters) for debuggers and `top -H`. It is to be joined by what it is called in
+// *to_join, or is detached.
 // False if the system refuses. Allocates, with the C library's allocator.
 bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size,
-                  const char* name);
+                  const char* name, pthread_t* to_join = nullptr);
+void join_thread(pthread_t thread);
 
 enum class Signalled : unsigned char { Sent, ThreadGone, Refused };
 // Sends a signal to one thread of this process; signal 0 only asks whether it is there. Waits while
@@ -71,6 +73,10 @@ bool thread_has_ended(int thread);
 enum class Faults : unsigned char { Blocked, Open };
 bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*),
                      Faults faults = Faults::Blocked);
+// The signals that the calling thread blocks.
+sigset_t blocked_signals();
+// Lets all come to it that are not among these.
+void unblock_signals_but(const sigset_t& kept);
 // Lets the signal come to the calling thread. True if it was blocked.
 bool unblock_signal(int signal);
 // Lets it come for as long as this lives; then the mask is as it was.

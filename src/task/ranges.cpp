@@ -61,7 +61,7 @@ void run_reduction(void* data) {
     return;
   }
   const Size middle = piece.begin + (piece.end - piece.begin) / 2;
-  alignas(16) char right_result[JD_TASK_REDUCE_MOST];
+  alignas(JD_TASK_REDUCE_ALIGNMENT) char right_result[JD_TASK_REDUCE_MOST];
   ReductionPiece left{&reduction, piece.begin, middle, piece.result};
   ReductionPiece right{&reduction, middle, piece.end, right_result};
   jd_task_par(run_reduction, &left, run_reduction, &right);

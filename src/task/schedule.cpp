@@ -4,8 +4,10 @@
 // on top of itself. In the modes with stacks a join that has to wait leaves its stack to whoever
 // ends last, and the worker looks for other work (task.req.last-continues).
 #include "base/random.hpp"
+#include "cycle/settings.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
+#include "os/log.hpp"
 #include "task/delay.hpp"
 #include "task/stacks.hpp"
 #include "task/steal.hpp"
@@ -199,6 +201,13 @@ void answer_and_call(void* data) {
   call.function(call.argument);
 }
 
+void tell_of_lack_of_stacks() {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true, std::memory_order_relaxed)) return;
+  os::warn("the system refuses memory for a task's stack of ", cycle::options.task_stack,
+           " bytes; waiting until it gives some. JACKDAW_TASK_STACK sets the size");
+}
+
 }  // namespace
 
 void run_scope_task(jd_task*) { __builtin_trap(); }  // call_task() does it
@@ -220,6 +229,7 @@ void schedule(Worker* worker) {
     }
     while (with_stacks() && !have_spare(worker)) {
       if (runtime.quitting.load(std::memory_order_acquire)) return;
+      tell_of_lack_of_stacks();
       os::sleep_ns(kRetry);
     }
     jd_task* task = wait_for_work(worker);

@@ -3,6 +3,9 @@
 // Each shared variable says who writes it; the protocol as a whole is in docs/design/task.md.
 #pragma once
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -47,7 +50,8 @@ enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
 
 struct Worker {
   unsigned index = 0;
-  int thread = 0;  // the kernel's id
+  int thread = 0;      // the kernel's id
+  pthread_t handle{};  // for who stops it; under the runtime's lock
   int* direct =
       nullptr;  // its jd_task_direct; others clear it: sleepers (relaxed), thieves (release)
   // Its jd_task_wanted; set by thieves (release), cleared by itself when it polls (relaxed).
@@ -139,7 +143,9 @@ struct Runtime {
   // before the count (release).
   std::atomic<Worker*> workers[kMostWorkers]{};
   std::atomic<std::uint32_t> count{0};
-  std::atomic<std::uint32_t> alive{0};  // threads that have not ended; stop waits on it
+  std::atomic<std::uint32_t> alive{0};  // workers that have not ended; stop waits on it
+  // What the thread that started them blocks; workers do, too. Under the lock, before they start.
+  sigset_t blocked_signals{};
 
   // Work from other threads, first in, first out; linked by jd_task::newer. Under its lock.
   os::Lock queue_lock;

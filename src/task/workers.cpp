@@ -70,6 +70,8 @@ void* live(void* argument) {
   worker->control_block = static_cast<char*>(os::own_thread_control_block());
   worker->direct = &jd_task_direct;
   worker->wanted = &jd_task_wanted;
+  // A task gets the signals that its program expects, and so do the threads and processes it makes.
+  os::unblock_signals_but(runtime.blocked_signals);
   unblock_faults();
   if (with_stacks()) prepare_victim();
   set_current(worker);
@@ -117,7 +119,7 @@ bool add_worker() {
   if (with_stacks() && !worker->unwinder.prepare()) return false;
   prepare_for_overflow(worker);
   runtime.alive.fetch_add(1, std::memory_order_relaxed);
-  if (!os::start_thread(live, worker, thread_stack_size(), "jd-worker")) {
+  if (!os::start_thread(live, worker, thread_stack_size(), "jd-worker", &worker->handle)) {
     runtime.alive.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
@@ -211,6 +213,7 @@ unsigned start(unsigned workers) {
     }
   }
   runtime.mode = mode;
+  runtime.blocked_signals = os::blocked_signals();
   if (with_stacks() && !prepare_stealing()) runtime.mode = JD_TASK_DEQUE;
   runtime.quitting.store(false, std::memory_order_relaxed);
   runtime.surplus.store(0, std::memory_order_relaxed);
@@ -233,9 +236,10 @@ void ensure_running() {
   if (!runtime.running.load(std::memory_order_acquire)) start(0);
 }
 
-void stop() {
+// False if there are none. Post: they use nothing of the runtime's any more.
+static bool end_workers(pthread_t* threads, std::uint32_t* count) {
   LockGuard guard(runtime.lock);
-  if (!runtime.running.load(std::memory_order_relaxed)) return;
+  if (!runtime.running.load(std::memory_order_relaxed)) return false;
   runtime.quitting.store(true, std::memory_order_release);
   for (std::atomic<std::uint32_t>* word : {&runtime.wake_word, &runtime.bench_word}) {
     word->fetch_add(1, std::memory_order_release);
@@ -247,6 +251,19 @@ void stop() {
     os::futex_wait(&runtime.alive, alive);
   }
   runtime.running.store(false, std::memory_order_release);
+  *count = runtime.count.load(std::memory_order_relaxed);
+  for (std::uint32_t k = 0; k < *count; ++k) {
+    threads[k] = runtime.workers[k].load(std::memory_order_relaxed)->handle;
+  }
+  return true;
+}
+
+void stop() {
+  pthread_t threads[kMostWorkers];
+  std::uint32_t count = 0;
+  if (!end_workers(threads, &count)) return;
+  // Without the lock, which a destructor of a thread-local variable may want.
+  for (std::uint32_t i = 0; i < count; ++i) os::join_thread(threads[i]);
 }
 
 // ---- Sleeping and waking ----
@@ -517,6 +534,11 @@ void after_fork_in_child() {
   runtime.visitors.store(0, std::memory_order_relaxed);
   runtime.alive.store(0, std::memory_order_relaxed);
   runtime.running.store(false, std::memory_order_relaxed);
+  // The C library may give the memory of threads that are not here back.
+  for (const std::atomic<Worker*>& entry : runtime.workers) {
+    Worker* other = entry.load(std::memory_order_relaxed);
+    if (other != nullptr && other != worker) other->control_block = nullptr;
+  }
   if (worker == nullptr) return;
   worker->away.store(true, std::memory_order_relaxed);
   // Whoever asked is in the parent.
