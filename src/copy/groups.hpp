@@ -28,6 +28,10 @@ inline bool lower(const TypedBlock& a, const TypedBlock& b) {
   return a.group() != b.group() ? a.group() < b.group() : a.number < b.number;
 }
 
+inline bool higher(const TypedBlock& a, const TypedBlock& b) {
+  return a.group() != b.group() ? a.group() < b.group() : a.number > b.number;
+}
+
 // Used in a stopped world only.
 extern heap::Growable<TypedBlock> blocks;
 

@@ -52,14 +52,25 @@ class SlotTargets {
     return true;
   }
 
+  // Goes on there.
+  void use(BlockNumber number) {
+    block_ = &space.blocks[number];
+    word_ = 0;
+    free_ = free_in_word();
+  }
+
  private:
   bool next_word() {
     if (block_ == nullptr || ++word_ == block_->bit_words()) {
       if (!next_block()) return false;
       word_ = 0;
     }
-    free_ = ~live_bits(*block_, word_) & heap::bits_between(word_, 0, block_->slots);
+    free_ = free_in_word();
     return true;
+  }
+
+  [[nodiscard]] std::uint64_t free_in_word() const {
+    return ~live_bits(*block_, word_) & heap::bits_between(word_, 0, block_->slots);
   }
 
   bool next_block() {
@@ -101,6 +112,16 @@ class GapTargets {
     return true;
   }
 
+  // Goes on there.
+  void use(BlockNumber number) {
+    number_ = number;
+    gap_ = {0, 0};
+    searched_ = 0;
+    // What is dead there is free from now on.
+    unsigned free = 0;
+    heap::sweep_mixed(number_, &free);
+  }
+
  private:
   bool next_gap(unsigned granules) {
     while (number_ == heap::kNoBlock || searched_ == heap::kMixedGranules ||
@@ -115,15 +136,10 @@ class GapTargets {
     gap_ = {0, 0};
     searched_ = 0;
     for (; at_ < end_; ++at_) {
-      number_ = blocks[at_].number;
-      if (roles[number_] == Role::Source) continue;
-      ++at_;
-      // What is dead there is free from now on.
-      unsigned free = 0;
-      heap::sweep_mixed(number_, &free);
+      if (roles[blocks[at_].number] == Role::Source) continue;
+      use(blocks[at_++].number);
       return true;
     }
-    number_ = heap::kNoBlock;
     // What is left of the others is too small for this object, and a new block will be full of what
     // sparse ones held.
     number_ = new_block([this](bool* clean) { return heap::make_mixed_block(kind_, clean); });
@@ -138,9 +154,22 @@ class GapTargets {
   unsigned searched_ = 0;
 };
 
-// False when there is no room for more: then everything else stays where it is (copy.req.abort).
+// Where there is no room for more (gaps were too small, or pinned objects took it), the next source
+// of the group, of which nothing has moved, becomes a target.
 template <class Targets>
-bool empty_block(BlockNumber number, Targets* targets) {
+bool make_target(std::size_t next, std::size_t end, Targets* targets) {
+  while (next < end && roles[blocks[next].number] != Role::Source) ++next;
+  if (next == end) return false;
+  roles[blocks[next].number] = Role::None;
+  targets->use(blocks[next].number);
+  return true;
+}
+
+// Empties the block of that index. False when there is no room for more: then everything else stays
+// where it is (copy.req.abort).
+template <class Targets>
+bool empty_block(std::size_t index, std::size_t end, Targets* targets) {
+  const BlockNumber number = blocks[index].number;
   Block& block = space.blocks[number];
   for (unsigned w = 0; w < block.bit_words(); ++w) {
     for (std::uint64_t rest = live_bits(block, w) & ~pins[number].words[w]; rest != 0;
@@ -151,7 +180,9 @@ bool empty_block(BlockNumber number, Targets* targets) {
               ? std::size_t{heap::tile_end(number, from.slot) - from.slot} * heap::kGranule
               : block.slot_size;
       heap::Place to;
-      if (!targets->take(bytes, &to)) return false;
+      while (!targets->take(bytes, &to)) {
+        if (!make_target(index + 1, end, targets)) return false;
+      }
       base::copy_bytes(base::as_pointer(to.address()), base::as_pointer(from.address()), bytes);
       *reinterpret_cast<Word*>(from.address()) = to.address();
       from.clear_mark();
@@ -166,8 +197,7 @@ template <class Targets>
 void empty_group(std::size_t begin, std::size_t end) {
   Targets targets(begin, end);
   for (std::size_t i = begin; i < end; ++i) {
-    const BlockNumber number = blocks[i].number;
-    if (roles[number] == Role::Source && !empty_block(number, &targets)) return;
+    if (roles[blocks[i].number] == Role::Source && !empty_block(i, end, &targets)) return;
   }
 }
 
@@ -199,6 +229,7 @@ void fix_object(const heap::Place& place, const heap::Kind& kind) {
 
 Policy policy;
 bool (*commit_more)(std::uint32_t blocks) = nullptr;
+bool (*may_commit)(std::uint32_t blocks) = nullptr;
 bool in_use = false;
 Counts counts;
 

@@ -62,7 +62,13 @@ bool list_blocks() {
   return complete;
 }
 
-// Of a group with blocks [begin, end), the sparsest first: as many sources as the others have room
+// By how much a compaction may let the heap grow.
+BlockNumber reserve() {
+  const BlockNumber blocks = space.committed / kReserveShare;
+  return may_commit(blocks) ? blocks : 0;
+}
+
+// Of a group with blocks [begin, end): as many sources, from the first on, as the others have room
 // for. Returns how many become free.
 BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
   const unsigned slots = space.blocks[blocks[begin].number].slots;
@@ -75,18 +81,18 @@ BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
   // Gaps are of any size, and objects leave some of each: blocks that are free make up for it, and
   // some more than the heap has.
   if (wish == Wish::Compact && mixed) {
-    room = std::size_t{slots} * (heap::free_blocks() + space.committed / kReserveShare);
+    room = std::size_t{slots} * (heap::free_blocks() + reserve());
   }
   for (std::size_t i = begin; i < end; ++i) room += slots - blocks[i].live;
   std::size_t to_move = 0;
   BlockNumber chosen = 0;
   for (std::size_t i = begin; i < end; ++i) {
     const unsigned live = blocks[i].live;
+    if (wish != Wish::Compact && 4 * live > kFullestQuarters * slots) break;
+    if (mixed && 16 * live > kFullestSixteenths * slots) continue;
     room -= slots - live;
     to_move += live;
     if (to_move > room) break;
-    if (wish != Wish::Compact && 4 * live > kFullestQuarters * slots) break;
-    if (mixed && 16 * live > kFullestSixteenths * slots) break;
     roles[blocks[i].number] = Role::Source;
     ++chosen;
   }
@@ -109,7 +115,10 @@ heap::Growable<TypedBlock> blocks;
 bool choose_sources(Wish wish) {
   if (!policy.moves || policy.mcc || !list_blocks() || blocks.count() == 0 || !prepare_roles())
     return false;
-  std::sort(blocks.begin(), blocks.end(), sparser);
+  // The sparsest, which cost least; but where the heap may not grow, the highest, so that what
+  // becomes free lies together, for large objects.
+  const bool together = wish == Wish::Compact && reserve() == 0;
+  std::sort(blocks.begin(), blocks.end(), together ? higher : sparser);
   BlockNumber gain = 0;
   for_each_group(
       [&](std::size_t begin, std::size_t end) { gain += choose_in_group(begin, end, wish); });

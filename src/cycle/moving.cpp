@@ -66,6 +66,7 @@ void wish_to_compact() { wish = copy::Wish::Compact; }
 bool move_objects(char* stack_top) {
   if (!copy::in_use || copy::policy.mcc) return false;
   copy::commit_more = commit_quietly;
+  copy::may_commit = may_grow;
   std::uint64_t at = os::now_ns();
   const bool moving = copy::choose_sources(wish);
   wish = copy::Wish::Automatic;

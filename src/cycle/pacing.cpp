@@ -223,6 +223,10 @@ void start_classes() {
   choose_classes();
 }
 
+bool may_grow(BlockNumber blocks) {
+  return within_limits(blocks) && space.committed + blocks <= space.reserved;
+}
+
 bool commit_quietly(BlockNumber blocks) {
   if (!within_limits(blocks) || !heap::grow(blocks)) return false;
   // A heap with a limit is to hold as much as it can.

@@ -55,6 +55,8 @@ bool commit_blocks(heap::BlockNumber blocks);
 
 // The same without a word to anybody: in a stopped world.
 bool commit_quietly(heap::BlockNumber blocks);
+// May the heap grow by so many?
+bool may_grow(heap::BlockNumber blocks);
 
 // A collection is over: the next one is due after that many bytes more.
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,

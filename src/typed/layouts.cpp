@@ -380,6 +380,10 @@ jd_policy jd_heap_get_policy() {
 }
 
 jd_layout* jd_layout_define(const jd_layout_info* info) {
+  if (info == nullptr) {
+    os::warn("jd_layout_define: there is no information, but a null pointer");
+    return nullptr;
+  }
   if (!typed::holds_together(*info)) return nullptr;
   cycle::start();
   typed::LockGuard guard(heap::heap_lock);

@@ -69,6 +69,7 @@ void jd_unpin(void* object) {
 
 int jd_root_add(void* variable) {
   cycle::start();
+  if (variable == nullptr) os::fatal("jd_root_add: a null pointer is no variable");
   if (base::as_word(variable) % alignof(void*) != 0) {
     os::fatal("jd_root_add: the variable at ", variable,
               " is not aligned as a pointer is: the collector would pass it over");

@@ -180,6 +180,24 @@ TEST(Roots, ThatAreNotAlignedEndTheProgram) {
   EXPECT_NE(r.err.find("not aligned"), std::string::npos) << r;
 }
 
+TEST(Refusal, NullPointers) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(jd_layout_define(nullptr), nullptr);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_with(said, "null pointer"), 1U) << said;
+}
+
+JD_CHILD(null_root) {
+  GC_INIT();
+  jd_root_add(nullptr);
+  return 0;
+}
+TEST(Roots, ThatAreNullEndTheProgram) {
+  const ChildResult r = run_child("null_root");
+  EXPECT_EQ(r.signal, SIGABRT) << r;
+  EXPECT_NE(r.err.find("jd_root_add"), std::string::npos) << r;
+}
+
 // ---- Room ----
 
 // Fills the heap with untyped objects, whose number it returns; `most` or more do not fit.

@@ -69,6 +69,60 @@ std::size_t kilobytes_of_data() {
   return kilobytes;
 }
 
+// A heap that may not grow, full of arrays of which few stay alive, none of them pinned.
+JD_CHILD(sparse_at_the_limit) {
+  constexpr std::size_t kMost = 200000;
+  constexpr std::size_t kKept = 9;  // one in so many
+  constexpr std::size_t kLimit = 8u << 20;
+  GC_INIT();
+  static const std::uint64_t first = 1;
+  jd_layout_info info =
+      info_of("array", static_cast<jd_source>(std::atoi(std::getenv("JD_SOURCE"))),
+              2 * sizeof(void*), nullptr);
+  info.element_size = 2 * sizeof(void*);
+  info.element_pointers = &first;
+  info.count_offset = sizeof(void*);
+  jd_layout* layout = jd_layout_define(&info);
+  auto** roots = static_cast<void**>(std::calloc(kMost, sizeof(void*)));
+  for (std::size_t i = 0; i < kMost; ++i) {
+    if (jd_root_add(roots + i) == 0) return 1;
+  }
+  const auto number = [](void* array) { return static_cast<std::uint64_t*>(array) + 3; };
+  std::size_t made = 0;
+  for (; made < kMost; ++made) {
+    roots[made] = jd_new_array(layout, 10 + made % 30);
+    if (roots[made] == nullptr) break;
+    *number(roots[made]) = made;
+  }
+  if (made == kMost) return 2;
+  for (std::size_t i = 0; i < made; ++i) {
+    if (i % kKept != 0) roots[i] = nullptr;
+  }
+  jd_collect(1);
+  if (GC_get_heap_size() > kLimit / 4) return 3;
+  if (jd_new_array(layout, kLimit / 4 / info.element_size) == nullptr) return 4;
+  // And again full of small ones.
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < made; ++i) {
+    if (roots[i] == nullptr && (roots[i] = jd_new_array(layout, 10)) != nullptr) ++more;
+  }
+  if (more < made / 2) return 5;
+  for (std::size_t i = 0; i < made; i += kKept) {
+    if (*number(roots[i]) != i) return 6;
+  }
+  return 0;
+}
+TEST(Scarce, ASparseHeapThatMayNotGrowIsCompacted) {
+  for (const char* source : {"0", "1", "2"}) {
+    const ChildResult r = run_child("sparse_at_the_limit", {{"GC_MAXIMUM_HEAP_SIZE", "8M"},
+                                                            {"JD_SOURCE", source},
+                                                            {"JACKDAW_POLICY", "evacuate"},
+                                                            {"JACKDAW_MOVE", kUnset},
+                                                            {"JACKDAW_COLLECT_EVERY", kUnset}});
+    EXPECT_TRUE(r.ok()) << "source " << source << " " << r;
+  }
+}
+
 long intact = -1;
 
 // A dead array of very many objects, which its finalizer looks at, and hardly any memory left.
