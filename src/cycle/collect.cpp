@@ -311,6 +311,9 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_PRE_STOP_WORLD);
   const std::uint64_t begin = os::now_ns();
   cycle->outcome = stop_at_known_libraries() ? Outcome::Done : Outcome::RootsUnknown;
+  if (settings.may_collect != nullptr && !settings.may_collect()) {
+    cycle->outcome = Outcome::Abandoned;
+  }
   const std::uint64_t stopped = os::now_ns();
   tell_threads(GC_EVENT_THREAD_SUSPENDED);
   tell(GC_EVENT_POST_STOP_WORLD);

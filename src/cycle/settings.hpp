@@ -41,6 +41,9 @@ struct Settings {
   bool serves_malloc = false;
   int handle_fork = 1;  // 1: through pthread_atfork; 0: not; -1: by the program's own calls
 
+  // Asked in each stopped world; false ends the collection before anything is marked.
+  bool (*may_collect)() = nullptr;
+
   GC_start_callback_proc start_callback = nullptr;
   GC_on_collection_event_proc on_collection_event = nullptr;
   GC_on_thread_event_proc on_thread_event = nullptr;

@@ -4,6 +4,7 @@
 
 #include "alloc/allocate.hpp"
 #include "heap/space.hpp"
+#include "malloc/hiding.hpp"
 #include "malloc/serve.hpp"
 #include "os/memory.hpp"
 
@@ -63,7 +64,8 @@ std::size_t round_alignment(std::size_t alignment) {
 
 // malloc.req.fast
 JD_EXPORT void* malloc(std::size_t bytes) {
-  if (__builtin_expect(serve::fast && bytes <= serve::kMostSmall, 1)) {
+  if (__builtin_expect(
+          serve::fast && bytes <= serve::kMostSmall && !serve::hides_pointers(JD_CALLER), 1)) {
     alloc::HoleRow* row = alloc::cache->rows[serve::kScanned];
     if (__builtin_expect(row != nullptr, 1)) {
       void* slot = row->hole_for(serve::with_spare(bytes)).take();

@@ -14,6 +14,7 @@
 #include "malloc/serve.hpp"
 #include "os/context.hpp"
 #include "os/log.hpp"
+#include "os/modules.hpp"
 #include "os/symbols.hpp"
 #include "os/thread.hpp"
 
@@ -49,6 +50,8 @@ heap::Growable<Stack*> stacks;
 
 // Set once, by begin(), before there are threads.
 bool can_take_stacks = false;
+// The unwinder's code. It asks for memory with a lock held that taking a stack would wait for.
+os::ObjectBounds unwinder{};
 // The unwinder may allocate.
 constinit thread_local bool taking = false;
 
@@ -105,6 +108,7 @@ Stack* find_or_add(void* const* addresses, std::size_t count) {
 
 Stack* take_stack(const void* caller) {
   if (!can_take_stacks || taking) return &unknown;
+  if (caller >= unwinder.low && caller < unwinder.high) return &unknown;
   taking = true;
   void* addresses[kMostFrames + kOwnFrames];
   const int count = os::take_backtrace(addresses, kMostFrames + kOwnFrames);
@@ -200,7 +204,7 @@ void tag(void* object, std::size_t bytes, const void* caller) {
 void begin() {
   // Allocations of the unwinder's own have no stack.
   taking = true;
-  os::prepare_backtraces();
+  unwinder = os::bounds_of_object(os::prepare_backtraces());
   taking = false;
   can_take_stacks = true;
   os::keep_log();

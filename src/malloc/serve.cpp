@@ -7,6 +7,7 @@
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/space.hpp"
+#include "malloc/hiding.hpp"
 #include "malloc/leaks.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
@@ -62,6 +63,7 @@ void start_once() {
     // malloc.req.leaks: nothing goes before it was reported.
     GC_dont_gc = 1;
   } else {
+    find_hiding_code();
     fast = true;
   }
 }
@@ -76,6 +78,10 @@ void* finish(void* object, std::size_t bytes, const void* caller) {
   if (object == nullptr) return out_of_memory();
   if (mode() == MallocMode::LeakCheck) leaks::tag(object, bytes, caller);
   return object;
+}
+
+heap::KindNumber kind_for(const void* caller) {
+  return hides_pointers(caller) ? heap::kUncollectable : kScanned;
 }
 
 std::size_t size_of(const void* object) {
@@ -115,7 +121,7 @@ bool is_early(const void* p) { return p >= early && p < early + sizeof early; }
 void* allocate(std::size_t bytes, const void* caller) {
   if (bytes > kMost) return out_of_memory();
   if (!start()) return early_memory(bytes);
-  return finish(alloc::allocate(with_spare(bytes), kScanned), bytes, caller);
+  return finish(alloc::allocate(with_spare(bytes), kind_for(caller)), bytes, caller);
 }
 
 void* allocate_clear(std::size_t bytes, const void* caller) {
@@ -123,9 +129,10 @@ void* allocate_clear(std::size_t bytes, const void* caller) {
   if (!start()) return early_memory(bytes);
   if (bytes > kMostSmall) {
     // Fresh pages need no clearing, and the collector knows which are.
-    return finish(alloc::allocate(with_spare(bytes), heap::kNormal), bytes, caller);
+    const heap::KindNumber kind = hides_pointers(caller) ? heap::kUncollectable : heap::kNormal;
+    return finish(alloc::allocate(with_spare(bytes), kind), bytes, caller);
   }
-  void* object = finish(alloc::allocate(with_spare(bytes), kScanned), bytes, caller);
+  void* object = finish(alloc::allocate(with_spare(bytes), kind_for(caller)), bytes, caller);
   if (object != nullptr) base::clear_bytes(object, bytes);
   return object;
 }
@@ -134,7 +141,8 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, const void* cal
   if (alignment <= heap::kGranule) return allocate(bytes, caller);
   if (bytes > kMost || alignment > kMost) return out_of_memory();
   if (!start()) return out_of_memory();
-  return finish(alloc::allocate_aligned(with_spare(bytes), alignment, kScanned), bytes, caller);
+  return finish(alloc::allocate_aligned(with_spare(bytes), alignment, kind_for(caller)), bytes,
+                caller);
 }
 
 void* resize(void* object, std::size_t bytes, const void* caller) {

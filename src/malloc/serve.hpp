@@ -43,8 +43,8 @@ bool start();
 void* early_memory(std::size_t bytes);
 bool is_early(const void* p);
 
-// `caller`: the return address of the entry, for the stacks of leak-check. Null, with errno set,
-// when memory has run out.
+// `caller`: the return address of the entry, for the stacks of leak-check and for what hides
+// pointers. Null, with errno set, when memory has run out.
 void* allocate(std::size_t bytes, const void* caller);
 void* allocate_clear(std::size_t bytes, const void* caller);
 // Pre: a power of two.

@@ -129,6 +129,24 @@ std::uint64_t module_fingerprint(bool* changing) {
   return digest;
 }
 
+bool is_loaded(const char* part_of_path) {
+  if (_r_debug.r_state != r_debug::RT_CONSISTENT) return false;
+  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
+    if (map->l_name != nullptr && __builtin_strstr(map->l_name, part_of_path) != nullptr) {
+      return true;
+    }
+  }
+  return false;
+}
+
+ObjectBounds bounds_of_object(const void* address) {
+  if (&_dl_find_object == nullptr) return {nullptr, nullptr};
+  dl_find_object found;
+  if (_dl_find_object(const_cast<void*>(address), &found) != 0) return {nullptr, nullptr};
+  return {static_cast<const char*>(found.dlfo_map_start),
+          static_cast<const char*>(found.dlfo_map_end)};
+}
+
 const void* find_unwind_table(const void* code) {
   if (&_dl_find_object == nullptr) return nullptr;
   dl_find_object found;

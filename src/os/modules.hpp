@@ -42,6 +42,18 @@ std::uint64_t module_generation();
 // tells that a thread was stopped in the middle of loading or unloading.
 std::uint64_t module_fingerprint(bool* changing);
 
+// True if an object is loaded whose path has the text in it. Takes no lock, for use in a stopped
+// world; false while an object is being loaded or unloaded.
+bool is_loaded(const char* part_of_path);
+
+// The memory of the loaded object that contains the address; both null if there is none, or the C
+// library (before glibc 2.35) can't tell.
+struct ObjectBounds {
+  const char* low;
+  const char* high;
+};
+ObjectBounds bounds_of_object(const void* address);
+
 // The .eh_frame_hdr of the loaded object whose code contains the address; null if there is none, or
 // the C library (before glibc 2.35) can't tell. Async-signal-safe.
 const void* find_unwind_table(const void* code);

@@ -9,9 +9,15 @@ namespace jd::os {
 
 void* next_function(const char* name) { return dlsym(RTLD_NEXT, name); }
 
-void prepare_backtraces() {
+const void* prepare_backtraces() {
   void* one = nullptr;
   backtrace(&one, 1);
+  // What glibc's backtrace() has loaded.
+  void* unwinder = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (unwinder == nullptr) return nullptr;
+  const void* function = dlsym(unwinder, "_Unwind_Backtrace");
+  dlclose(unwinder);
+  return function;
 }
 
 int take_backtrace(void** addresses, int most) { return backtrace(addresses, most); }

@@ -9,8 +9,9 @@ namespace jd::os {
 // Takes the loader's lock.
 void* next_function(const char* name);
 
-// Has the unwinder loaded, which allocates. Before take_backtrace.
-void prepare_backtraces();
+// Has the unwinder loaded, which allocates. Before take_backtrace. Returns a function of the
+// unwinder's; null if none is to be found.
+const void* prepare_backtraces();
 // Return addresses of the callers, the innermost first; returns how many there are.
 int take_backtrace(void** addresses, int most);
 

@@ -119,7 +119,35 @@ TEST(MallocFree, TellsWhatIsWrongWithAPointer) {
   }
 }
 
+// --- malloc.req.hiding --------------------------------------------------------------------------
+
+TEST(MallocHiding, WhatALinkedLibraryHidesIsKept) {
+  const Variable poison("JACKDAW_POISON", "1");
+  const Variable every("JACKDAW_COLLECT_EVERY", "100");
+  for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
+    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LINKED});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+    EXPECT_EQ(r.err, "");
+  }
+}
+
+TEST(MallocHiding, WithALibraryThatIsLoadedLateNothingIsReclaimed) {
+  const Variable poison("JACKDAW_POISON", "1");
+  const Variable every("JACKDAW_COLLECT_EVERY", "100");
+  for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
+    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LOADING, JD_TEST_HIDING});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+    EXPECT_THAT(r.err, HasSubstr("not collecting any more"));
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+  }
+}
+
 // --- malloc.req.leaks ---------------------------------------------------------------------------
+
+TEST(MallocLeaks, TheUnwinderMayAllocate) {
+  const Result r = run_jackdaw({"run", "--malloc=leak-check", "--", JD_TEST_UNWINDING});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+}
 
 struct Group {
   long objects = 0;

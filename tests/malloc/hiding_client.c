@@ -1,0 +1,53 @@
+/* hiding_client [LIBRARY]: makes patterns and garbage; the library is loaded then, or linked. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hiding.h"
+
+#ifdef LOADS_IT
+static void* function(void* library, const char* name) {
+  void* found = dlsym(library, name);
+  if (found == NULL) exit(2);
+  return found;
+}
+#endif
+
+int main(int argc, char** argv) {
+  enum { kPatterns = 200, kElements = 40 };
+  static struct pattern* patterns[kPatterns];
+#ifdef LOADS_IT
+  void* library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+  if (library == NULL) return 2;
+  struct pattern* (*create)(void) = function(library, "FcPatternCreate");
+  void (*add)(struct pattern*, int) = function(library, "FcPatternAdd");
+  int (*is)(struct pattern*, int) = function(library, "FcPatternIs");
+  void (*destroy)(struct pattern*) = function(library, "FcPatternDestroy");
+#else
+  (void)argc;
+  (void)argv;
+  struct pattern* (*create)(void) = FcPatternCreate;
+  void (*add)(struct pattern*, int) = FcPatternAdd;
+  int (*is)(struct pattern*, int) = FcPatternIs;
+  void (*destroy)(struct pattern*) = FcPatternDestroy;
+#endif
+  for (int i = 0; i < kPatterns; ++i) {
+    patterns[i] = create();
+    for (int k = 0; k < kElements; ++k) {
+      add(patterns[i], k);
+      /* Other memory, and garbage, for a collection now and then. */
+      char* garbage = malloc(5000);
+      if (garbage == NULL) return 3;
+      memset(garbage, 0x55, 5000);
+      if (k % 2 == 0) free(garbage);
+    }
+  }
+  for (int i = 0; i < kPatterns; ++i) {
+    if (!is(patterns[i], kElements)) return 1;
+    destroy(patterns[i]);
+  }
+  puts("ok");
+  return 0;
+}
