@@ -338,6 +338,7 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
     return visit_mappings(visitor, own_stack_top);
   }
   for_each_thread([&](Thread* thread) {
+    visitor->range(&thread->result, &thread->result + 1);
     // Its stack may not be there any more.
     if (thread->gone) return;
     if (thread == self() && !thread->blocked) {
@@ -350,7 +351,6 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
       visit_stack(visitor, thread, thread->stopped_at);
       visit_thread_locals(visitor, *thread);
     }
-    visitor->range(&thread->result, &thread->result + 1);
   });
   for (Thread* t = finished_threads; t != nullptr; t = t->next) {
     visitor->range(&t->result, &t->result + 1);

@@ -87,11 +87,21 @@ Thread* take_left_record() {
     Thread* thread = *t;
     if (thread != left_record || pthread_equal(thread->handle, pthread_self()) == 0) continue;
     *t = thread->next;
+    void* const result = thread->result;
     new (thread) Thread;
     thread->joinable = true;
+    thread->result = result;
     return thread;
   }
   return nullptr;
+}
+
+// Of a thread that is no more among `threads`: its result is kept as long as it may be joined.
+void keep_or_give_record(Thread* thread) {
+  if (!thread->joinable) return give_record(thread);
+  thread->finished = true;
+  thread->next = finished_threads;
+  finished_threads = thread;
 }
 
 // Pre: the lock is held.
@@ -158,14 +168,8 @@ void unregister_self() {
   unlink(&threads, thread);
   --registered;
   self_record = nullptr;
-  if (thread->joinable) {
-    left_record = thread;
-    thread->finished = true;
-    thread->next = finished_threads;
-    finished_threads = thread;
-  } else {
-    give_record(thread);
-  }
+  if (thread->joinable) left_record = thread;
+  keep_or_give_record(thread);
 }
 
 void drop_gone_threads() {
@@ -178,7 +182,7 @@ void drop_gone_threads() {
     *t = thread->next;
     --registered;
     thread_hooks.leaves(thread, true);
-    give_record(thread);
+    keep_or_give_record(thread);
   }
 }
 

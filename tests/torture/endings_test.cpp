@@ -136,6 +136,48 @@ JD_CHILD(ends_without_a_word) {
   return 0;
 }
 
+// In the last round nobody hears of the thread's end any more.
+long round_to_allocate = 0;
+pthread_key_t round_key;
+void allocate_in_round(void* argument) {
+  const auto round = reinterpret_cast<std::intptr_t>(argument);
+  if (round == round_to_allocate) {
+    for (int i = 0; i < 10; ++i) opaque(GC_MALLOC(32));
+  }
+  if (round < 4) pthread_setspecific(round_key, reinterpret_cast<void*>(round + 1));
+}
+void* return_an_object(void* argument) {
+  pthread_setspecific(round_key, reinterpret_cast<void*>(1));
+  auto* result = static_cast<void**>(GC_MALLOC(64));
+  result[0] = argument;
+  result[1] = &round_key;
+  return result;
+}
+JD_CHILD(results_after_late_allocations) {
+  GC_INIT();
+  if (pthread_key_create(&round_key, allocate_in_round) != 0) return 9;
+  for (round_to_allocate = 1; round_to_allocate <= 4; ++round_to_allocate) {
+    pthread_t threads[8];
+    for (pthread_t& thread : threads) {
+      if (GC_pthread_create(&thread, nullptr, return_an_object, &thread) != 0) return 9;
+    }
+    usleep(20000);
+    for (int i = 0; i < 3; ++i) GC_gcollect();
+    for (int i = 0; i < 20000; ++i) static_cast<void**>(GC_MALLOC(64))[0] = &round_key;
+    for (pthread_t& thread : threads) {
+      void* result = nullptr;
+      if (GC_pthread_join(thread, &result) != 0) return 9;
+      const auto* words = static_cast<void**>(result);
+      if (words[0] != &thread || words[1] != &round_key) return static_cast<int>(round_to_allocate);
+    }
+  }
+  return 0;
+}
+TEST(Endings, ResultsLastWhereDestructorsAllocateInAnyRound) {
+  JD_OURS_ONLY("bdwgc's threads do not survive it");
+  expect_ok("results_after_late_allocations");
+}
+
 TEST(Endings, AThreadMayLeaveByASystemCall) {
   JD_OURS_ONLY("bdwgc keeps the thread");
   expect_ok("ends_without_a_word");
