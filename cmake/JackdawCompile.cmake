@@ -41,6 +41,11 @@ if(JD_SANITIZER)
   add_compile_definitions(${jd_sanitizer_macro}=1)
 endif()
 
+# What libFuzzer is guided by: which branches an input took.
+if(JD_FUZZER)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # The warnings every target of ours links.
 add_library(jackdaw_warnings INTERFACE)
 target_compile_options(jackdaw_warnings INTERFACE

@@ -12,6 +12,8 @@ if(NOT JD_SANITIZER MATCHES "^(|address|undefined|thread)$")
     "JD_SANITIZER is '${JD_SANITIZER}'; it must be empty, address, undefined or thread")
 endif()
 
+option(JD_FUZZER "Build tests/fuzz with libFuzzer (needs clang)" OFF)
+
 # Frameworks that only the benchmarks compare with, and that no Debian package has.
 set(JD_PEERS_DIR "${PROJECT_SOURCE_DIR}/build/peers" CACHE PATH
   "Where scripts/fetch-peers put Taskflow and libfork")
