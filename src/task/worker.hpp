@@ -50,8 +50,7 @@ enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
 
 struct Worker {
   unsigned index = 0;
-  int thread = 0;      // the kernel's id
-  pthread_t handle{};  // for who stops it; under the runtime's lock
+  int thread = 0;  // the kernel's id
   int* direct =
       nullptr;  // its jd_task_direct; others clear it: sleepers (relaxed), thieves (release)
   // Its jd_task_wanted; set by thieves (release), cleared by itself when it polls (relaxed).
@@ -107,6 +106,9 @@ struct Worker {
   // By this worker; its handler's share is written by that alone. Read by anybody, inexactly.
   jd_task_counters counters{};
   jd_task_times times[kTimeKinds]{};
+
+  // For who stops it; under the runtime's lock. Here, behind what thieves read.
+  pthread_t handle{};
 };
 
 // Workers at any time; threads in blocking sections count, too.
@@ -144,8 +146,6 @@ struct Runtime {
   std::atomic<Worker*> workers[kMostWorkers]{};
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint32_t> alive{0};  // workers that have not ended; stop waits on it
-  // What the thread that started them blocks; workers do, too. Under the lock, before they start.
-  sigset_t blocked_signals{};
 
   // Work from other threads, first in, first out; linked by jd_task::newer. Under its lock.
   os::Lock queue_lock;
@@ -182,6 +182,9 @@ struct Runtime {
 
   // Held by a thief that is in the loader, so that none is when the process forks.
   os::Lock loader_lock;
+
+  // What the thread that started them blocks; workers do, too. Under the lock, before they start.
+  sigset_t blocked_signals{};
 };
 extern Runtime runtime;
 
