@@ -6,7 +6,7 @@
 
 // Of fontconfig: a pattern holds the distance to its elements (FcPattern::elts_offset), and nothing
 // else leads there.
-extern "C" [[gnu::weak]] void FcPatternCreate();
+extern "C" [[gnu::weak]] void create_pattern() asm("FcPatternCreate");
 
 namespace jd::serve {
 namespace {
@@ -28,8 +28,8 @@ base::Word hiding_code = 0;
 base::Word hiding_code_bytes = 0;
 
 void find_hiding_code() {
-  if (&FcPatternCreate != nullptr) {
-    const os::ObjectBounds bounds = os::bounds_of_object(reinterpret_cast<void*>(FcPatternCreate));
+  if (&create_pattern != nullptr) {
+    const os::ObjectBounds bounds = os::bounds_of_object(reinterpret_cast<void*>(create_pattern));
     hiding_code = base::as_word(bounds.low);
     hiding_code_bytes = base::as_word(bounds.high) - hiding_code;
   }

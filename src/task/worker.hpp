@@ -48,7 +48,7 @@ enum class Answer : std::uint8_t { Found, Empty, Refused };
 // What the scheduler does once it has left a task's stack.
 enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
 
-struct Worker {
+struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by who uses what
   unsigned index = 0;
   int thread = 0;  // the kernel's id
   int* direct =
