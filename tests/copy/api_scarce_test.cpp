@@ -104,7 +104,9 @@ JD_CHILD(sparse_at_the_limit) {
   // And again full of small ones.
   std::size_t more = 0;
   for (std::size_t i = 0; i < made; ++i) {
-    if (roots[i] == nullptr && (roots[i] = jd_new_array(layout, 10)) != nullptr) ++more;
+    if (roots[i] != nullptr) continue;
+    roots[i] = jd_new_array(layout, 10);
+    if (roots[i] != nullptr) ++more;
   }
   if (more < made / 2) return 5;
   for (std::size_t i = 0; i < made; i += kKept) {

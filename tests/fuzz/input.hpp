@@ -27,13 +27,17 @@ class Input {
   const std::uint8_t* end_;
 };
 
+// The finding: libFuzzer keeps the input of a program that aborts.
+inline void check(bool holds, const char* condition, const char* file, int line) {
+  if (holds) return;
+  std::fprintf(stderr, "%s:%d: it is not so that %s\n", file, line, condition);
+  std::abort();
+}
+
 }  // namespace fuzz
 
-// The finding: libFuzzer keeps the input of a program that aborts.
-#define FUZZ_CHECK(condition)                                                                \
-  do {                                                                                       \
-    if (!(condition)) {                                                                      \
-      std::fprintf(stderr, "%s:%d: it is not so that %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                          \
-    }                                                                                        \
-  } while (false)
+#define FUZZ_CHECK(condition) fuzz::check((condition), #condition, __FILE__, __LINE__)
+
+// Each program's, called with one input after another. The name is libFuzzer's.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

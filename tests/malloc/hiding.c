@@ -14,9 +14,9 @@ static int* elements_of(struct pattern* pattern) {
   return (int*)((char*)pattern + pattern->elements);
 }
 
-struct pattern* FcPatternCreate(void) { return calloc(1, sizeof(struct pattern)); }
+struct pattern* create_pattern(void) { return calloc(1, sizeof(struct pattern)); }
 
-void FcPatternAdd(struct pattern* pattern, int element) {
+void add_to_pattern(struct pattern* pattern, int element) {
   int* old = pattern->count == 0 ? NULL : elements_of(pattern);
   int* elements = realloc(old, (size_t)(pattern->count + 1) * sizeof(int));
   if (elements == NULL) abort();
@@ -24,7 +24,7 @@ void FcPatternAdd(struct pattern* pattern, int element) {
   pattern->elements = (char*)elements - (char*)pattern;
 }
 
-int FcPatternIs(struct pattern* pattern, int count) {
+int pattern_is(struct pattern* pattern, int count) {
   if (pattern->count != count) return 0;
   for (int i = 0; i < count; ++i) {
     if (elements_of(pattern)[i] != i) return 0;
@@ -32,7 +32,7 @@ int FcPatternIs(struct pattern* pattern, int count) {
   return 1;
 }
 
-void FcPatternDestroy(struct pattern* pattern) {
+void destroy_pattern(struct pattern* pattern) {
   free(elements_of(pattern));
   free(pattern);
 }

@@ -3,10 +3,11 @@
 
 #include <stddef.h>
 
+/* By the names that the loader knows. */
 struct pattern;
-struct pattern* FcPatternCreate(void);
-void FcPatternAdd(struct pattern* pattern, int element);
-int FcPatternIs(struct pattern* pattern, int count);
-void FcPatternDestroy(struct pattern* pattern);
+struct pattern* create_pattern(void) __asm__("FcPatternCreate");
+void add_to_pattern(struct pattern* pattern, int element) __asm__("FcPatternAdd");
+int pattern_is(struct pattern* pattern, int count) __asm__("FcPatternIs");
+void destroy_pattern(struct pattern* pattern) __asm__("FcPatternDestroy");
 
 #endif

@@ -28,10 +28,10 @@ int main(int argc, char** argv) {
 #else
   (void)argc;
   (void)argv;
-  struct pattern* (*create)(void) = FcPatternCreate;
-  void (*add)(struct pattern*, int) = FcPatternAdd;
-  int (*is)(struct pattern*, int) = FcPatternIs;
-  void (*destroy)(struct pattern*) = FcPatternDestroy;
+  struct pattern* (*create)(void) = create_pattern;
+  void (*add)(struct pattern*, int) = add_to_pattern;
+  int (*is)(struct pattern*, int) = pattern_is;
+  void (*destroy)(struct pattern*) = destroy_pattern;
 #endif
   for (int i = 0; i < kPatterns; ++i) {
     patterns[i] = create();

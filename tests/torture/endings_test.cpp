@@ -136,12 +136,12 @@ JD_CHILD(ends_without_a_word) {
   return 0;
 }
 
-// In the last round nobody hears of the thread's end any more.
-long round_to_allocate = 0;
+// In the last round nobody hears of the thread's end any more, ThreadSanitizer included.
+std::atomic<long> round_to_allocate;
 pthread_key_t round_key;
 void allocate_in_round(void* argument) {
   const auto round = reinterpret_cast<std::intptr_t>(argument);
-  if (round == round_to_allocate) {
+  if (round == round_to_allocate.load()) {
     for (int i = 0; i < 10; ++i) opaque(GC_MALLOC(32));
   }
   if (round < 4) pthread_setspecific(round_key, reinterpret_cast<void*>(round + 1));
@@ -156,7 +156,8 @@ void* return_an_object(void* argument) {
 JD_CHILD(results_after_late_allocations) {
   GC_INIT();
   if (pthread_key_create(&round_key, allocate_in_round) != 0) return 9;
-  for (round_to_allocate = 1; round_to_allocate <= 4; ++round_to_allocate) {
+  for (long round = 1; round <= 4; ++round) {
+    round_to_allocate.store(round);
     pthread_t threads[8];
     for (pthread_t& thread : threads) {
       if (GC_pthread_create(&thread, nullptr, return_an_object, &thread) != 0) return 9;
@@ -168,7 +169,7 @@ JD_CHILD(results_after_late_allocations) {
       void* result = nullptr;
       if (GC_pthread_join(thread, &result) != 0) return 9;
       const auto* words = static_cast<void**>(result);
-      if (words[0] != &thread || words[1] != &round_key) return static_cast<int>(round_to_allocate);
+      if (words[0] != &thread || words[1] != &round_key) return static_cast<int>(round);
     }
   }
   return 0;
