@@ -194,7 +194,9 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   // Nothing may move for words that nobody looked at.
   const bool copied = copy::policy.mcc && cycle->outcome == Outcome::Done &&
                       !cycle->asked_to_stop() && copy_everything(stack_top, &measured.root_bytes);
-  if (!copied && !mark_everything(stack_top, *cycle)) cycle->outcome = Outcome::Abandoned;
+  if (!copied && cycle->outcome != Outcome::Abandoned && !mark_everything(stack_top, *cycle)) {
+    cycle->outcome = Outcome::Abandoned;
+  }
   const std::uint64_t reached = os::now_ns();
   alloc::unmark_mixed_holes();
   if (cycle->outcome == Outcome::Done && verify) {

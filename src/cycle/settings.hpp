@@ -41,7 +41,8 @@ struct Settings {
   bool serves_malloc = false;
   int handle_fork = 1;  // 1: through pthread_atfork; 0: not; -1: by the program's own calls
 
-  // Asked in each stopped world; false ends the collection before anything is marked.
+  // Asked in each stopped world; false ends the collection before anything is marked. Set at the
+  // start, or by itself.
   bool (*may_collect)() = nullptr;
 
   GC_start_callback_proc start_callback = nullptr;

@@ -6,7 +6,7 @@
 
 namespace jd::serve {
 
-// Their code, if any is loaded. Written once, at the start.
+// Their code, if any is loaded. Written once, by the start, before the program has threads.
 extern base::Word hiding_code;
 extern base::Word hiding_code_bytes;
 

@@ -48,9 +48,9 @@ std::atomic<Stack*> buckets[kBuckets];
 // All of them, by number, from 1 on. Under the heap's lock.
 heap::Growable<Stack*> stacks;
 
-// Set once, by begin(), before there are threads.
+// Both set once, by begin(), before there are threads. The unwinder's code asks for memory with a
+// lock held that taking a stack would wait for.
 bool can_take_stacks = false;
-// The unwinder's code. It asks for memory with a lock held that taking a stack would wait for.
 os::ObjectBounds unwinder{};
 // The unwinder may allocate.
 constinit thread_local bool taking = false;

@@ -80,8 +80,8 @@ void* finish(void* object, std::size_t bytes, const void* caller) {
   return object;
 }
 
-heap::KindNumber kind_for(const void* caller) {
-  return hides_pointers(caller) ? heap::kUncollectable : kScanned;
+heap::KindNumber kind_for(const void* caller, heap::KindNumber otherwise = kScanned) {
+  return hides_pointers(caller) ? heap::kUncollectable : otherwise;
 }
 
 std::size_t size_of(const void* object) {
@@ -129,8 +129,8 @@ void* allocate_clear(std::size_t bytes, const void* caller) {
   if (!start()) return early_memory(bytes);
   if (bytes > kMostSmall) {
     // Fresh pages need no clearing, and the collector knows which are.
-    const heap::KindNumber kind = hides_pointers(caller) ? heap::kUncollectable : heap::kNormal;
-    return finish(alloc::allocate(with_spare(bytes), kind), bytes, caller);
+    return finish(alloc::allocate(with_spare(bytes), kind_for(caller, heap::kNormal)), bytes,
+                  caller);
   }
   void* object = finish(alloc::allocate(with_spare(bytes), kind_for(caller)), bytes, caller);
   if (object != nullptr) base::clear_bytes(object, bytes);

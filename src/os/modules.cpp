@@ -130,7 +130,6 @@ std::uint64_t module_fingerprint(bool* changing) {
 }
 
 bool is_loaded(const char* part_of_path) {
-  if (_r_debug.r_state != r_debug::RT_CONSISTENT) return false;
   for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
     if (map->l_name != nullptr && __builtin_strstr(map->l_name, part_of_path) != nullptr) {
       return true;

@@ -43,7 +43,7 @@ std::uint64_t module_generation();
 std::uint64_t module_fingerprint(bool* changing);
 
 // True if an object is loaded whose path has the text in it. Takes no lock, for use in a stopped
-// world; false while an object is being loaded or unloaded.
+// world, where the list may be followed even if a thread was stopped in the midst of a change.
 bool is_loaded(const char* part_of_path);
 
 // The memory of the loaded object that contains the address; both null if there is none, or the C

@@ -183,7 +183,8 @@ struct Runtime {
   // Held by a thief that is in the loader, so that none is when the process forks.
   os::Lock loader_lock;
 
-  // What the thread that started them blocks; workers do, too. Under the lock, before they start.
+  // What the thread that started them blocks; workers do, too. Under the lock, before
+  // they start; read by each as it begins.
   sigset_t blocked_signals{};
 };
 extern Runtime runtime;
