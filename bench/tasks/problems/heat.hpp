@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../framework.hpp"
+#include "../large_vector.hpp"
 
 namespace bench {
 
@@ -111,8 +112,8 @@ class Heat {
 
   Plate plate_;
   int steps_;
-  std::vector<double> from_;
-  std::vector<double> to_;
+  LargeVector<double> from_;
+  LargeVector<double> to_;
 };
 
 }  // namespace bench

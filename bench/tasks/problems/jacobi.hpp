@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <numbers>
 #include <utility>
-#include <vector>
 
 #include "../framework.hpp"
+#include "../large_vector.hpp"
 
 namespace bench {
 
@@ -115,8 +115,8 @@ class Jacobi {
 
   int side_;
   int steps_;
-  std::vector<double> from_;
-  std::vector<double> to_;
+  LargeVector<double> from_;
+  LargeVector<double> to_;
 };
 
 }  // namespace bench

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../framework.hpp"
+#include "../large_vector.hpp"
 #include "../random.hpp"
 
 namespace bench {
@@ -179,7 +180,7 @@ class Lud {
 
   int side_;
   int blocks_;
-  std::vector<Block> matrix_;
+  LargeVector<Block> matrix_;
 };
 
 }  // namespace bench

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../framework.hpp"
+#include "../large_vector.hpp"
 #include "../random.hpp"
 
 namespace bench {
@@ -119,7 +120,7 @@ class Multiply {
   std::size_t size() const {
     return static_cast<std::size_t>(side_) * static_cast<std::size_t>(side_);
   }
-  std::vector<double> times(const std::vector<double>& m, const std::vector<double>& v) const {
+  std::vector<double> times(const LargeVector<double>& m, const std::vector<double>& v) const {
     const auto side = static_cast<std::size_t>(side_);
     std::vector<double> result(side);
     for (std::size_t i = 0; i < side; ++i) {
@@ -129,9 +130,9 @@ class Multiply {
   }
 
   int side_;
-  std::vector<double> a_;
-  std::vector<double> b_;
-  std::vector<double> c_;
+  LargeVector<double> a_;
+  LargeVector<double> b_;
+  LargeVector<double> c_;
 };
 
 }  // namespace bench

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "../framework.hpp"
+#include "../large_vector.hpp"
 #include "../random.hpp"
 
 namespace bench {
@@ -75,8 +75,8 @@ class Sort {
 
  private:
   std::size_t count_;
-  std::vector<Key> keys_;
-  std::vector<Key> scratch_;
+  LargeVector<Key> keys_;
+  LargeVector<Key> scratch_;
   Key sum_ = 0;  // over what the keys mix to, in any order
 };
 
