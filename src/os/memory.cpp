@@ -159,13 +159,32 @@ std::size_t address_space_left(const char* own_memory) {
   return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
 }
 
-bool read_safely(void* to, const void* from, std::size_t size) {
-  const iovec local{to, size};
-  const iovec remote{const_cast<void*>(from), size};
-  const int saved = errno;
+namespace {
+
+// What process_vm_readv says of this process's own memory.
+ssize_t read_own(const iovec& local, const iovec* remote, std::size_t count) {
   // By the thread's number: by the process's, nothing can be read once the main thread has ended.
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
-  const ssize_t done = process_vm_readv(self, &local, 1, &remote, 1, 0);
+  return process_vm_readv(self, &local, 1, remote, count, 0);
+}
+
+}  // namespace
+
+bool bytes_are_readable(const char* const* bytes, std::size_t count) {
+  if (count > kMostAsked) return false;
+  char copies[kMostAsked];
+  iovec remote[kMostAsked];
+  for (std::size_t i = 0; i < count; ++i) remote[i] = {const_cast<char*>(bytes[i]), 1};
+  const int saved = errno;
+  const ssize_t done = read_own({copies, count}, remote, count);
+  errno = saved;
+  return done == static_cast<ssize_t>(count);
+}
+
+bool read_safely(void* to, const void* from, std::size_t size) {
+  const iovec remote{const_cast<void*>(from), size};
+  const int saved = errno;
+  const ssize_t done = read_own({to, size}, &remote, 1);
   const bool forbidden = done < 0 && errno != EFAULT;
   errno = saved;
   return forbidden ? read_after_trying(to, from, size) : done == static_cast<ssize_t>(size);

@@ -43,6 +43,10 @@ std::size_t address_space_left(const char* own_memory = "/proc/self/statm");
 
 // Copies from any address without faulting. False if a byte of it is not readable.
 [[nodiscard]] bool read_safely(void* to, const void* from, std::size_t size);
+// Can all of these bytes be read? Asks the system once; where it forbids that, or there are more
+// than kMostAsked, the answer is no.
+inline constexpr std::size_t kMostAsked = 64;
+[[nodiscard]] bool bytes_are_readable(const char* const* bytes, std::size_t count);
 // Leaves out what can't be read at either end of [*low, *high), without faulting: whole pages.
 void clip_to_readable(char** low, char** high);
 

@@ -135,31 +135,42 @@ constexpr int kVectorWord = 1;
 #else
 constexpr int kVectorWord = 0;
 #endif
-struct VectorEntry {
-  base::Word block;
-  base::Word to_free;
-};
 constexpr base::Word kUnallocated = ~base::Word{0};
 
 }  // namespace
 
 void* thread_local_block(void* control_block, std::size_t module) {
-  const VectorEntry* vector = static_cast<VectorEntry* const*>(control_block)[kVectorWord];
+  const auto* vector = static_cast<ThreadLocalBlocks::Entry* const*>(control_block)[kVectorWord];
   if (vector == nullptr || module == 0 || module > vector[-1].block) return nullptr;
   const base::Word block = vector[module].block;
   return block == kUnallocated ? nullptr : base::as_pointer(block);
 }
 
-void* thread_local_block_safely(const void* control_block, std::size_t module) {
-  const VectorEntry* vector = nullptr;
-  VectorEntry entry{};
-  const auto* words = static_cast<VectorEntry* const*>(control_block);
-  if (!read_safely(&vector, words + kVectorWord, sizeof vector) || vector == nullptr) {
+ThreadLocalBlocks::ThreadLocalBlocks(const void* control_block, std::size_t last_module) {
+  const auto* words = static_cast<const Entry* const*>(control_block);
+  if (!read_safely(&vector_, words + kVectorWord, sizeof vector_)) vector_ = nullptr;
+  if (vector_ == nullptr) return;
+  // With the entry before the first, which holds their number, and entry 0, which is unused.
+  const std::size_t wanted = base::min_of(last_module + 2, kCopied);
+  if (read_safely(entries_, vector_ - 1, wanted * sizeof(Entry))) {
+    copied_ = wanted;
+  } else if (read_safely(entries_, vector_ - 1, sizeof(Entry))) {
+    // The vector is shorter, and where it ends so does what is mapped.
+    copied_ = 1;
+  } else {
+    return;
+  }
+  count_ = entries_[0].block;
+}
+
+void* ThreadLocalBlocks::of_module(std::size_t module) const {
+  if (module == 0 || module > count_) return nullptr;
+  Entry entry{};
+  if (module + 1 < copied_) {
+    entry = entries_[module + 1];
+  } else if (!read_safely(&entry, vector_ + module, sizeof entry)) {
     return nullptr;
   }
-  if (!read_safely(&entry, vector - 1, sizeof entry)) return nullptr;
-  if (module == 0 || module > entry.block) return nullptr;
-  if (!read_safely(&entry, vector + module, sizeof entry)) return nullptr;
   return entry.block == kUnallocated ? nullptr : base::as_pointer(entry.block);
 }
 

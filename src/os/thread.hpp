@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace jd::os {
 
@@ -41,9 +42,28 @@ void* own_thread_control_block();
 // glibc's layout: the control block's second word (x86-64; first on AArch64) is the dynamic
 // thread vector, whose entry of 16 bytes begins with the block's address; entry -1 counts them.
 void* thread_local_block(void* control_block, std::size_t module);
-// The same while that thread runs, when nothing read there can be trusted: never faults, and the
-// result must be tried before it is used.
-void* thread_local_block_safely(const void* control_block, std::size_t module);
+// The same while that thread runs, when nothing read there can be trusted: never faults, and a
+// result must be tried before it is used. A copy, so that all blocks together cost two questions to
+// the system.
+class ThreadLocalBlocks {
+ public:
+  // Of a thread given by its control block, for modules up to this one.
+  ThreadLocalBlocks(const void* control_block, std::size_t last_module);
+  [[nodiscard]] void* of_module(std::size_t module) const;
+
+  struct Entry {  // as glibc has it
+    std::uintptr_t block;
+    std::uintptr_t to_free;
+  };
+
+ private:
+  static constexpr std::size_t kCopied = 32;
+
+  const Entry* vector_ = nullptr;
+  std::size_t count_ = 0;   // of the vector's entries, as it says
+  std::size_t copied_ = 0;  // those that are here
+  Entry entries_[kCopied];
+};
 
 // Where glibc puts a thread's static thread-local storage: that of the libraries loaded at the
 // start, and some room for those loaded later that want theirs there (initial-exec, and what

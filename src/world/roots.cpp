@@ -129,16 +129,45 @@ void visit_static_thread_locals(RootVisitor* visitor, const Thread& thread) {
   if (area.low < area.high) visitor->range(area.low, area.high);
 }
 
+std::size_t last_module() {
+  std::size_t last = 0;
+  for (const os::ThreadLocalModule& module : tls_modules) {
+    last = base::max_of(last, module.module);
+  }
+  return last;
+}
+
+// Visits those whose both ends can be read. Asks the system once if that is so of all.
+void visit_readable(RootVisitor* visitor, const Extent* extents, std::size_t count) {
+  const char* ends[os::kMostAsked] = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    ends[2 * i] = extents[i].low;
+    ends[2 * i + 1] = extents[i].high - 1;
+  }
+  const bool all = os::bytes_are_readable(ends, 2 * count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (all || both_ends_readable(extents[i].low, extents[i].high)) {
+      visitor->range(extents[i].low, extents[i].high);
+    }
+  }
+}
+
 // Looks before it reads.
 void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
+  const os::ThreadLocalBlocks blocks(thread.control_block, last_module());
   bool complete = true;
+  Extent found[os::kMostAsked / 2];
+  std::size_t count = 0;
   for (const os::ThreadLocalModule& module : tls_modules) {
-    auto* block =
-        static_cast<char*>(os::thread_local_block_safely(thread.control_block, module.module));
+    auto* block = static_cast<char*>(blocks.of_module(module.module));
     if (block == nullptr) complete = false;
-    if (block == nullptr || !both_ends_readable(block, block + module.size)) continue;
-    visitor->range(block, block + module.size);
+    if (block == nullptr || module.size == 0) continue;
+    found[count++] = {block, block + module.size};
+    if (count < os::kMostAsked / 2) continue;
+    visit_readable(visitor, found, count);
+    count = 0;
   }
+  if (count != 0) visit_readable(visitor, found, count);
   if (!complete) visit_static_thread_locals(visitor, thread);
 }
 
@@ -381,9 +410,9 @@ bool may_be_root_address(const void* p) {
     // A stack of the client's own reaches who knows how far.
     if (t->stack.low == nullptr || stack_high(*t) > t->stack.high) return true;
     if (contains(t->stack, p)) return true;
+    const os::ThreadLocalBlocks blocks(t->control_block, last_module());
     for (const os::ThreadLocalModule& module : tls_modules) {
-      auto* block =
-          static_cast<char*>(os::thread_local_block_safely(t->control_block, module.module));
+      auto* block = static_cast<char*>(blocks.of_module(module.module));
       if (block != nullptr && contains(Extent{block, block + module.size}, p)) return true;
     }
     if (contains(static_thread_locals_beside_stack(*t), p)) return true;

@@ -1,7 +1,9 @@
 // Static and thread-local data of libraries that are loaded and unloaded, and thread-local data of
 // the program itself.
 #include <dlfcn.h>
+#include <sched.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "gc_test.hpp"
@@ -114,6 +116,38 @@ TEST(Dynamic, ThreadLocalsOfALoadedLibraryInOtherThreadsHold) {
     fill(plugin.slots("plugin_tls_slots"), plugin.count("plugin_tls_count"), &watch);
     collect();
     collect();
+    EXPECT_TRUE(all_alive(watch));
+  });
+}
+
+// Read while the thread may run on, and so by way of a copy.
+TEST(Dynamic, ThreadLocalsHoldInABlockingSection) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  Plugin plugin;
+  run_threads(2, [&](std::size_t) {
+    Watch watch;
+    fill(plugin.slots("plugin_tls_slots"), plugin.count("plugin_tls_count"), &watch);
+    std::atomic<bool> blocked{false};
+    std::atomic<bool> enough{false};
+    GcThread collector([&] {
+      while (!blocked) sched_yield();
+      collect();
+      collect();
+      enough = true;
+    });
+    struct Wait {
+      std::atomic<bool>* blocked;
+      std::atomic<bool>* enough;
+    } wait{&blocked, &enough};
+    GC_do_blocking(
+        [](void* data) -> void* {
+          auto* flags = static_cast<Wait*>(data);
+          *flags->blocked = true;
+          while (!*flags->enough) sched_yield();
+          return nullptr;
+        },
+        &wait);
+    collector.join();
     EXPECT_TRUE(all_alive(watch));
   });
 }

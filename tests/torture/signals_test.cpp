@@ -310,7 +310,7 @@ JD_CHILD(blocked_signal_in_allocation) {
   GC_INIT();
   for (int i = 0; i < 5; ++i) {
     collect_beside_a_thread_that_blocks_signals([] {
-      for (int k = 0; k < 100; ++k) opaque(make_list(1000));
+      for (std::size_t k = rounds(100); k != 0; --k) opaque(make_list(1000));
       opaque(GC_malloc(1000000));
     });
     collect_beside_a_thread_that_blocks_signals([] { GC_gcollect(); });

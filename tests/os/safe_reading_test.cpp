@@ -1,0 +1,121 @@
+// What is read of memory that may be gone.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "os/memory.hpp"
+#include "os/modules.hpp"
+#include "os/thread.hpp"
+
+namespace jd::os {
+namespace {
+
+// Two pages, of which the second can't be read.
+class HalfReadable {
+ public:
+  HalfReadable() {
+    memory_ = static_cast<char*>(
+        mmap(nullptr, 2 * page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(end(), page_size(), PROT_NONE);
+  }
+  ~HalfReadable() { munmap(memory_, 2 * page_size()); }
+  HalfReadable(const HalfReadable&) = delete;
+  HalfReadable& operator=(const HalfReadable&) = delete;
+
+  [[nodiscard]] char* begin() const { return memory_; }
+  [[nodiscard]] char* end() const { return memory_ + page_size(); }
+
+ private:
+  char* memory_;
+};
+
+TEST(SafeReading, BytesAreReadableIfAllAre) {
+  const HalfReadable memory;
+  const char* bytes[kMostAsked + 1];
+  for (const char*& byte : bytes) byte = memory.begin();
+  EXPECT_TRUE(bytes_are_readable(bytes, 0));
+  EXPECT_TRUE(bytes_are_readable(bytes, kMostAsked));
+  EXPECT_FALSE(bytes_are_readable(bytes, kMostAsked + 1));
+  bytes[1] = memory.end() - 1;
+  EXPECT_TRUE(bytes_are_readable(bytes, 3));
+  for (const std::size_t bad : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+    for (const char*& byte : bytes) byte = memory.begin();
+    bytes[bad] = memory.end();
+    EXPECT_FALSE(bytes_are_readable(bytes, 3)) << bad;
+  }
+}
+
+class OwnModules final : public ModuleVisitor {
+ public:
+  void data(const DataSegment&) override {}
+  void thread_locals(const ThreadLocalModule& module) override {
+    const void* block = thread_local_block(own_thread_control_block(), module.module);
+    const ThreadLocalBlocks blocks(own_thread_control_block(), module.module);
+    EXPECT_EQ(blocks.of_module(module.module), block) << module.module;
+    ++seen;
+  }
+  int seen = 0;
+};
+
+thread_local int own_variable = 1;
+
+TEST(SafeReading, ThreadLocalBlocksAreThoseOfTheVector) {
+  own_variable = 2;
+  OwnModules modules;
+  std::uint64_t fingerprint = 0;
+  visit_modules(&modules, &fingerprint);
+  EXPECT_GE(modules.seen, 1);
+}
+
+// glibc's: the control block's second word leads to the vector, whose entry -1 counts.
+struct MadeUp {
+  explicit MadeUp(ThreadLocalBlocks::Entry* vector) : control_block{nullptr, nullptr} {
+    control_block[0] = control_block[1] = vector;
+  }
+  void* control_block[2];
+};
+
+TEST(SafeReading, AVectorMayEndWhereWhatIsMappedDoes) {
+  const HalfReadable memory;
+  auto* const end = reinterpret_cast<ThreadLocalBlocks::Entry*>(memory.end());
+  ThreadLocalBlocks::Entry* const vector = end - 3;  // entries 0, 1, 2
+  std::memset(memory.begin(), 0, page_size());
+  vector[-1].block = 2;
+  vector[1].block = 0x1000;
+  vector[2].block = ~std::uintptr_t{0};
+  const MadeUp thread(vector);
+  for (const std::size_t last : {std::size_t{1}, std::size_t{2}, std::size_t{20}}) {
+    const ThreadLocalBlocks blocks(thread.control_block, last);
+    EXPECT_EQ(blocks.of_module(0), nullptr);
+    EXPECT_EQ(blocks.of_module(1), reinterpret_cast<void*>(0x1000));
+    EXPECT_EQ(blocks.of_module(2), nullptr) << "not allocated";
+    EXPECT_EQ(blocks.of_module(3), nullptr) << "none";
+  }
+}
+
+TEST(SafeReading, AVectorMayBeLong) {
+  static ThreadLocalBlocks::Entry entries[102];
+  ThreadLocalBlocks::Entry* const vector = entries + 1;
+  vector[-1].block = 100;
+  for (std::size_t i = 1; i <= 100; ++i) vector[i].block = i * 16;
+  const MadeUp thread(vector);
+  const ThreadLocalBlocks blocks(thread.control_block, 100);
+  for (std::size_t i = 1; i <= 100; ++i) {
+    EXPECT_EQ(blocks.of_module(i), reinterpret_cast<void*>(i * 16));
+  }
+  EXPECT_EQ(blocks.of_module(101), nullptr);
+}
+
+TEST(SafeReading, AVectorThatIsGoneHasNoBlocks) {
+  const HalfReadable memory;
+  const MadeUp thread(reinterpret_cast<ThreadLocalBlocks::Entry*>(memory.end() + 64));
+  EXPECT_EQ(ThreadLocalBlocks(thread.control_block, 3).of_module(1), nullptr);
+  EXPECT_EQ(ThreadLocalBlocks(memory.end(), 3).of_module(1), nullptr);
+  const MadeUp none(nullptr);
+  EXPECT_EQ(ThreadLocalBlocks(none.control_block, 3).of_module(1), nullptr);
+}
+
+}  // namespace
+}  // namespace jd::os
