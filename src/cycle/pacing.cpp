@@ -67,8 +67,10 @@ heap::KeptRuns run_demand;
 // Under the heap's lock. docs/design/alloc.md, "Small heaps".
 bool classes_are_fine = false;
 heap::Ends ends = heap::Ends::Apart;
-// Under the heap's lock. What the last collection planned, but for the least.
+// Under the heap's lock. What the last collection planned, but for the least: for one thread that
+// allocates, and for several.
 std::size_t planned = 0;
+std::size_t planned_for_several = 0;
 // The same of what the last collection found, before the divisor; 0 before the first.
 std::size_t last_work = 0;
 std::size_t physical_limit = 0;
@@ -143,14 +145,18 @@ std::size_t least_between(const alloc::Shares& shares) {
   return base::max_of(threads + 16, std::size_t{32}) * (kLeastBetween / 32);
 }
 
-// Pre: charged_bytes() was just asked, which settles what the shares are taken from.
-std::size_t due_after() { return base::max_of(planned, least_between(alloc::shares_since_gc())); }
-
 // Of which the heap grows by a share that is half as large: the least between two collections is
 // larger, and the heap is to stay as small.
 bool several_threads_allocate(const alloc::Shares& shares) {
   return shares.all - shares.largest > shares.largest / 4;
 }
+
+std::size_t due_after(const alloc::Shares& shares) {
+  return base::max_of(several_threads_allocate(shares) ? planned_for_several : planned,
+                      least_between(shares));
+}
+// Pre: charged_bytes() was just asked, which settles what the shares are taken from.
+std::size_t due_after() { return due_after(alloc::shares_since_gc()); }
 
 // The paper's rule: copies need the last third. A heap that is nearly so full after a collection is
 // to grow instead.
@@ -205,13 +211,16 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes) {
   const std::size_t composite = live_bytes - live_atomic_bytes;
   const std::size_t work = 2 * composite + live_atomic_bytes / 4 + root_bytes;
-  // The lesser of two: a peak that a collection met by chance would else make room for another.
-  const std::size_t counted = last_work == 0 ? work : base::min_of(work, last_work);
+  // The lesser of two: a peak that a collection met by chance would else make room for another. The
+  // peaks of several threads seldom come together, and what lives of one's data hides what another
+  // let go.
+  const std::size_t lesser = last_work == 0 ? work : base::min_of(work, last_work);
   last_work = work;
   const bool many = count_registered() >= TableLimit::kLeast;
   const GC_word least = many ? kLeastDivisorForRegistered : kLeastDivisor;
   const GC_word divisor = base::max_of(least, GC_word{GC_free_space_divisor});
-  planned = base::max_of(counted / divisor, settings.min_bytes_allocated);
+  planned = base::max_of(lesser / divisor, settings.min_bytes_allocated);
+  planned_for_several = base::max_of(work / divisor, settings.min_bytes_allocated);
   last_compacted = false;
   alloc::collection_is_overdue = false;
   plan_kept_blocks();
@@ -252,7 +261,7 @@ bool grow_heap(BlockNumber least) {
   // (docs/design/cycle.md, "Pacing").
   const std::size_t charged = charged_bytes();
   const alloc::Shares shares = alloc::shares_since_gc();
-  const std::size_t due = base::max_of(planned, least_between(shares));
+  const std::size_t due = due_after(shares);
   const std::size_t allowance = due > charged ? due - charged : 0;
   auto more =
       static_cast<BlockNumber>(base::min_of(allowance >> kBlockShift, std::size_t{kMostGrowth}));
