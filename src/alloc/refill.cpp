@@ -353,7 +353,8 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind
   pacer.on_slow_path();
   void* object = nullptr;
   std::size_t wanted = 0;
-  if (base::checked_add(bytes, padding, &wanted)) {
+  // A large object has a block at least.
+  if (base::checked_add(base::max_of(bytes, std::size_t{1}), padding, &wanted)) {
     if (alignment > heap::kGranule && alignment <= heap::kMaxSmall) {
       // Slots of a power of two lie at their multiples.
       wanted = base::max_of(wanted, alignment);

@@ -71,7 +71,7 @@ heap::Ends ends = heap::Ends::Apart;
 // allocates, and for several.
 std::size_t planned = 0;
 std::size_t planned_for_several = 0;
-// The same of what the last collection found, before the divisor; 0 before the first.
+// What the last collection's live data and roots count for, before the divisor; 0 before the first.
 std::size_t last_work = 0;
 std::size_t physical_limit = 0;
 // Did the last collection compact, for want of room?
@@ -145,8 +145,9 @@ std::size_t least_between(const alloc::Shares& shares) {
   return base::max_of(threads + 16, std::size_t{32}) * (kLeastBetween / 32);
 }
 
-// Of which the heap grows by a share that is half as large: the least between two collections is
-// larger, and the heap is to stay as small.
+// Then the last collection's live data count, not the lesser of two; and the heap grows by a share
+// that is half as large, since the least between two collections is larger, and the heap is to stay
+// as small.
 bool several_threads_allocate(const alloc::Shares& shares) {
   return shares.all - shares.largest > shares.largest / 4;
 }
@@ -155,6 +156,7 @@ std::size_t due_after(const alloc::Shares& shares) {
   return base::max_of(several_threads_allocate(shares) ? planned_for_several : planned,
                       least_between(shares));
 }
+
 // Pre: charged_bytes() was just asked, which settles what the shares are taken from.
 std::size_t due_after() { return due_after(alloc::shares_since_gc()); }
 
@@ -266,9 +268,9 @@ bool grow_heap(BlockNumber least) {
   auto more =
       static_cast<BlockNumber>(base::min_of(allowance >> kBlockShift, std::size_t{kMostGrowth}));
   const GC_word divisor = base::max_of(GC_word{1}, GC_word{GC_free_space_divisor});
-  const GC_word part = several_threads_allocate(shares) ? 2 * divisor : divisor;
-  more = base::max_of(
-      more, base::min_of(static_cast<BlockNumber>(space.committed / part), kMostShareGrowth));
+  const GC_word share = space.committed / divisor / (several_threads_allocate(shares) ? 2 : 1);
+  more =
+      base::max_of(more, static_cast<BlockNumber>(base::min_of(share, GC_word{kMostShareGrowth})));
   more = base::max_of(more, kLeastGrowth);
   if (space.committed >= heap::kHugePagesFrom) {
     more = static_cast<BlockNumber>(

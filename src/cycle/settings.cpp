@@ -8,12 +8,13 @@ base::Options options;
 Settings settings;
 
 void warn(const char* format, GC_word argument) {
-  if (settings.warn != nullptr) {
-    // The type wants a writable string; nobody writes.
-    settings.warn(const_cast<char*>(format), argument);
-  } else {
-    print_warning(format, argument);
-  }
+  // The program's function may allocate, and where there is no memory would be called for that.
+  static thread_local bool is_telling = false;
+  if (settings.warn == nullptr || is_telling) return print_warning(format, argument);
+  is_telling = true;
+  // The type wants a writable string; nobody writes.
+  settings.warn(const_cast<char*>(format), argument);
+  is_telling = false;
 }
 
 void print_warning(const char* format, GC_word argument) {

@@ -68,7 +68,7 @@ bool reserve_space(std::size_t wanted) {
 }
 
 bool grow(BlockNumber count) {
-  if (count > space.reserved - space.committed) return false;
+  if (count == 0 || count > space.reserved - space.committed) return false;
   const BlockNumber first = space.committed;
   if (!commit_tables(first + count)) return false;
   const std::size_t bytes = std::size_t{count} << kBlockShift;

@@ -6,6 +6,7 @@
 #include "libgc/support.hpp"
 #include "os/context.hpp"
 #include "os/log.hpp"
+#include "os/thread.hpp"
 #include "world/fork.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
@@ -125,7 +126,12 @@ int GC_pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void*
 }
 int GC_pthread_join(pthread_t handle, void** result) {
   world::Thread* thread = world::find_result(handle);
-  const int error = pthread_join(handle, result);
+  int error = 0;
+  {
+    // The other may end only when a collection has, for which this one is to stop.
+    const os::SignalOpening opening(world::stop_signal());
+    error = pthread_join(handle, result);
+  }
   if (error == 0) world::forget_result(thread);
   return error;
 }

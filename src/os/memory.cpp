@@ -17,6 +17,7 @@
 #include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/groups.hpp"
+#include "os/log.hpp"
 #include "os/own_ranges.hpp"
 
 namespace jd::os {
@@ -170,15 +171,18 @@ ssize_t read_own(const iovec& local, const iovec* remote, std::size_t count) {
 
 }  // namespace
 
-bool bytes_are_readable(const char* const* bytes, std::size_t count) {
-  if (count > kMostAsked) return false;
-  char copies[kMostAsked];
-  iovec remote[kMostAsked];
-  for (std::size_t i = 0; i < count; ++i) remote[i] = {const_cast<char*>(bytes[i]), 1};
+bool read_pieces_safely(void* to, const Piece* pieces, std::size_t count) {
+  JD_DCHECK(count <= kMostPieces);
+  iovec remote[kMostPieces];
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    remote[i] = {const_cast<void*>(pieces[i].from), pieces[i].size};
+    size += pieces[i].size;
+  }
   const int saved = errno;
-  const ssize_t done = read_own({copies, count}, remote, count);
+  const ssize_t done = read_own({to, size}, remote, count);
   errno = saved;
-  return done == static_cast<ssize_t>(count);
+  return done == static_cast<ssize_t>(size);
 }
 
 bool read_safely(void* to, const void* from, std::size_t size) {
@@ -188,6 +192,27 @@ bool read_safely(void* to, const void* from, std::size_t size) {
   const bool forbidden = done < 0 && errno != EFAULT;
   errno = saved;
   return forbidden ? read_after_trying(to, from, size) : done == static_cast<ssize_t>(size);
+}
+
+char* end_of_readable(char* low, char* high) {
+  while (low < high) {
+    Piece pages[kMostPieces];
+    std::size_t count = 0;
+    char* at = low;
+    for (; at < high && count < kMostPieces; ++count) {
+      pages[count] = {at, 1};
+      at = base::as_pointer(base::align_up(base::as_word(at) + 1, page_size()));
+    }
+    char bytes[kMostPieces];
+    if (!read_pieces_safely(bytes, pages, count)) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const base::Word page = base::as_word(pages[i].from);
+        if (!readable(page)) return base::as_pointer(page);
+      }
+    }
+    low = at;
+  }
+  return high;
 }
 
 void clip_to_readable(char** low, char** high) {

@@ -43,10 +43,16 @@ std::size_t address_space_left(const char* own_memory = "/proc/self/statm");
 
 // Copies from any address without faulting. False if a byte of it is not readable.
 [[nodiscard]] bool read_safely(void* to, const void* from, std::size_t size);
-// Can all of these bytes be read? Asks the system once; where it forbids that, or there are more
-// than kMostAsked, the answer is no.
-inline constexpr std::size_t kMostAsked = 64;
-[[nodiscard]] bool bytes_are_readable(const char* const* bytes, std::size_t count);
+struct Piece {
+  const void* from;
+  std::size_t size;
+};
+inline constexpr std::size_t kMostPieces = 64;
+// Copies the pieces one after the other, in this order, by one question to the system. False if
+// they can't all be read, or the system forbids the question (then read_safely() may do it).
+[[nodiscard]] bool read_pieces_safely(void* to, const Piece* pieces, std::size_t count);
+// The first byte of [low, high) that can't be read, or high.
+char* end_of_readable(char* low, char* high);
 // Leaves out what can't be read at either end of [*low, *high), without faulting: whole pages.
 void clip_to_readable(char** low, char** high);
 

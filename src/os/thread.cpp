@@ -146,21 +146,34 @@ void* thread_local_block(void* control_block, std::size_t module) {
   return block == kUnallocated ? nullptr : base::as_pointer(block);
 }
 
+// False if it could not be read at once, or glibc has put another vector in its place meanwhile, so
+// that the copy may be of what was freed.
+bool ThreadLocalBlocks::copy(const void* const* vector_word, std::size_t wanted) {
+  alignas(Entry) char copied[kCopied * sizeof(Entry) + sizeof(void*)];
+  const std::size_t size = wanted * sizeof(Entry);
+  // The vector's address after its entries.
+  const Piece pieces[] = {{vector_ - 1, size}, {vector_word, sizeof(void*)}};
+  if (!read_pieces_safely(copied, pieces, 2)) return false;
+  const void* vector = nullptr;
+  base::copy_bytes(&vector, copied + size, sizeof vector);
+  if (vector != vector_) return false;
+  base::copy_bytes(entries_, copied, size);
+  copied_ = wanted;
+  return true;
+}
+
 ThreadLocalBlocks::ThreadLocalBlocks(const void* control_block, std::size_t last_module) {
-  const auto* words = static_cast<const Entry* const*>(control_block);
-  if (!read_safely(&vector_, words + kVectorWord, sizeof vector_)) vector_ = nullptr;
-  if (vector_ == nullptr) return;
+  const auto* word = static_cast<const void* const*>(control_block) + kVectorWord;
   // With the entry before the first, which holds their number, and entry 0, which is unused.
   const std::size_t wanted = base::min_of(last_module + 2, kCopied);
-  if (read_safely(entries_, vector_ - 1, wanted * sizeof(Entry))) {
-    copied_ = wanted;
-  } else if (read_safely(entries_, vector_ - 1, sizeof(Entry))) {
-    // The vector is shorter, and where it ends so does what is mapped.
-    copied_ = 1;
-  } else {
-    return;
+  for (int attempt = 0; attempt < 3 && copied_ == 0; ++attempt) {
+    if (!read_safely(&vector_, word, sizeof vector_)) vector_ = nullptr;
+    if (vector_ == nullptr) return;
+    copy(word, wanted);
   }
-  count_ = entries_[0].block;
+  // The vector may be shorter, and where it ends so may what is mapped.
+  if (copied_ == 0 && read_safely(entries_, vector_ - 1, sizeof(Entry))) copied_ = 1;
+  if (copied_ != 0) count_ = entries_[0].block;
 }
 
 void* ThreadLocalBlocks::of_module(std::size_t module) const {

@@ -43,8 +43,8 @@ void* own_thread_control_block();
 // thread vector, whose entry of 16 bytes begins with the block's address; entry -1 counts them.
 void* thread_local_block(void* control_block, std::size_t module);
 // The same while that thread runs, when nothing read there can be trusted: never faults, and a
-// result must be tried before it is used. A copy, so that all blocks together cost two questions to
-// the system.
+// result must be tried before it is used. A copy, so that the blocks of all modules cost two
+// questions to the system as a rule.
 class ThreadLocalBlocks {
  public:
   // Of a thread given by its control block, for modules up to this one.
@@ -58,6 +58,8 @@ class ThreadLocalBlocks {
 
  private:
   static constexpr std::size_t kCopied = 32;
+
+  bool copy(const void* const* vector_word, std::size_t wanted);
 
   const Entry* vector_ = nullptr;
   std::size_t count_ = 0;   // of the vector's entries, as it says

@@ -116,7 +116,8 @@ char* stack_high(const Thread& thread) {
 // it tells, so one end may lie in the neighbouring page, mapped or not.
 Extent static_thread_locals_beside_stack(const Thread& thread) {
   const os::StackBounds area = os::static_thread_locals(thread.control_block);
-  if (area.low >= thread.stack.low && area.high <= stack_high(thread)) return {};
+  const bool known = thread.stack.low != nullptr;
+  if (known && area.low >= thread.stack.low && area.high <= stack_high(thread)) return {};
   Extent readable{area.low, area.high};
   os::clip_to_readable(&readable.low, &readable.high);
   return readable;
@@ -137,53 +138,48 @@ std::size_t last_module() {
   return last;
 }
 
-// Visits those whose both ends can be read. Asks the system once if that is so of all.
-void visit_readable(RootVisitor* visitor, const Extent* extents, std::size_t count) {
-  const char* ends[os::kMostAsked] = {};
-  for (std::size_t i = 0; i < count; ++i) {
-    ends[2 * i] = extents[i].low;
-    ends[2 * i + 1] = extents[i].high - 1;
-  }
-  const bool all = os::bytes_are_readable(ends, 2 * count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (all || both_ends_readable(extents[i].low, extents[i].high)) {
-      visitor->range(extents[i].low, extents[i].high);
-    }
-  }
+// Is the module's memory where glibc puts that of libraries loaded at the start?
+bool is_static(const Thread& thread, const char* block) {
+  return contains(os::static_thread_locals(thread.control_block), block);
 }
 
 // Looks before it reads.
 void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
   const os::ThreadLocalBlocks blocks(thread.control_block, last_module());
-  bool complete = true;
-  Extent found[os::kMostAsked / 2];
-  std::size_t count = 0;
+  bool all_static = true;
   for (const os::ThreadLocalModule& module : tls_modules) {
     auto* block = static_cast<char*>(blocks.of_module(module.module));
-    if (block == nullptr) complete = false;
-    if (block == nullptr || module.size == 0) continue;
-    found[count++] = {block, block + module.size};
-    if (count < os::kMostAsked / 2) continue;
-    visit_readable(visitor, found, count);
-    count = 0;
+    all_static &= block != nullptr && is_static(thread, block);
+    if (block == nullptr) continue;
+    char* end = os::end_of_readable(block, block + module.size);
+    if (block < end) visitor->range(block, end);
   }
-  if (count != 0) visit_readable(visitor, found, count);
-  if (!complete) visit_static_thread_locals(visitor, thread);
+  if (!all_static) visit_static_thread_locals(visitor, thread);
 }
 
+// A block that is not static may be one that another library has left, which had the number before:
+// glibc puts a thread's vector right only when that thread asks for the variables. Then it is of
+// another size, and the library's own may be static.
 void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
   // A blocked thread runs on, and its loader may be changing its vector of thread-local blocks.
   if (thread.blocked || static_roots_doubtful) return visit_thread_locals_safely(visitor, thread);
-  bool complete = true;
+  bool all_static = true;
   for (const os::ThreadLocalModule& module : tls_modules) {
     auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
-    if (block != nullptr) {
-      visitor->range(block, block + module.size);
-    } else {
-      complete = false;
+    if (block == nullptr) {
+      all_static = false;
+      continue;
     }
+    char* end = block + module.size;
+    if (!is_static(thread, block)) {
+      all_static = false;
+      // Its first page is there in any case.
+      char* page_end = base::as_pointer(base::align_up(base::as_word(block) + 1, os::page_size()));
+      if (end > page_end) end = os::end_of_readable(page_end, end);
+    }
+    visitor->range(block, end);
   }
-  if (!complete) visit_static_thread_locals(visitor, thread);
+  if (!all_static) visit_static_thread_locals(visitor, thread);
 }
 
 // The lowest mapped address of the stack that ends at `high`, as of now: a main thread's stack

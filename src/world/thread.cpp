@@ -6,6 +6,7 @@
 #include "heap/space.hpp"
 #include "os/context.hpp"
 #include "os/futex.hpp"
+#include "os/lock.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
 #include "world/stop.hpp"
@@ -313,7 +314,11 @@ int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*s
   }
   const int error = pthread_create(handle, attributes, run_thread, &record);
   if (error != 0) return error;
-  while (record.taken.load(std::memory_order_acquire) == 0) os::futex_wait(&record.taken, 0);
+  // The new thread may wait for the lock of a collector that waits for this one, whose signals are
+  // blocked maybe.
+  while (record.taken.load(std::memory_order_acquire) == 0) {
+    os::Machine::wait_for_lock(&record.taken, 0, os::kForever);
+  }
   return 0;
 }
 

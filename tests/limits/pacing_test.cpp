@@ -1,10 +1,14 @@
 // When collections come by themselves (docs/design/cycle.md, "Pacing", "Finalizers and links").
+#include <sched.h>
+
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "child.hpp"
 #include "gc_test.hpp"
+#include "threads.hpp"
 
 namespace jd::test {
 namespace {
@@ -47,6 +51,55 @@ TEST(Pacing, ATableThatHasGrownByHalfIsAReasonToCollect) {
   const ChildResult r = run_child("links_by_half");
   ASSERT_TRUE(r.ok()) << r;
   EXPECT_EQ(r.out, "4096\n6144\n9216\n13824\n");
+}
+
+// What so many threads, by turns, allocate until a collection comes, after one that found 16 MiB
+// where the one before it had found 4.
+void print_bytes_after_growth(std::size_t threads) {
+  auto** live = static_cast<void**>(GC_malloc_uncollectable(16 * sizeof(void*)));
+  GC_disable();
+  for (int i = 0; i < 16; ++i) {
+    live[i] = GC_malloc(kMiB);
+    if (i == 3) GC_gcollect();
+  }
+  GC_enable();
+  GC_gcollect();
+  const GC_word before = GC_get_gc_no();
+  std::atomic<std::size_t> kib{0};
+  run_threads(threads, [&](std::size_t number) {
+    constexpr std::size_t kTurn = 64;
+    while (GC_get_gc_no() == before) {
+      if (kib / kTurn % threads == number) {
+        opaque(GC_malloc(1024));
+        ++kib;
+      } else {
+        sched_yield();
+      }
+    }
+  });
+  std::printf("%zu", kib.load());
+}
+
+JD_CHILD(one_after_growth) {
+  GC_INIT();
+  print_bytes_after_growth(1);
+  return 0;
+}
+JD_CHILD(two_after_growth) {
+  GC_INIT();
+  print_bytes_after_growth(2);
+  return 0;
+}
+
+TEST(Pacing, WhereSeveralThreadsAllocateTheLastCollectionCounts) {
+  JD_OURS_ONLY("goes by the last one always");
+  const ChildResult one = run_child("one_after_growth");
+  ASSERT_TRUE(one.ok()) << one;
+  const ChildResult two = run_child("two_after_growth");
+  ASSERT_TRUE(two.ok()) << two;
+  // A third of twice what is live, and what room there was.
+  EXPECT_LT(std::stoul(one.out), 2 * std::size_t{4} * 1024) << "for one, the lesser";
+  EXPECT_GT(std::stoul(two.out), std::size_t{16} * 1024 * 2 / 3 - 1024);
 }
 
 // What is allocated between two collections, with 16 MiB live, a divisor of 1 and so many links.
