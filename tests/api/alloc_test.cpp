@@ -415,6 +415,20 @@ TEST(Alloc, MemalignAligns) {
   }
 }
 
+TEST(Alloc, MemalignOfNothingIsAnObject) {
+  const std::size_t greatest = kPeer ? 4096 : std::size_t{1} << 20;
+  for (std::size_t align = 1; align <= greatest; align *= 2) {
+    const std::size_t before = GC_get_heap_size();
+    void* const p = GC_memalign(align, 0);
+    ASSERT_NE(p, nullptr) << align;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % align, 0u) << align;
+    EXPECT_EQ(GC_base(p), p);
+    EXPECT_LE(GC_get_heap_size() - before, std::size_t{4} << 20) << align;
+    void* q = nullptr;
+    EXPECT_EQ(GC_posix_memalign(&q, std::max(align, sizeof(void*)), 0), 0);
+  }
+}
+
 // What lies before them is address space.
 TEST(Alloc, AlignmentTakesNoMemory) {
   if (kPeer) GTEST_SKIP() << "bdwgc ends the program";

@@ -120,6 +120,55 @@ TEST(Dynamic, ThreadLocalsOfALoadedLibraryInOtherThreadsHold) {
   });
 }
 
+void set_the_same_stack_bottom() {
+  struct Set {
+    static void* bottom(void* base) {
+      GC_set_stackbottom(nullptr, static_cast<GC_stack_base*>(base));
+      return nullptr;
+    }
+  };
+  GC_stack_base base{};
+  ASSERT_EQ(GC_get_my_stackbottom(&base) != nullptr, true);
+  GC_call_with_alloc_lock(Set::bottom, &base);
+}
+
+TEST(Dynamic, StaticThreadLocalsHoldWhereTheStacksLowEndIsNotKnown) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  Plugin plugin(JD_TEST_PLUGIN_EARLY);
+  set_the_same_stack_bottom();
+  Watch watch;
+  void** const slots = plugin.slots("plugin_tls_slots");
+  const std::size_t count = plugin.count("plugin_tls_count");
+  fill(slots, count, &watch);
+  collect();
+  collect();
+  EXPECT_TRUE(all_alive(watch));
+  std::memset(slots, 0, count * sizeof(void*));
+}
+
+// A thread's vector still has the block of a library that is gone, under the number that another
+// has now.
+TEST(Dynamic, ALibraryMayTakeAnothersNumberWithMoreThreadLocals) {
+  JD_SKIP_UNDER_TSAN("keeps a block's memory of its own");
+  const auto check = [](bool blocked) {
+    { EXPECT_NE(Plugin().slots("plugin_tls_slots"), nullptr); }
+    const Plugin large(JD_TEST_PLUGIN_LARGE);
+    if (blocked) {
+      GC_do_blocking(
+          [](void*) -> void* {
+            GcThread([] { GC_gcollect(); }).join();
+            return nullptr;
+          },
+          nullptr);
+    } else {
+      GC_gcollect();
+    }
+  };
+  check(false);
+  check(true);
+  run_threads(2, [&](std::size_t number) { check(number == 1); });
+}
+
 // Read while the thread may run on, and so by way of a copy.
 TEST(Dynamic, ThreadLocalsHoldInABlockingSection) {
   JD_OURS_ONLY(kTlsOfPeer);

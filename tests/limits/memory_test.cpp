@@ -139,6 +139,31 @@ TEST(Memory, TheLimitCanBeRaisedByTheOutOfMemoryFunction) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+int warnings_within = 0;
+int warnings_nested = 0;
+void allocate_in_warning(char*, GC_word) {
+  warnings_nested = std::max(warnings_nested, ++warnings_within);
+  opaque(GC_malloc(64));
+  --warnings_within;
+}
+
+// In a heap without room, that allocation is worth a warning, too.
+JD_CHILD(warn_procedure_that_allocates) {
+  GC_INIT();
+  GC_set_max_heap_size(4 * kMiB);
+  GC_set_warn_proc(allocate_in_warning);
+  bool whole = false;
+  fill(64, SIZE_MAX, &whole);
+  return whole && warnings_nested == 1 ? 0 : 1;
+}
+
+TEST(Memory, AWarnProcedureMayAllocateWhereThereIsNoRoom) {
+  JD_OURS_ONLY("calls it again and again");
+  const ChildResult r = run_child("warn_procedure_that_allocates");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_NE(r.err.find("Out of memory"), std::string::npos) << "the nested one";
+}
+
 JD_CHILD(heap_limit_all_functions) {
   GC_INIT();
   GC_set_warn_proc(GC_ignore_warn_proc);

@@ -57,11 +57,10 @@ TEST(Pacing, ATableThatHasGrownByHalfIsAReasonToCollect) {
 // where the one before it had found 4.
 void print_bytes_after_growth(std::size_t threads) {
   auto** live = static_cast<void**>(GC_malloc_uncollectable(16 * sizeof(void*)));
+  for (int i = 0; i < 4; ++i) live[i] = GC_malloc(kMiB);
+  GC_gcollect();
   GC_disable();
-  for (int i = 0; i < 16; ++i) {
-    live[i] = GC_malloc(kMiB);
-    if (i == 3) GC_gcollect();
-  }
+  for (int i = 4; i < 16; ++i) live[i] = GC_malloc(kMiB);
   GC_enable();
   GC_gcollect();
   const GC_word before = GC_get_gc_no();

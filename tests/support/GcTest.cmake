@@ -70,15 +70,19 @@ function(jd_gc_test name)
     add_library(jd_test_plugin_early MODULE "${jd_gc_test_support_dir}/plugin.cpp")
     target_link_libraries(jd_test_plugin_early PRIVATE jackdaw_warnings)
     target_compile_definitions(jd_test_plugin_early PRIVATE JD_PLUGIN_EARLY)
+    add_library(jd_test_plugin_large MODULE "${jd_gc_test_support_dir}/plugin.cpp")
+    target_link_libraries(jd_test_plugin_large PRIVATE jackdaw_warnings)
+    target_compile_definitions(jd_test_plugin_large PRIVATE JD_PLUGIN_LARGE)
   endif()
 
   add_executable(${name} ${arg_SOURCES}
     "${jd_gc_test_support_dir}/gc_test_main.cpp"
     "${jd_gc_test_support_dir}/sanitizer_options.cpp")
-  add_dependencies(${name} jd_test_plugin jd_test_plugin_early)
+  add_dependencies(${name} jd_test_plugin jd_test_plugin_early jd_test_plugin_large)
   target_compile_definitions(${name} PRIVATE
     JD_TEST_PLUGIN="$<TARGET_FILE:jd_test_plugin>"
-    JD_TEST_PLUGIN_EARLY="$<TARGET_FILE:jd_test_plugin_early>")
+    JD_TEST_PLUGIN_EARLY="$<TARGET_FILE:jd_test_plugin_early>"
+    JD_TEST_PLUGIN_LARGE="$<TARGET_FILE:jd_test_plugin_large>")
   target_link_libraries(${name} PRIVATE jd_gc_test_support ${arg_LIBRARIES})
   # A test's own thread-local and static data have to look as a client's: no surprise from LTO.
   set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)

@@ -22,6 +22,11 @@ __attribute__((visibility("default"))) std::size_t plugin_slot_count() { return 
 #else
 #define PLUGIN_MODEL
 #endif
+#if defined(JD_PLUGIN_LARGE)
+// Far longer than what malloc has beside another library's block.
+static thread_local char plugin_much_tls[64 << 20];
+__attribute__((visibility("default"))) void* plugin_much() { return plugin_much_tls; }
+#endif
 static thread_local PLUGIN_MODEL void* plugin_tls[64];
 __attribute__((visibility("default"))) void** plugin_tls_slots() { return plugin_tls; }
 __attribute__((visibility("default"))) std::size_t plugin_tls_count() { return 64; }

@@ -330,6 +330,39 @@ TEST(Signals, AThreadThatBlocksThemMayAllocateBesideACollection) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// The new thread waits for the lock before its maker goes on.
+JD_CHILD(blocked_signal_while_a_thread_is_made) {
+  GC_INIT();
+  std::atomic<bool> enough{false};
+  GcThread collector([&] {
+    while (!enough) GC_gcollect();
+  });
+  for (std::size_t i = rounds(200); i != 0; --i) {
+    sigset_t all;
+    sigfillset(&all);
+    sigset_t before;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    if (GC_pthread_create(
+            &thread, nullptr, [](void* x) { return x; }, nullptr) != 0)
+      return 2;
+    // That waits for it, too, where it ends.
+    if (i % 2 == 0) GC_pthread_join(thread, nullptr);
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, &before, &now);
+    EXPECT_NE(sigismember(&now, GC_get_suspend_signal()), 0) << "the mask was not put back";
+    if (i % 2 != 0) GC_pthread_join(thread, nullptr);
+  }
+  enough = true;
+  return testing::Test::HasFailure() ? 1 : 0;
+}
+
+TEST(Signals, AThreadThatBlocksThemMayMakeAThreadBesideACollection) {
+  JD_OURS_ONLY("bdwgc waits for ever");
+  const ChildResult r = run_child("blocked_signal_while_a_thread_is_made", {}, 60);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 JD_CHILD(all_blocked_from_the_start) {
   GC_INIT();
   // As ECL does: signals are blocked while a thread is being made, and it inherits the mask.
