@@ -66,6 +66,10 @@ void show_holes();
 // register of its, and so the slot is marked.)
 void retire_idle_holes();
 
+// After marking and finalization: what was ready for threads that a fork has left behind, and what
+// nothing leads to, was never handed out. It is free, not an object to disclaim or to report.
+void drop_lost_slots();
+
 // After marking: the bit where a mixed block's hole begins is no object's, though a word that is
 // one past the last object may have set its mark.
 void unmark_mixed_holes();

@@ -5,6 +5,7 @@
 #include "base/sharing.hpp"
 #include "heap/arena.hpp"
 #include "heap/blocks.hpp"
+#include "heap/growable.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
 #include "world/thread.hpp"
@@ -117,6 +118,14 @@ bool enter(world::Thread* thread) {
   return true;
 }
 
+// Slots that were ready for a thread that a fork has left behind. Under the heap's lock.
+heap::Growable<SlotRange> lost_slots;
+
+void note_lost_slots(const Hole& hole) {
+  // Without room for the note they are objects that die.
+  static_cast<void>(lost_slots.push(slots_between(hole, hole.cursor, hole.limit)));
+}
+
 // `left_by_fork`: the thread does not exist in this process, and may have been in the middle of an
 // allocation. Slots that were ready stay allocated until the next collection finds them unmarked.
 void leave(world::Thread* thread, bool left_by_fork) {
@@ -133,7 +142,10 @@ void leave(world::Thread* thread, bool left_by_fork) {
       give_back_reserve(&row->reserve_of(&hole));
       if (hole.block == heap::kNoBlock) continue;
       // Slots that were ready may have been handed out; those behind were not.
-      if (left_by_fork && hole.cursor < hole.limit) hole.cursor = hole.limit;
+      if (left_by_fork && hole.cursor < hole.limit) {
+        if (hole.changes % 2 == 0) note_lost_slots(hole);
+        hole.cursor = hole.limit;
+      }
       // In the middle of a change of place, what was claimed may belong to the place before, and so
       // may the end.
       if (left_by_fork && hole.changes % 2 != 0) {
@@ -227,6 +239,17 @@ void hide_holes() {
     char* first = hole.cursor < hole.limit ? hole.cursor + hole.slot_size : hole.cursor;
     if (first < hole.end) change_bits(slots_between(hole, first, hole.end), hide);
   });
+}
+
+void drop_lost_slots() {
+  for (const SlotRange& lost : lost_slots) {
+    // By then the program may have freed all of a block, and it may be of another size.
+    if (lost.block->state != heap::BlockState::Small || lost.to > lost.block->slots) continue;
+    change_bits(lost, [](heap::Block* b, unsigned w, std::uint64_t bits) {
+      set_word(b, w, b->allocated[w] & (~bits | b->marks[w]));
+    });
+  }
+  lost_slots.clear();
 }
 
 // The sweep lists their blocks, or frees them. A hole's first refill after a collection takes as

@@ -211,6 +211,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   finish_marking();
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
+  alloc::drop_lost_slots();
   alloc::retire_idle_holes();
   alloc::detach_disclaiming_holes();
   const bool moving = move_objects(stack_top);

@@ -1,6 +1,7 @@
 // fork from programs with threads that allocate and collect: the child has a working collector,
 // and so have its children.
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,6 +245,70 @@ JD_CHILD(fork_by_another_thread) {
 
 TEST(Fork, LeavesAThreadThatIsNotTheMainOne) {
   const ChildResult r = run_child("fork_by_another_thread", without_helpers());
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// --- What was ready for a thread that the child has not
+
+// Of a kind that is not cleared: what was never handed out holds its past.
+struct Disclaimed {
+  enum : std::size_t { kLive = 0x11117777, kGone = 0x2222dddd };
+  std::size_t state;
+  std::size_t rest[7];
+};
+std::atomic<int> wrongly_disclaimed{0};
+
+int disclaim(void* object) {
+  auto* disclaimed = static_cast<Disclaimed*>(object);
+  if (disclaimed->state != Disclaimed::kLive) ++wrongly_disclaimed;
+  disclaimed->state = Disclaimed::kGone;
+  return 0;
+}
+
+Disclaimed* make_disclaimed(int kind) {
+  auto* object = static_cast<Disclaimed*>(GC_generic_malloc(sizeof(Disclaimed), kind));
+  object->state = Disclaimed::kLive;
+  return object;
+}
+
+JD_CHILD(fork_beside_ready_slots) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), 0, 0, 0));
+  GC_register_disclaim_proc(kind, disclaim, 0);
+  static std::atomic<int> step;
+  static Disclaimed* kept[2];
+  step = 0;
+  GcThread other([kind] {
+    for (int i = 0; i < 20000; ++i) opaque(make_disclaimed(kind));
+    step = 1;
+    while (step != 2) sched_yield();
+    // Two of a new hole's slots; what the second holds leads to nothing else.
+    for (Disclaimed*& slot : kept) slot = make_disclaimed(kind);
+    step = 3;
+    while (step != 4) sched_yield();
+  });
+  while (step != 1) sched_yield();
+  for (int i = 0; i < 3; ++i) GC_gcollect();
+  step = 2;
+  while (step != 3) sched_yield();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (int i = 0; i < 3; ++i) GC_gcollect();
+    for (const Disclaimed* slot : kept) {
+      if (slot->state != Disclaimed::kLive) _exit(1);
+    }
+    _exit(wrongly_disclaimed == 0 ? 0 : 2);
+  }
+  const int status = wait_for(pid, 20);
+  step = 4;
+  other.join();
+  return status < 0 ? 99 : status % 1000;
+}
+
+TEST(Fork, WhatWasNeverHandedOutIsNotDisclaimed) {
+  JD_OURS_ONLY("keeps its free lists in common");
+  const ChildResult r = run_child("fork_beside_ready_slots", without_helpers());
   EXPECT_TRUE(r.ok()) << r;
 }
 
