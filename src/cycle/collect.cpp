@@ -347,7 +347,8 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_RECLAIM_END);
 
   ++measured.collections;
-  ++GC_gc_no;
+  // GC_get_gc_no() reads it at any time.
+  __atomic_store_n(&GC_gc_no, GC_gc_no + 1, __ATOMIC_RELAXED);
   note_sweep(count);
   alloc::start_new_totals();
   plan_next_collection(count.live_bytes, count.live_atomic_bytes, measured.root_bytes);

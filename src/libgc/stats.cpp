@@ -55,7 +55,7 @@ size_t copy_stats(const GC_prof_stats_s& stats, GC_prof_stats_s* result, size_t 
 
 extern "C" {
 
-GC_word GC_get_gc_no() { return GC_gc_no; }
+GC_word GC_get_gc_no() { return __atomic_load_n(&GC_gc_no, __ATOMIC_RELAXED); }
 size_t GC_get_heap_size() { return cycle::heap_bytes(); }
 size_t GC_get_free_bytes() { return cycle::free_bytes(); }
 size_t GC_get_unmapped_bytes() { return cycle::returned_bytes(); }
