@@ -4,7 +4,8 @@
  *
  * Each GC_ function has the parameters, results and errors of the function it stands for:
  *   GC_pthread_create   registers the new thread before it runs
- *   GC_pthread_join     keeps the thread's result reachable until it is delivered
+ *   GC_pthread_join     keeps the thread's result reachable until it is delivered; the collector's
+ *                       signal is unblocked in the caller while it waits
  *   GC_pthread_sigmask  leaves the collector's own signals unblocked
  *   GC_dlopen           loads without a collection in between
  * and so on. GC_NO_THREAD_REDIRECTS leaves the macros out.

@@ -9,6 +9,7 @@ Settings settings;
 
 void warn(const char* format, GC_word argument) {
   // The program's function may allocate, and where there is no memory would be called for that.
+  // (One that leaves by longjmp has its thread's later warnings on standard error.)
   static thread_local bool is_telling = false;
   if (settings.warn == nullptr || is_telling) return print_warning(format, argument);
   is_telling = true;

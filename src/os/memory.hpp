@@ -47,7 +47,7 @@ struct Piece {
   const void* from;
   std::size_t size;
 };
-inline constexpr std::size_t kMostPieces = 64;
+inline constexpr std::size_t kMostPieces = 64;  // 256 KiB by a byte of each page; a guess
 // Copies the pieces one after the other, in this order, by one question to the system. False if
 // they can't all be read, or the system forbids the question (then read_safely() may do it).
 [[nodiscard]] bool read_pieces_safely(void* to, const Piece* pieces, std::size_t count);

@@ -57,7 +57,7 @@ class ThreadLocalBlocks {
   };
 
  private:
-  static constexpr std::size_t kCopied = 32;
+  static constexpr std::size_t kCopied = 32;  // the rest is read one by one; a guess
 
   bool copy(const void* const* vector_word, std::size_t wanted);
 

@@ -78,12 +78,10 @@ TEST(Dynamic, ALibraryThatLeavesTakesNothingWithIt) {
   }
 }
 
-TEST(Dynamic, ThreadLocalsOfALoadedLibraryHold) {
-  JD_OURS_ONLY(kTlsOfPeer);
-  Plugin plugin;
+void expect_thread_locals_to_hold(const Plugin& plugin) {
   Watch watch;
-  const std::size_t count = plugin.count("plugin_tls_count");
   void** const slots = plugin.slots("plugin_tls_slots");
+  const std::size_t count = plugin.count("plugin_tls_count");
   fill(slots, count, &watch);
   collect();
   collect();
@@ -91,21 +89,16 @@ TEST(Dynamic, ThreadLocalsOfALoadedLibraryHold) {
   std::memset(slots, 0, count * sizeof(void*));
 }
 
+TEST(Dynamic, ThreadLocalsOfALoadedLibraryHold) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  expect_thread_locals_to_hold(Plugin());
+}
+
 TEST(Dynamic, StaticThreadLocalsOfALoadedLibraryHold) {
   JD_OURS_ONLY(kTlsOfPeer);
-  Plugin plugin(JD_TEST_PLUGIN_EARLY);
-  const auto check = [&] {
-    Watch watch;
-    void** const slots = plugin.slots("plugin_tls_slots");
-    const std::size_t count = plugin.count("plugin_tls_count");
-    fill(slots, count, &watch);
-    collect();
-    collect();
-    EXPECT_TRUE(all_alive(watch));
-    std::memset(slots, 0, count * sizeof(void*));
-  };
-  check();  // the first thread: its block is in no stack
-  run_threads(2, [&](std::size_t) { check(); });
+  const Plugin plugin(JD_TEST_PLUGIN_EARLY);
+  expect_thread_locals_to_hold(plugin);  // the first thread: its block is in no stack
+  run_threads(2, [&](std::size_t) { expect_thread_locals_to_hold(plugin); });
 }
 
 TEST(Dynamic, ThreadLocalsOfALoadedLibraryInOtherThreadsHold) {
@@ -128,22 +121,15 @@ void set_the_same_stack_bottom() {
     }
   };
   GC_stack_base base{};
-  ASSERT_EQ(GC_get_my_stackbottom(&base) != nullptr, true);
+  ASSERT_NE(GC_get_my_stackbottom(&base), nullptr);
   GC_call_with_alloc_lock(Set::bottom, &base);
 }
 
 TEST(Dynamic, StaticThreadLocalsHoldWhereTheStacksLowEndIsNotKnown) {
   JD_OURS_ONLY(kTlsOfPeer);
-  Plugin plugin(JD_TEST_PLUGIN_EARLY);
+  const Plugin plugin(JD_TEST_PLUGIN_EARLY);
   set_the_same_stack_bottom();
-  Watch watch;
-  void** const slots = plugin.slots("plugin_tls_slots");
-  const std::size_t count = plugin.count("plugin_tls_count");
-  fill(slots, count, &watch);
-  collect();
-  collect();
-  EXPECT_TRUE(all_alive(watch));
-  std::memset(slots, 0, count * sizeof(void*));
+  expect_thread_locals_to_hold(plugin);
 }
 
 // A thread's vector still has the block of a library that is gone, under the number that another
