@@ -391,11 +391,12 @@ void return_free_memory() {
   const unsigned least_age = age_to_return.exchange(kNothingToReturn, std::memory_order_relaxed);
   if (least_age == kNothingToReturn) return;
   std::size_t returned = kStep;
+  heap::DiscardPosition position;
   while (returned >= kStep) {
     const os::LockGuard guard(heap::heap_lock);
     measured.peak_heap_bytes = peak_heap_bytes();
     const std::uint64_t begin = os::now_ns();
-    returned = heap::discard_idle(least_age, kStep);
+    returned = heap::discard_idle(least_age, kStep, &position);
     measured.collecting_total += os::now_ns() - begin;
   }
 }

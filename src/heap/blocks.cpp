@@ -101,6 +101,7 @@ BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to) {
     body.magic = 0;
     body.slots = 0;
     body.slot_size = 0;
+    body.kind = kAtomic;
     body.state = BlockState::LargeBody;
     body.run = distance;
     dirty += start_using(head + distance) ? 1 : 0;

@@ -192,6 +192,16 @@ struct ForwardingTracer : Tracer {
 
 }  // namespace detail
 
+// The same as for_each_run for elements alone, of a layout whose elements are partly pointers: those
+// from `element`, where one begins, to `end`.
+template <class Visit>
+void for_each_run_of_elements(const Layout& layout, Word* element, const Word* end, Visit visit) {
+  const std::size_t step = layout.element_bytes / sizeof(Word);
+  for (; element + step <= end; element += step) {
+    detail::for_each_bitmap_run(layout.element_pointers, element, step, visit);
+  }
+}
+
 // Calls visit(first, count) for runs of pointer words, in the order of their addresses (a trace
 // procedure's, in its own).
 template <class Visit>
@@ -220,10 +230,7 @@ void for_each_run(const Typed& typed, Visit visit) {
     visit(element, static_cast<std::size_t>(end - element));
     return;
   }
-  const std::size_t step = layout.element_bytes / sizeof(Word);
-  for (; element + step <= end; element += step) {
-    detail::for_each_bitmap_run(layout.element_pointers, element, step, visit);
-  }
+  for_each_run_of_elements(layout, element, end, visit);
 }
 
 }  // namespace jd::heap

@@ -112,6 +112,33 @@ void for_each_run(Visit visit) {
   }
 }
 
+// Discards what is idle of [from, end), up to `most` bytes, which it takes from *most. Returns where
+// it stopped.
+BlockNumber discard_idle_in(BlockNumber from, BlockNumber end, unsigned least_age,
+                            std::size_t* most) {
+  const auto idle = [least_age](BlockNumber at) {
+    return space.extras[at].dirty && space.extras[at].age >= least_age;
+  };
+  BlockNumber b = from;
+  while (b < end && *most >= kBlockSize) {
+    if (!idle(b)) {
+      ++b;
+      continue;
+    }
+    const BlockNumber first = b;
+    while (b < end && idle(b) && (std::size_t{b - first} << kBlockShift) < *most) ++b;
+    const std::size_t bytes = std::size_t{b - first} << kBlockShift;
+    if (!os::discard(base::as_pointer(block_address(first)), bytes)) continue;
+    for (BlockNumber at = first; at < b; ++at) {
+      space.extras[at].dirty = false;
+      space.extras[at].returned = true;
+    }
+    total_returned += b - first;
+    *most -= bytes;
+  }
+  return b;
+}
+
 }  // namespace
 
 KeptRuns kept_runs;
@@ -195,31 +222,21 @@ Bin bin(unsigned number) {
           exact ? number + 1 : 2 * power - 1, ((bins_in_use >> number) & 1) != 0};
 }
 
-std::size_t discard_idle(unsigned least_age, std::size_t most) {
-  std::size_t discarded = 0;
+std::size_t discard_idle(unsigned least_age, std::size_t most, DiscardPosition* position) {
+  most = base::align_down(base::min_of(most, SIZE_MAX - kBlockSize), kBlockSize);
+  std::size_t left = most;
+  DiscardPosition from = position != nullptr ? *position : DiscardPosition{};
+  DiscardPosition to;
   for_each_run([&](BlockNumber first, BlockNumber count) {
-    const BlockNumber end = first + count;
-    for (BlockNumber b = first; b < end && discarded < most;) {
-      const auto idle = [&](BlockNumber at) {
-        return space.extras[at].dirty && space.extras[at].age >= least_age;
-      };
-      if (!idle(b)) {
-        ++b;
-        continue;
-      }
-      const BlockNumber from = b;
-      while (b < end && idle(b) && discarded + (std::size_t{b - from} << kBlockShift) < most) ++b;
-      const std::size_t bytes = std::size_t{b - from} << kBlockShift;
-      if (!os::discard(base::as_pointer(block_address(from)), bytes)) continue;
-      for (BlockNumber at = from; at < b; ++at) {
-        space.extras[at].dirty = false;
-        space.extras[at].returned = true;
-      }
-      total_returned += b - from;
-      discarded += bytes;
-    }
+    if (left == 0 || (from.run != kNoBlock && from.run != first)) return;
+    const BlockNumber begin = from.run == first ? base::max_of(first, from.block) : first;
+    from = {};
+    to = {first, discard_idle_in(begin, first + count, least_age, &left)};
   });
-  return discarded;
+  // The run is gone.
+  if (from.run != kNoBlock) return discard_idle(least_age, most, &(*position = {}));
+  if (position != nullptr) *position = to;
+  return most - left;
 }
 
 void discard_stale_records() {

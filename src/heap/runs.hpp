@@ -50,9 +50,17 @@ struct Bin {
 unsigned bin_count();
 Bin bin(unsigned number);
 
+// Where discard_idle stopped: in which run, before which block. Others may change the runs between
+// two steps; then the next step begins anew.
+struct DiscardPosition {
+  BlockNumber run = kNoBlock;
+  BlockNumber block = kNoBlock;
+};
 // Discards the pages of dirty free blocks that are `least_age` collections old or more, up to
-// `most` bytes of them; returns the bytes that went back to the system.
-std::size_t discard_idle(unsigned least_age, std::size_t most = SIZE_MAX);
+// `most` bytes of them, from *position on if there is one; returns the bytes that went back to the
+// system.
+std::size_t discard_idle(unsigned least_age, std::size_t most = SIZE_MAX,
+                         DiscardPosition* position = nullptr);
 // Discards the pages of records that only blocks inside free runs have: what is there is stale.
 void discard_stale_records();
 // Bytes in free runs whose pages were given back and not used since.

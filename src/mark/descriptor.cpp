@@ -80,7 +80,10 @@ void call_procedure(Word object, std::size_t size, Word descriptor) {
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   if ((descriptor & heap::kDescriptorTag) != heap::kTagProcedure) return;
   if (index == kTypedArrayProcedure) {
-    for_each_element(object, size, call_procedure);
+    const TypedElements elements = elements_of(object, size);
+    for (Word element = elements.first; element != elements.end; element += elements.size) {
+      call_procedure(element, elements.size, elements.descriptor);
+    }
     return;
   }
   const heap::MarkProcedure procedure = heap::mark_procedures[index];

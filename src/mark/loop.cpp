@@ -83,7 +83,9 @@ struct Marker::Rings {
 bool Marker::mark(const heap::Place& place) {
   if (in_team_) {
     const unsigned w = place.slot / 64;
-    return mark_in_team(&place.block->marks[w], &own_marks_[heap::number_of(place.block)].words[w],
+    const View view(own_marks_, touched_);
+    const Word begin = heap::block_address(heap::number_of(place.block));
+    return mark_in_team(view, begin, &place.block->marks[w], &view.own_marks_of(begin).words[w],
                         std::uint64_t{1} << (place.slot % 64));
   }
   if (place.marked()) return false;
@@ -162,6 +164,10 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
 
 inline Marker::Described Marker::describe(Word object) {
   const Block& block = View().record_of(object);
+  if (__builtin_expect(block.state == BlockState::LargeBody, 0)) {
+    scan_waiting_elements(object);
+    return {};
+  }
   const heap::Kind& kind = heap::kinds[block.kind];
   const std::size_t size = heap::unmixed_size(block);
   const auto* words = reinterpret_cast<const Word*>(object);
@@ -214,7 +220,7 @@ bool Marker::run_loop() {
   constexpr bool kRing = kStrategy == MarkStrategy::Ring;
   constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
   constexpr bool kAlone = kCompany == Company::Alone;
-  const View view = kAlone ? View() : View(own_marks_);
+  const View view = kAlone ? View() : View(own_marks_, touched_);
   Word waiting_words[kWordRing];
   Range waiting_objects[kObjectDistance];
   Ring<Word, kWordRing> words(waiting_words);

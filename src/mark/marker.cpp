@@ -1,5 +1,7 @@
 #include "mark/marker.hpp"
 
+#include <type_traits>
+
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
@@ -79,7 +81,8 @@ bool Marker::initialise_as_helper(std::size_t entries) {
   if (stack_ == nullptr) return initialise(entries);
   bottom_ = top_ = stack_;
   overflowed_ = false;
-  return true;
+  // The system may have refused the stack's first pages.
+  return limit_ != stack_ || extend_stack();
 }
 
 bool Marker::initialise(std::size_t entries) {
@@ -166,17 +169,29 @@ void Marker::push_range(const void* low, const void* high) {
 }
 
 bool Marker::prepare_own_marks() {
-  if (own_marks_ == nullptr) {
-    // Like the table of records, for as many blocks as there can ever be.
-    const std::size_t bytes = base::align_up(space.reserved * sizeof(OwnMarks), os::page_size());
-    own_marks_ = static_cast<OwnMarks*>(os::reserve(bytes, os::page_size()));
-    if (own_marks_ == nullptr) return false;
+  // Like the table of records, for as many blocks as there can ever be.
+  const auto reserve = [](auto** table, std::size_t bytes) {
+    if (*table != nullptr) return true;
+    void* place = os::reserve(base::align_up(bytes, os::page_size()), os::page_size());
+    *table = static_cast<std::remove_reference_t<decltype(*table)>>(place);
+    return place != nullptr;
+  };
+  const auto commit = [](void* table, std::size_t have, std::size_t wanted) {
+    have = base::align_up(have, os::page_size());
+    wanted = base::align_up(wanted, os::page_size());
+    return wanted <= have || os::commit(static_cast<char*>(table) + have, wanted - have);
+  };
+  JD_CHECK(space.base % (std::size_t{1} << (kBlockShift + kTouchShift)) == 0,
+           "neighbours by number are neighbours by address");
+  const std::size_t have = own_marked_blocks_;
+  const std::size_t wanted = space.committed;
+  if (!reserve(&own_marks_, space.reserved * sizeof(OwnMarks)) ||
+      !reserve(&touched_, touched_bytes(space.reserved)) ||
+      !commit(own_marks_, have * sizeof(OwnMarks), wanted * sizeof(OwnMarks)) ||
+      !commit(touched_, touched_bytes(have), touched_bytes(wanted))) {
+    return false;
   }
-  const std::size_t wanted = base::align_up(space.committed * sizeof(OwnMarks), os::page_size());
-  const std::size_t have = base::align_up(own_marked_blocks_ * sizeof(OwnMarks), os::page_size());
-  char* const table = reinterpret_cast<char*>(own_marks_);
-  if (wanted > have && !os::commit(table + have, wanted - have)) return false;
-  own_marked_blocks_ = base::max_of(own_marked_blocks_, std::size_t{space.committed});
+  own_marked_blocks_ = base::max_of(have, wanted);
   return true;
 }
 
@@ -186,14 +201,33 @@ void Marker::discard_tables() {
   };
   discard(stack_, static_cast<std::size_t>(limit_ - stack_) * sizeof(Range));
   discard(own_marks_, own_marked_blocks_ * sizeof(OwnMarks));
+  discard(touched_, touched_bytes(own_marked_blocks_));
 }
 
-void Marker::merge_own_marks(heap::BlockNumber number, Block* block) {
-  std::uint64_t* own = own_marks_[number].words;
-  for (unsigned w = 0; w < block->bit_words(); ++w) {
-    if (own[w] == 0) continue;
-    block->marks[w] |= own[w];
-    own[w] = 0;
+// Blocks that are free have none, and keep stale records.
+void Marker::merge_own_marks() {
+  const std::size_t groups = touched_bytes(own_marked_blocks_);
+  for (std::size_t group = 0; group < groups; ++group) {
+    if (group % sizeof(std::uint64_t) == 0) {
+      std::uint64_t eight = 0;
+      base::copy_bytes(&eight, touched_ + group, sizeof eight);
+      if (eight == 0) {
+        group += sizeof eight - 1;
+        continue;
+      }
+    }
+    if (touched_[group] == 0) continue;
+    touched_[group] = 0;
+    for (unsigned i = 0; i < 1u << kTouchShift; ++i) {
+      const std::size_t number = (group << kTouchShift) + i;
+      if (number >= own_marked_blocks_) break;
+      std::uint64_t* own = own_marks_[number].words;
+      for (unsigned w = 0; w < heap::kBitWords; ++w) {
+        if (own[w] == 0) continue;
+        space.blocks[number].marks[w] |= own[w];
+        own[w] = 0;
+      }
+    }
   }
 }
 

@@ -27,6 +27,8 @@ namespace jd::mark {
 
 using base::MarkStrategy;
 
+struct TypedElements;
+
 class alignas(128) Marker {
  public:
   // Reserves the mark stack: room for `entries` ranges; 0: for as many as the heap can need.
@@ -96,8 +98,8 @@ class alignas(128) Marker {
   [[nodiscard]] bool prepare_own_marks();
   // Gives the pages of what is empty between collections back until they are needed again.
   void discard_tables();
-  // Adds this marker's bits of a block to the record's, and clears them.
-  void merge_own_marks(heap::BlockNumber number, heap::Block* block);
+  // Adds this marker's bits to the records', and clears them.
+  void merge_own_marks();
 
  private:
   // Whether other markers may set the same mark bits.
@@ -126,7 +128,8 @@ class alignas(128) Marker {
   template <Company kCompany>
   bool visit_inlined(const View& view, Word word, Range* range);
   bool mark(const heap::Place& place);
-  static bool mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit);
+  static bool mark_in_team(const View& view, Word word, std::uint64_t* shared, std::uint64_t* own,
+                           std::uint64_t bit);
   [[nodiscard]] bool may_share(const Range& current) const;
   Range share(Range current);
   void put_back(Rings rings);
@@ -136,11 +139,20 @@ class alignas(128) Marker {
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_typed_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);
+  // The elements of a large object are scanned part by part: the rest waits on the stack.
+  void scan_elements(const TypedElements& elements);
+  void scan_elements(const heap::Typed& typed, Word first);
+  void scan_waiting_elements(Word first);
+  Word push_elements_behind(Word turn, Word end);
   Pointers pointers_of_mixed(heap::Block* block, Word granule);
   Pointers pointers_at_granule(heap::Block* block, Word granule);
   Pointers pointers_at(Word memory, const heap::Kind& kind);
   Pointers scan_mixed(Word memory, const heap::Kind& kind);
   void queue_word(const Word* word);
+  void queue_run(const Word* first, std::size_t count) {
+    if (count == 1) return queue_word(first);
+    push_range(first, first + count);
+  }
   // Where the stack is to be drained while roots are scanned.
   Range* most_root_entries();
   void mark_ambiguous(const View& view, Word word, bool past_end, const Range* most);
@@ -185,6 +197,13 @@ class alignas(128) Marker {
   // By block number; all clear outside of a phase of the team's. Committed for so many blocks.
   OwnMarks* own_marks_ = nullptr;
   std::size_t own_marked_blocks_ = 0;
+  // Of so many neighbours each, a page of their bits: is any set? As the bits themselves.
+  static constexpr unsigned kTouchShift = 5;
+  std::uint8_t* touched_ = nullptr;
+  // Read by words of eight.
+  static constexpr std::size_t touched_bytes(std::size_t blocks) {
+    return base::align_up(base::div_up(blocks, std::size_t{1} << kTouchShift), sizeof(Word));
+  }
   bool in_team_ = false;
   // An entry did not fit: some marked object's contents were not scanned.
   bool overflowed_ = false;

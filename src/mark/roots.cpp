@@ -16,7 +16,9 @@ constexpr std::ptrdiff_t kMostRootEntries = base::kMiB / 2 / sizeof(Range);
 // one in eight of its words (a guess), for clearing takes time, and at most all of these.
 constexpr std::size_t kRememberedOf = 8;
 constexpr std::size_t kMostRemembered = 1024;
-Word seen[kMostRemembered];  // under the lock
+// Under the lock. All clear outside of scan_stack: where the library is linked statically, static
+// roots are found here as well.
+Word seen[kMostRemembered];
 
 }  // namespace
 
@@ -89,7 +91,6 @@ void Marker::scan_roots(const void* low, const void* high) {
   const std::size_t words = (end - at) / sizeof(Word);
   const std::size_t remembered =
       base::min_of(std::size_t{1} << base::log2_floor(words / kRememberedOf + 1), kMostRemembered);
-  __builtin_memset(seen, 0, remembered * sizeof(Word));
   for (; at < end; at += sizeof(Word)) {
     const Word word = *reinterpret_cast<const Word*>(at);
     if (word + view.below >= within) continue;
@@ -98,6 +99,7 @@ void Marker::scan_roots(const void* low, const void* high) {
     last = word;
     mark_ambiguous(view, word, past_end, most);
   }
+  base::clear_bytes(seen, remembered * sizeof(Word));
 }
 
 }  // namespace jd::mark

@@ -2,7 +2,6 @@
 
 #include "base/bits.hpp"
 #include "heap/space.hpp"
-#include "heap/walk.hpp"
 #include "mark/marker.hpp"
 #include "os/context.hpp"
 #include "os/thread.hpp"
@@ -46,11 +45,8 @@ bool Team::mark(Marker* first) {
         if (guests != 0) pool_.wake(guests);
       });
   for_each_other([=](Marker* other) { first->adopt_overflow(other); });
-  heap::for_each_block([=](heap::BlockNumber number, heap::Block& block) {
-    if (block.state == heap::BlockState::Free) return;
-    first->merge_own_marks(number, &block);
-    for_each_other([&](Marker* other) { other->merge_own_marks(number, &block); });
-  });
+  first->merge_own_marks();
+  for_each_other([](Marker* other) { other->merge_own_marks(); });
   return true;
 }
 

@@ -37,18 +37,22 @@ struct TypedArrayTail {
   Word element_descriptor;
 };
 
-// Calls visit(element, its size, its descriptor) for the elements of a typed array's memory.
-template <class Visit>
-void for_each_element(Word object, std::size_t size, Visit visit) {
+// The elements of a typed array's memory.
+struct TypedElements {
+  Word first;
+  Word end;
+  std::size_t size;  // of each; 0: there are none
+  Word descriptor;
+};
+inline TypedElements elements_of(Word object, std::size_t size) {
   const auto* tail =
       reinterpret_cast<const TypedArrayTail*>(object + size - sizeof(TypedArrayTail));
   // An array whose tail is not written yet has no elements. And programs write beyond their arrays.
   const std::size_t room = size - sizeof(TypedArrayTail);
-  if (tail->element_size == 0) return;
+  if (tail->element_size == 0) return {};
   const std::size_t elements = base::min_of(tail->elements, room / tail->element_size);
-  for (std::size_t i = 0; i < elements; ++i) {
-    visit(object + i * tail->element_size, tail->element_size, tail->element_descriptor);
-  }
+  return {object, object + elements * tail->element_size, tail->element_size,
+          tail->element_descriptor};
 }
 
 }  // namespace jd::mark

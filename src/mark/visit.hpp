@@ -24,17 +24,22 @@ struct Marker::View {
   Word records = base::as_word(heap::space.blocks) -
                  (heap::space.base >> heap::kBlockShift) * sizeof(heap::Block);
 
-  // The same of a marker's own bits, in company.
+  // The same of a marker's own bits, in company, and of what says where they are.
   Word own_marks = 0;
+  Word touched = 0;
 
   View() = default;
-  explicit View(const OwnMarks* own)
-      : own_marks(base::as_word(own) - (heap::space.base >> heap::kBlockShift) * sizeof(OwnMarks)) {
-  }
+  View(const OwnMarks* own, const std::uint8_t* touched)
+      : own_marks(base::as_word(own) - (heap::space.base >> heap::kBlockShift) * sizeof(OwnMarks)),
+        touched(base::as_word(touched) -
+                (heap::space.base >> (heap::kBlockShift + kTouchShift))) {}
 
   [[nodiscard]] bool holds(Word word) const { return word + below < span; }
   [[nodiscard]] OwnMarks& own_marks_of(Word word) const {
     return *reinterpret_cast<OwnMarks*>(own_marks + (word >> heap::kBlockShift) * sizeof(OwnMarks));
+  }
+  void note_own_marks_of(Word word) const {
+    *reinterpret_cast<std::uint8_t*>(touched + (word >> (heap::kBlockShift + kTouchShift))) = 1;
   }
   [[nodiscard]] heap::Block& record_of(Word word) const {
     return *reinterpret_cast<heap::Block*>(records +
@@ -46,12 +51,14 @@ struct Marker::View {
 // scanning a small object. The shared bit may get lost: another marker that sets a bit of the same
 // word at the same time writes back what it read before. Then somebody finds it clear and scans the
 // object again, at most once each. What counts in the end are the markers' own bits (Team::mark).
-inline bool Marker::mark_in_team(std::uint64_t* shared, std::uint64_t* own, std::uint64_t bit) {
+inline bool Marker::mark_in_team(const View& view, Word word, std::uint64_t* shared,
+                                 std::uint64_t* own, std::uint64_t bit) {
   const std::uint64_t seen = __atomic_load_n(shared, __ATOMIC_RELAXED);
   if ((seen & bit) != 0) return false;
   __atomic_store_n(shared, seen | bit, __ATOMIC_RELAXED);
   if ((*own & bit) != 0) return false;
   *own |= bit;
+  view.note_own_marks_of(word);
   return true;
 }
 
@@ -72,7 +79,7 @@ template <Marker::Company kCompany>
   // The mark of a free slot is set, too.
   if constexpr (kCompany == Company::Team) {
     std::uint64_t& own = view.own_marks_of(word).words[slot >> 6];
-    if (!mark_in_team(&marks, &own, bit)) return false;
+    if (!mark_in_team(view, word, &marks, &own, bit)) return false;
   } else {
     const std::uint64_t seen = marks;
     if (((seen >> (slot & 63)) & 1) != 0) return false;

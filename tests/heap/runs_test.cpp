@@ -147,6 +147,28 @@ TEST(Runs, DiscardingMayGoInSteps) {
   EXPECT_EQ(returned_bytes(), 9 * kBlockSize);
 }
 
+TEST(Runs, StepsGoOnWhereTheLastOneStopped) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(64));
+  const BlockNumber first = take_run(20);
+  for (BlockNumber b = first; b < first + 20; ++b) start_using(b);
+  give_run(first, 9);
+  DiscardPosition position;
+  EXPECT_EQ(discard_idle(0, 4 * kBlockSize, &position), 4 * kBlockSize);
+  EXPECT_EQ(position.run, first);
+  EXPECT_EQ(position.block, first + 4);
+  // What became idle before it is for another time.
+  space.extras[first].dirty = true;
+  EXPECT_EQ(discard_idle(0, 4 * kBlockSize, &position), 4 * kBlockSize);
+  EXPECT_EQ(position.block, first + 8);
+  give_run(first + 9, 11);
+  ASSERT_TRUE(take_run_at(first, 1));
+  EXPECT_EQ(discard_idle(0, SIZE_MAX, &position), 12 * kBlockSize)
+      << "no run begins there any more, so all are looked at";
+  give_run(first, 1);
+  EXPECT_EQ(discard_idle(0), kBlockSize);
+}
+
 TEST(Runs, TheReservationIsTheLimit) {
   ASSERT_TRUE(reserve_space(8u << 20));
   EXPECT_FALSE(grow(space.reserved));

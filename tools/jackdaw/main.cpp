@@ -1,7 +1,6 @@
 // The `jackdaw` command: reads the command line and calls the subcommand.
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -89,9 +88,9 @@ struct CommandLine {
                    "Run it although it is not linked with libgc: it loads libgc with dlopen, or "
                    "starts a program that uses it")
         ->excludes(malloc_mode);
-    run_app->add_option("command", run.command, "The program and its arguments, after --")
+    // For the help alone: what stands there is no word of ours (take_command).
+    run_app->add_option("command", run.command, "The program and its arguments")
         ->type_name("PROGRAM ARGUMENTS");
-    run_app->positionals_at_end();
     run_app->footer(
         "Exit status: the program's; its signal, if one killed it; 125 if jackdaw refuses, 126 if\n"
         "PROGRAM cannot be executed, 127 if there is none. With --compare: 1 if the outputs or "
@@ -140,6 +139,21 @@ struct CommandLine {
     options_app->add_flag("--man", man, "As a section of a man page")->excludes(flag);
   }
 
+  // `jackdaw run`: takes the program and its arguments off the end of our own, to be passed on as
+  // they are; CLI11 would read [a,b] as two words and [] as none. They follow the first --, or begin
+  // with the first word that is neither an option nor one's value. Returns how many are left.
+  int take_command(int argc, char** argv) {
+    int end = 2;
+    while (end < argc && argv[end][0] == '-' && std::string(argv[end]) != "--") {
+      const CLI::Option* option = run_app->get_option_no_throw(argv[end]);
+      end += option != nullptr && option->get_items_expected_min() > 0 ? 2 : 1;
+    }
+    if (end >= argc) return argc;
+    const bool has_dashes = std::string(argv[end]) == "--";
+    run.command.assign(argv + end + (has_dashes ? 1 : 0), argv + argc);
+    return end;
+  }
+
   int call() {
     if (run_app->parsed()) {
       if (run.command.empty()) {
@@ -157,36 +171,30 @@ struct CommandLine {
   }
 };
 
-// CLI11 calls an unknown first word a missing subcommand, and an argument of PROGRAM unexpected.
-std::string explain(const CLI::ParseError& error, int argc, char** argv) {
-  const std::string first = argc > 1 ? argv[1] : "";
+// CLI11 calls an unknown first word a missing subcommand.
+std::string explain(const CLI::ParseError& error, const std::string& first) {
   if (first.starts_with('-')) return fmt::format("unknown option {}", first);
   if (first.empty()) return "which command? run, bench or options";
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     return fmt::format("there is no command '{}'; there are run, bench and options", first);
   }
-  std::string message = error.what();
-  const bool has_dashes =
-      std::any_of(argv, argv + argc, [](const char* word) { return std::string(word) == "--"; });
-  if (first == "run" && !has_dashes && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    message += "\n(If these belong to the program, put -- before it.)";
-  }
-  return message;
+  return error.what();
 }
 
 int run_main(int argc, char** argv) {
   // A status nobody may collect is what an inherited SIG_IGN would leave us with.
   std::signal(SIGCHLD, SIG_DFL);
   CommandLine line;
-  const bool is_run = argc > 1 && std::string(argv[1]) == "run";
+  const std::string first = argc > 1 ? argv[1] : "";
+  const bool is_run = first == "run";
   try {
-    line.app.parse(argc, argv);
+    line.app.parse(is_run ? line.take_command(argc, argv) : argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return line.app.exit(e);  // --help, --version
-    fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", explain(e, argc, argv),
-               is_run                                        ? "run "
-               : argc > 1 && std::string(argv[1]) == "bench" ? "bench "
-                                                             : "");
+    fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", explain(e, first),
+               is_run             ? "run "
+               : first == "bench" ? "bench "
+                                  : "");
     return is_run ? kExitRefused : kExitUsage;
   }
   try {
