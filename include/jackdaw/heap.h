@@ -9,12 +9,15 @@
  * collection, and only if nothing but typed words, roots and weak references mean it. A word that
  * may be a pointer (on a stack, in a register, in static data, in an object that libgc's functions
  * allocated) holds the object and pins it: it stays where it is for this collection. So a program
- * uses its objects through ordinary local variables, and needs to declare nothing.
+ * uses its objects through ordinary local variables, and needs to declare nothing but its threads.
  *
  * What must not be done: keep the only pointer to an object where the collector does not look (in
  * memory of malloc's, or disguised), or rely on an address as a number (jd_address_hash is for
- * that). Functions may be called by every thread; one that the collector does not know yet is
- * registered by its first allocation. None may be called by a signal handler.
+ * that); and touch an object from a thread that the collector does not know: such a thread is
+ * neither stopped nor looked at, and finds objects moved or freed under its hands. It knows threads
+ * that have allocated, those that GC_pthread_create made (with GC_THREADS defined, <gc/gc.h> has
+ * pthread_create mean that), the scheduler's workers, and those that called jd_thread_register.
+ * Functions may be called by every such thread, none by a signal handler.
  */
 #ifndef JACKDAW_HEAP_H
 #define JACKDAW_HEAP_H
@@ -24,6 +27,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- Threads ---- */
+
+/* Makes the calling thread known to the collector, until it ends; an allocation does that, too. For
+ * threads that other functions than GC_pthread_create have made, before they read their first
+ * object. 0 if memory has run out. */
+JD_HEAP_API int jd_thread_register(void);
 
 /* ---- The heap ---- */
 

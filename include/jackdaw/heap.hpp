@@ -291,11 +291,14 @@ const jd_layout* define_layout(std::atomic<const jd_layout*>* cache) {
     info.size = sizeof(T);
     info.source = source_of<T>();
     info.element_size = Element<T>::kSize;
-    if constexpr (requires { &List::trace; }) {
+    if constexpr (requires(T* object, jd_tracer* tracer) { List::trace(object, tracer); }) {
       info.trace = [](void* object, std::size_t, jd_tracer* tracer) {
         List::trace(static_cast<T*>(object), tracer);
       };
     } else {
+      static_assert(
+          !requires { &List::trace; },
+          "jd::members<T>::trace is called with a T* and a jd_tracer*");
       add_members<T>(List(), 0, &bits);
       Element<T>::add(&element_bits);
       info.pointers = bits.bits;
@@ -308,6 +311,11 @@ const jd_layout* define_layout(std::atomic<const jd_layout*>* cache) {
     }
     const jd_layout* made = jd_layout_define(&info);
     if (made == nullptr) std::abort();
+    if (alignof(T) > 8 && made->source != JD_HOMOGENEOUS) {
+      std::fprintf(stderr, "jackdaw: %s is to be aligned to %zu bytes, and under JD_MCC is not\n",
+                   info.name, alignof(T));
+      std::abort();
+    }
     return made;
   }();
   cache->store(layout, std::memory_order_release);

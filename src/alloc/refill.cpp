@@ -81,8 +81,10 @@ void fetch_to_write(const char* first, const char* end) {
   for (const char* line = first; line < end; line += kLine) __builtin_prefetch(line, 1, 3);
 }
 
-// Makes the slots from the cursor on ready to be handed out: as many as are cleared at a time.
-void prepare(Hole* hole, bool clear) {
+// Makes the slots from the cursor on ready to be handed out: as many as are cleared at a time. Pre:
+// `zeroed` if they are zero already.
+void prepare(Hole* hole, const heap::Kind& kind, bool zeroed) {
+  const bool clear = kind.clear && !zeroed;
   const auto room = static_cast<std::size_t>(hole->end - hole->cursor);
   std::size_t ready = room;
   if (every_allocation_is_slow) {
@@ -95,6 +97,10 @@ void prepare(Hole* hole, bool clear) {
     clear_slots(hole->cursor, ready);
     // Slot by slot, the same lines would be asked for again and again.
     if (!every_allocation_is_slow) fetch_to_write(hole->cursor + ready, hole->end);
+  } else if (!kind.clear && heap::begins_with_zero(kind)) {
+    for (std::size_t at = 0; at < ready; at += hole->slot_size) {
+      base::clear_bytes(hole->cursor + at, sizeof(base::Word));
+    }
   }
   hole->limit = hole->cursor + ready;
 }
@@ -188,7 +194,7 @@ bool refill_from_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
     }
   }
   heap::BlockExtra& extra = space.extras[hole->block];
-  prepare(hole, heap::kinds[kind].clear && !extra.zeroed);
+  prepare(hole, heap::kinds[kind], extra.zeroed);
   // Of clean pages, all is ready now; what is freed there from now on is not zero.
   forget_zeroes(&extra);
   return true;
@@ -279,6 +285,9 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     }
     // A collection may come before it is clear: until then it has no words, and no descriptor.
     if (clear && dirty != 0) block->scan = heap::Scan::None;
+    if (!clear && heap::begins_with_zero(heap::kinds[kind])) {
+      base::clear_bytes(object, sizeof(base::Word));
+    }
   }
   if (clear && dirty != 0) {
     base::clear_bytes(object, rounded);

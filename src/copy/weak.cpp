@@ -30,14 +30,24 @@ unsigned make_kind(unsigned* number, heap::Layout* layout, const char* name, std
   return made;
 }
 
-// Or freed by hand.
-bool is_dead(Word word) {
-  if (!heap::in_heap(word)) return false;
+// Pre: in the heap.
+bool find_learnt(Word word, heap::Place* place) {
   const heap::BlockNumber number = heap::block_number(word);
   // Asked of each ephemeron in each round.
   if (heap::space.blocks[number].state == heap::BlockState::Mixed) heap::learn_starts(number);
+  return heap::find_object(word, place);
+}
+
+// In the heap, but freed by hand.
+bool is_no_object(Word word) {
   heap::Place place;
-  return !heap::find_object(word, &place) || !place.marked();
+  return heap::in_heap(word) && !find_learnt(word, &place);
+}
+
+// Or freed by hand.
+bool is_dead(Word word) {
+  heap::Place place;
+  return heap::in_heap(word) && (!find_learnt(word, &place) || !place.marked());
 }
 
 template <class Object>
@@ -129,19 +139,28 @@ void trace_ephemerons(const Tracing& tracing) {
 void forget_dead_weak(bool (*is_live)(Word word)) {
   for_each<Ephemeron>(ephemeron_number, [is_live](Ephemeron* ephemeron) {
     if (ephemeron->key == 0 || !is_live(ephemeron->key)) *ephemeron = {0, 0};
-    // Freed, or no pointer that holds anything.
-    if (!is_live(ephemeron->value)) ephemeron->value = 0;
+    // Freed, or no pointer that holds anything; but of one that finalization may bring back nobody
+    // has traced the value.
+    heap::Place place;
+    const bool is_marked = heap::find_place(base::as_word(ephemeron), &place) && place.marked();
+    if (is_marked ? !is_live(ephemeron->value) : is_no_object(ephemeron->value)) {
+      ephemeron->value = 0;
+    }
   });
   for_each<Weak>(weak_number, [is_live](Weak* weak) {
     if (!is_live(weak->target)) weak->target = 0;
   });
 }
 
-void settle_weak(mark::Marker* marker) {
+void mark_ephemerons_values(mark::Marker* marker) {
   value_marker = marker;
   trace_ephemerons({.is_live = is_marked_or_outside,
                     .visit = [](Word* value) { value_marker->mark_word(*value); },
                     .trace = [] { value_marker->drain(); }});
+}
+
+void settle_weak(mark::Marker* marker) {
+  mark_ephemerons_values(marker);
   forget_dead_weak(is_marked_or_outside);
 }
 

@@ -28,7 +28,9 @@ unsigned weak_kind();
 unsigned ephemeron_kind();
 
 // After marking, and again when more was marked: marks the values of ephemerons whose keys are
-// marked, and what these lead to; then nulls what is not. Pre: the world is stopped.
+// marked, and what these lead to. Pre: the world is stopped.
+void mark_ephemerons_values(mark::Marker* marker);
+// Does that, then nulls what is not marked.
 void settle_weak(mark::Marker* marker);
 
 // The same, step by step, for a collector of another sort.
@@ -39,7 +41,8 @@ struct Tracing {
 };
 // Makes the values of live ephemerons whose keys are live live. Pre: all is traced.
 void trace_ephemerons(const Tracing& tracing);
-// Nulls what is not live.
+// Nulls what is not live; of ephemerons that are not marked themselves, the value only with its
+// key, or where it is no object: finalization may bring them back.
 void forget_dead_weak(bool (*is_live)(Word word));
 bool is_weak_kind(unsigned kind);
 bool is_ephemeron_kind(unsigned kind);

@@ -205,6 +205,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   if (cycle->outcome != Outcome::Done) {
     tell(GC_EVENT_MARK_END);
     heap::keep_everything();
+    alloc::unmark_mixed_holes();
     alloc::show_holes();
     return {};
   }
@@ -213,12 +214,12 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const std::uint64_t marked = os::now_ns();
   alloc::drop_lost_slots();
   alloc::retire_idle_holes();
-  alloc::detach_disclaiming_holes();
   const bool moving = move_objects(stack_top);
   if (moving && verify) {
     verify_marks(stack_top, MarkVerifier::When::Moved);
     copy::verify_pins();
   }
+  alloc::detach_disclaiming_holes();
   if (GC_find_leak != 0) report_leaks();
   if (settings.before_sweep != nullptr) settings.before_sweep();
   const heap::SweepCount count = heap::sweep();

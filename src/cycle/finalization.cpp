@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "copy/evacuate.hpp"
+#include "copy/weak.hpp"
 #include "cycle/links.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/runtime.hpp"
@@ -236,6 +238,23 @@ void visit_finalization_roots(world::RootVisitor* visitor) {
   }
 }
 
+namespace {
+
+// The address by which the program knows the object. It may have been freed by hand; its block's
+// kind is all that is asked for.
+void* programs_address(const Entry& entry) {
+  Word object = entry.key;
+  if (heap::in_heap(object)) {
+    const heap::Block& block = heap::space.blocks[heap::block_number(object)];
+    if (block.state != heap::BlockState::Free) {
+      object = heap::object_in(object, heap::kinds[block.kind]);
+    }
+  }
+  return base::as_pointer(object + entry.offset);
+}
+
+}  // namespace
+
 void finalize_after_marking(mark::Marker* marker) {
   const Finalizers::Queue unreachable = take_unreachable();
   clear_short_links();
@@ -243,6 +262,8 @@ void finalize_after_marking(mark::Marker* marker) {
     if (!place_of(entry->key).marked()) mark_from(marker, *entry);
   });
   enqueue_unreachable(marker, unreachable);
+  // What finalizable objects lead to may be an ephemeron.
+  if (copy::in_use) copy::mark_ephemerons_values(marker);
   forget_short_links_in_dead_objects();
   // As bdwgc: an object whose finalizer is due keeps its toggle reference, which may become strong
   // again, until the finalizer has run.
@@ -259,7 +280,7 @@ void tell_about_finalization() {
     if (told != 0) {
       --told;
     } else {
-      settings.await_finalize(base::as_pointer(entry->key));
+      settings.await_finalize(programs_address(*entry));
     }
   });
 }
@@ -276,15 +297,7 @@ int invoke_ready() {
   int count = 0;
   Entry next;
   while (take_due(&next)) {
-    // The object may have been freed by hand; its block's kind is all that is asked for.
-    Word object = next.key;
-    if (heap::in_heap(object)) {
-      const heap::Block& block = heap::space.blocks[heap::block_number(object)];
-      if (block.state != heap::BlockState::Free) {
-        object = heap::object_in(object, heap::kinds[block.kind]);
-      }
-    }
-    next.finalizer.function(base::as_pointer(object + next.offset), next.finalizer.client_data);
+    next.finalizer.function(programs_address(next), next.finalizer.client_data);
     ++count;
   }
   return count;

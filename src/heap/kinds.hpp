@@ -69,6 +69,12 @@ struct Kind {
   std::uint32_t run_end = 0;
 };
 
+// Whether the program, by a mark or disclaim function, or the marker, by a descriptor within it,
+// may meet an object of the kind that is not initialised yet. A first word of zero tells them.
+inline bool begins_with_zero(const Kind& kind) {
+  return kind.scan == Scan::Descriptor || kind.disclaim != nullptr;
+}
+
 // A mark procedure, as the ABI has it: it pushes what the object points to and returns the stack
 // pointer that it was given or got from pushing. The pointers are opaque.
 using MarkProcedure = void* (*)(Word* object, void* mark_stack_pointer, void* mark_stack_limit,

@@ -1,6 +1,7 @@
 #include "heap/layout.hpp"
 
 #include "heap/arena.hpp"
+#include "heap/size_class.hpp"
 #include "os/log.hpp"
 
 namespace jd::heap {
@@ -15,8 +16,9 @@ bool make_room() {
   auto** table = static_cast<const Layout**>(table_take(larger * sizeof(Layout*)));
   if (table == nullptr) return false;
   if (layouts != nullptr) base::copy_bytes(table, layouts, layout_count * sizeof(Layout*));
-  // The old table stays: somebody may be reading it without the lock.
-  layouts = table;
+  // The old table stays: somebody may be reading it without the lock. Release: or the new one,
+  // whose reads depend on its address.
+  __atomic_store_n(&layouts, table, __ATOMIC_RELEASE);
   capacity = larger;
   return true;
 }
@@ -51,8 +53,10 @@ std::size_t words_with_elements(const Layout& layout, Word object) {
 
 std::size_t words_with_homogeneous_elements(const Layout& layout, Word memory) {
   const Block& block = space.blocks[block_number(memory)];
-  const std::size_t bytes =
+  std::size_t bytes =
       block.state == BlockState::LargeHead ? extra_of(&block).bytes : block.slot_size;
+  // A loose slot's last word stays unused: the marker takes its end for the next one's beginning.
+  if (block.state == BlockState::Small && !is_full_class(block.size_class)) bytes -= sizeof(Word);
   const std::size_t words = bytes / sizeof(Word);
   const std::size_t step = layout.element_bytes / sizeof(Word);
   if (step <= 1) return words;

@@ -429,7 +429,7 @@ size_t jd_size_of(const void* object) {
 void jd_trace_slot(jd_tracer* tracer, void* slot) {
   auto* own = reinterpret_cast<heap::Tracer*>(tracer);
   const base::Word at = base::as_word(slot);
-  if (at < own->low || at + sizeof(base::Word) > own->high || at % sizeof(base::Word) != 0) {
+  if (at < own->low || at >= own->high || at % sizeof(base::Word) != 0) {
     heap::broken_layout("a trace procedure reports what is no word of the object", own->layout, at);
   }
   own->visit(own, static_cast<base::Word*>(slot));

@@ -1,5 +1,6 @@
 // What programs say and ask of single objects: pins, roots, weak references, finalizers.
 #include "alloc/allocate.hpp"
+#include "alloc/refill.hpp"
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"
@@ -32,8 +33,9 @@ Object* make_weak(unsigned (*kind)()) {
     os::warn("jd_weak_new, jd_ephemeron_new: there are too many kinds of objects");
     return nullptr;
   }
-  return static_cast<Object*>(
-      alloc::allocate_laid_out(sizeof(Object), static_cast<heap::KindNumber>(number)));
+  void* made = alloc::allocate_laid_out(sizeof(Object), static_cast<heap::KindNumber>(number));
+  // What the out-of-memory function gives, no collection would ever look at.
+  return heap::in_heap(base::as_word(made)) ? static_cast<Object*>(made) : nullptr;
 }
 
 const copy::Weak* own(const jd_weak* weak) { return reinterpret_cast<const copy::Weak*>(weak); }
@@ -47,6 +49,8 @@ void* read(const Word& word) { return base::as_pointer(*const_cast<const volatil
 }  // namespace
 
 extern "C" {
+
+int jd_thread_register(void) { return alloc::ready_to_allocate() ? 1 : 0; }
 
 int jd_pin(void* object) {
   cycle::start();

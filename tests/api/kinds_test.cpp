@@ -372,5 +372,59 @@ TEST(Kinds, WhatADisclaimProcedureKeepsIsNotFinalized) {
   keeping = false;
 }
 
+// A kind whose objects are not cleared: what an object held before it was freed.
+constexpr std::uintptr_t kFreed = 0xdead;
+std::atomic<std::size_t> seen_freed;
+
+GC_ms_entry* mark_unless_freed(GC_word* object, GC_ms_entry* msp, GC_ms_entry*, GC_word) {
+  if (object[0] != 0 && object[1] == kFreed) ++seen_freed;
+  return msp;
+}
+
+int note_freed(void* object) {
+  auto* words = static_cast<std::uintptr_t*>(object);
+  if (words[0] != 0) words[1] = kFreed;
+  return 0;
+}
+
+TEST(Kinds, OfObjectsThatAreNotClearedTheFirstWordIs) {
+  const unsigned proc = GC_new_proc(mark_unless_freed);
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), GC_MAKE_PROC(proc, 0), 0, 0));
+  GC_register_disclaim_proc(kind, note_freed, 1);
+  for (std::size_t round = 0; round < rounds(6); ++round) {
+    far_away([&] {
+      for (std::size_t i = 0; i < 1000 - 100 * round; ++i) {
+        auto* words = static_cast<std::uintptr_t*>(GC_generic_malloc(32, kind));
+        ASSERT_EQ(words[0], 0u);
+        words[0] = kTag;
+        words[1] = 0;
+      }
+    });
+    collect();
+  }
+  EXPECT_EQ(seen_freed, 0u) << "a mark procedure met what was disclaimed already";
+}
+
+// Zero is a length: an object with it has no pointers.
+TEST(Kinds, AnUninitialisedObjectWithADescriptorOfItsOwnHasNone) {
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), GC_DS_PER_OBJECT, 0, 0));
+  for (const std::size_t bytes : {std::size_t{48}, std::size_t{100000}}) {
+    const std::size_t count = bytes < 1000 ? rounds(20000) : rounds(20);
+    far_away([&] {
+      for (std::size_t i = 0; i < count; ++i) {
+        auto* words = static_cast<GC_word*>(GC_malloc_atomic(bytes));
+        // Names a mark procedure that nobody made.
+        for (std::size_t k = 0; k < bytes / sizeof(GC_word); ++k) words[k] = 254;
+      }
+    });
+    collect();
+    auto** roots = static_cast<void**>(GC_malloc_uncollectable(64 * sizeof(void*)));
+    for (std::size_t i = 0; i < 64; ++i) roots[i] = GC_generic_malloc(bytes, kind);
+    collect();
+    for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(*static_cast<GC_word*>(roots[i]), 0u);
+    GC_free(roots);
+  }
+}
+
 }  // namespace
 }  // namespace jd::test

@@ -273,6 +273,29 @@ class Arrays {
 class ArraysOf : public EachSource {};
 JD_EACH_SOURCE(ArraysOf);
 
+// Counting down from its end, a program may have no other pointer to an array.
+TEST_P(ArraysOf, AreHeldByTheirEnds) {
+  constexpr std::size_t kCount = 200;
+  for (const std::size_t elements : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    const Arrays arrays(GetParam(), 8, false, 8);
+    WeakWatch watch(kCount);
+    void* ends[kCount] = {};
+    far_away([&] {
+      for (void*& end : ends) {
+        auto* array = static_cast<char*>(jd_new_array(arrays.layout(), elements));
+        watch.add(array);
+        end = array + jd_size_of(array);
+        // The neighbour, whose beginning that is.
+        static_cast<void>(jd_new_array(arrays.layout(), elements));
+      }
+    });
+    opaque(static_cast<void*>(ends));
+    compact();
+    EXPECT_EQ(watch.alive(), kCount) << elements;
+    opaque(static_cast<void*>(ends));
+  }
+}
+
 TEST_P(ArraysOf, ElementsOfEachSize) {
   const Nodes nodes(JD_HOMOGENEOUS);
   for (const bool pointers : {false, true}) {
@@ -281,7 +304,7 @@ TEST_P(ArraysOf, ElementsOfEachSize) {
       const Arrays arrays(GetParam(), element, pointers);
       ASSERT_NE(arrays.layout(), nullptr);
       std::vector<std::unique_ptr<Cell>> cells;
-      const std::size_t counts[] = {0, 1, 2, 3, 7, 8, 9, 64, 65, 300, 1000};
+      const std::size_t counts[] = {0, 1, 2, 3, 7, 8, 9, 64, 65, 300, 1000, 5000};
       for (const std::size_t count : counts) {
         cells.push_back(std::make_unique<Cell>());
         far_away([&] { cells.back()->set(arrays.make(count, nodes)); });

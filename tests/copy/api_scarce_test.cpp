@@ -207,5 +207,37 @@ TEST(Scarce, TheVerifierNamesTheLayoutThatHoldsAFreedObject) {
   }
 }
 
+// What the out-of-memory function gives is no memory for a reference that a collection is to null.
+JD_CHILD(weak_without_memory) {
+  GC_INIT();
+  static const std::uint64_t first = 1;
+  jd_layout* layout = jd_layout_define(std::array{info_of("full", JD_HEADER, 64, &first)}.data());
+  GC_set_warn_proc([](char*, GC_word) {});
+  GC_set_oom_fn([](std::size_t bytes) -> void* { return std::calloc(1, bytes); });
+  void* target = GC_malloc(16);
+  static_cast<void>(jd_weak_new(target));
+  GC_set_max_heap_size(GC_get_heap_size());
+  void* all = nullptr;
+  for (;;) {
+    auto** object = static_cast<void**>(jd_new(layout));
+    // The function's.
+    if (jd_layout_of(object) != layout) break;
+    *object = all;
+    all = object;
+  }
+  for (int i = 0; i < 100000; ++i) {
+    jd_weak* weak = jd_weak_new(target);
+    if (weak == nullptr) return all != nullptr && target != nullptr ? 0 : 1;
+    if (GC_base(weak) == nullptr) return 2;
+    // Held, or the next one would have its place.
+    *static_cast<void**>(GC_malloc_uncollectable(8)) = weak;
+  }
+  return 3;
+}
+TEST(Scarce, AWeakReferenceWithoutMemoryIsNull) {
+  const ChildResult r = run_child("weak_without_memory");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 }  // namespace
 }  // namespace jd::test

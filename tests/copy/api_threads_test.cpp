@@ -156,6 +156,40 @@ TEST_P(Threads, RegisterThemselvesByAllocating) {
   }
 }
 
+// A thread that only reads is looked at, and its objects stay where they are, once it says so.
+TEST_P(Threads, MayRegisterToRead) {
+  JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
+  struct Shared {
+    Nodes nodes;
+    Cell list;
+    std::atomic<bool> stop{false};
+    std::atomic<std::size_t> walks{0};
+    std::atomic<std::size_t> wrong{0};
+  } shared{Nodes(GetParam()), Cell()};
+  constexpr std::size_t kNodes = 300;
+  far_away([&] { shared.list.set(shared.nodes.sparse_list(kNodes, 3)); });
+  pthread_t reader;
+  ASSERT_EQ(pthread_create(
+                &reader, nullptr,
+                [](void* argument) -> void* {
+                  auto* own = static_cast<Shared*>(argument);
+                  EXPECT_NE(jd_thread_register(), 0);
+                  EXPECT_NE(GC_thread_is_registered(), 0);
+                  while (!own->stop) {
+                    own->wrong += own->nodes.is_list(own->list.get(), kNodes) ? 0 : 1;
+                    ++own->walks;
+                  }
+                  return nullptr;
+                },
+                &shared),
+            0);
+  while (shared.walks == 0) sched_yield();
+  for (std::size_t i = 0; i < rounds(100); ++i) compact();
+  shared.stop = true;
+  ASSERT_EQ(pthread_join(reader, nullptr), 0);
+  EXPECT_EQ(shared.wrong, 0U);
+}
+
 TEST_P(Threads, UnregisteredThreadsMayAskAndHold) {
   struct Shared {
     Nodes nodes;

@@ -518,6 +518,76 @@ TEST_P(Finalizer, ItsOwnWeakReferenceIsNullBeforeIt) {
   EXPECT_EQ(not_null, 0U);
 }
 
+// As its finalizer is.
+TEST_P(Finalizer, IsAnnouncedByTheAddressThatItWasGiven) {
+  const Nodes nodes(GetParam());
+  static std::atomic<std::size_t> right;
+  static std::atomic<std::size_t> wrong;
+  right = wrong = 0;
+  finalized.nodes = &nodes;
+  GC_set_await_finalize_proc([](void* object) {
+    const bool is_node =
+        jd_layout_of(object) == finalized.nodes->layout() && finalized.nodes->value(object) == 4711;
+    ++(is_node ? right : wrong);
+  });
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      jd_finalizer(
+          nodes.make(4711), [](void*, void*) {}, nullptr);
+    }
+  });
+  for (int attempt = 0; attempt < 4; ++attempt) compact();
+  GC_set_await_finalize_proc(nullptr);
+  EXPECT_GE(right * 20, kCount * 19);
+  EXPECT_EQ(wrong, 0U);
+  GC_invoke_finalizers();
+}
+
+// An ephemeron that only dead objects lead to, whose key lives: it is as it was for their
+// finalizers, and what its value leads to is alive by all accounts.
+TEST_P(Finalizer, ItsOwnEphemeronIsWhole) {
+  const Nodes nodes(GetParam());
+  static std::atomic<std::size_t> broken;
+  static std::atomic<std::size_t> calls;
+  broken = calls = 0;
+  finalized.nodes = &nodes;
+  Held<void> keys(kCount);
+  // Of the values, where nobody looks for pointers.
+  std::vector<GC_hidden_pointer> links(kCount);
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      void* object = nodes.make(i);
+      keys[i] = nodes.make(i + 1);
+      void* value = nodes.make(i + 2);
+      links[i] = GC_HIDE_POINTER(value);
+      GC_register_long_link(reinterpret_cast<void**>(&links[i]), value);
+      nodes.node(object)->other = reinterpret_cast<Node*>(jd_ephemeron_new(keys[i], value));
+      jd_finalizer(
+          object,
+          [](void* dead, void* links_of) {
+            ++calls;
+            const std::size_t number = finalized.nodes->value(dead);
+            auto* own = static_cast<jd_ephemeron*>(finalized.nodes->other(dead));
+            void* key = jd_ephemeron_key(own);
+            void* value_now = jd_ephemeron_value(own);
+            const bool whole = key != nullptr && finalized.nodes->value(key) == number + 1 &&
+                               value_now != nullptr &&
+                               finalized.nodes->value(value_now) == number + 2 &&
+                               static_cast<GC_hidden_pointer*>(links_of)[number] != 0;
+            broken += whole ? 0 : 1;
+          },
+          links.data());
+    }
+  });
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    compact();
+    far_away([] { GC_invoke_finalizers(); });
+  }
+  EXPECT_GE(calls * 20, kCount * 19);
+  EXPECT_EQ(broken, 0U);
+  for (GC_hidden_pointer& link : links) GC_unregister_long_link(reinterpret_cast<void**>(&link));
+}
+
 TEST_P(Finalizer, DataIsHeldAndMayBeTyped) {
   const Nodes nodes(GetParam());
   Cell list;

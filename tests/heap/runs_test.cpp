@@ -151,7 +151,10 @@ TEST(Runs, StepsGoOnWhereTheLastOneStopped) {
   ASSERT_TRUE(reserve_space(64u << 20));
   ASSERT_TRUE(grow(64));
   const BlockNumber first = take_run(20);
-  for (BlockNumber b = first; b < first + 20; ++b) start_using(b);
+  for (BlockNumber b = first; b < first + 20; ++b) {
+    start_using(b);
+    space.blocks[b].state = BlockState::Small;
+  }
   give_run(first, 9);
   DiscardPosition position;
   EXPECT_EQ(discard_idle(0, 4 * kBlockSize, &position), 4 * kBlockSize);
@@ -163,6 +166,7 @@ TEST(Runs, StepsGoOnWhereTheLastOneStopped) {
   EXPECT_EQ(position.block, first + 8);
   give_run(first + 9, 11);
   ASSERT_TRUE(take_run_at(first, 1));
+  space.blocks[first].state = BlockState::Small;
   EXPECT_EQ(discard_idle(0, SIZE_MAX, &position), 12 * kBlockSize)
       << "no run begins there any more, so all are looked at";
   give_run(first, 1);
