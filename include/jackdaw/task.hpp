@@ -16,6 +16,7 @@
 // memory, which no collection looks into: an object that only an exception refers to is collected.
 #pragma once
 
+#include <cxxabi.h>
 #include <jackdaw/task.h>
 
 #include <atomic>
@@ -75,6 +76,22 @@ inline std::int64_t now() {
   using std::chrono::steady_clock;
   return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
 }
+
+#if defined(__cpp_exceptions)
+// Tells the library of the C++ run-time by which this program, or this library, throws.
+class Exceptions {
+ public:
+  Exceptions() { jd_task_exceptions_are_of(globals()); }
+  ~Exceptions() { jd_task_exceptions_are_no_more_of(globals()); }
+  Exceptions(const Exceptions&) = delete;
+  Exceptions& operator=(const Exceptions&) = delete;
+
+ private:
+  using Function = void* (*)();
+  static Function globals() { return reinterpret_cast<Function>(&abi::__cxa_get_globals); }
+};
+inline const Exceptions exceptions;
+#endif
 
 // How a task ended. Nothing is stored until it has: a fork that nobody steals does not pay for it.
 template <class R>
@@ -277,6 +294,13 @@ struct Child {
 #else
 #define JD_TASK_CLOBBERS_512
 #endif
+#if defined(__APX_F__)
+#define JD_TASK_CLOBBERS_APX                                                                 \
+  "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", \
+      "r29", "r30", "r31",
+#else
+#define JD_TASK_CLOBBERS_APX
+#endif
 
 // The fork: a call. Behind it, where it returns to, stands the mark by which a thief knows the
 // place; the thief finds the task in r12. The function that this is inlined into makes other
@@ -291,10 +315,10 @@ template <Returned (*kFunction)(Word, Word) noexcept>
       ".long %c[site]"
       : "=a"(returned.value), "=d"(returned.status), "+D"(first), "+S"(second)
       : [function] "i"(kFunction), [site] "i"(JD_TASK_SITE), "r"(in_r12)
-      : JD_TASK_CLOBBERS_512 "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3",
-        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
-        "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc",
-        "memory");
+      : JD_TASK_CLOBBERS_512 JD_TASK_CLOBBERS_APX "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1",
+        "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+        "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
+        "st(7)", "cc", "memory");
   return returned;
 }
 
@@ -473,7 +497,9 @@ class scope {
     auto* memory = jd_task_allocate(sizeof(Task<Closure>), alignof(Task<Closure>));
     if (memory == nullptr) {
       // Without memory it is done here and now.
-      if (!cancelled()) guard(f);
+      if (cancelled()) return;
+      Closure copy(std::forward<F>(f));
+      guard(copy);
       return;
     }
     struct Release {  // if copying the closure throws

@@ -1,25 +1,85 @@
+#include "base/bits.hpp"
+#include "jackdaw/task.h"
+#include "os/lock.hpp"
 #include "task/switch.hpp"
 
-// The C++ run-time's, where the program has one (Itanium C++ ABI, 2.2.2).
-struct CxaGlobals {
+// The C++ run-time's, where the program had one when this library was loaded (Itanium C++ ABI,
+// 2.2.2).
+extern "C" [[gnu::weak]] void* __cxa_get_globals() noexcept;
+
+namespace jd::task {
+namespace {
+
+// What the run-time keeps for a thread, as far as the ABI says it.
+struct Globals {
   void* caught;
   unsigned uncaught;
 };
-extern "C" [[gnu::weak]] CxaGlobals* __cxa_get_globals() noexcept;
 
-namespace jd::task {
+using Getter = void* (*)();
+
+// A program may have a run-time that came later, or several: a library with a static one of its own
+// beside everybody else's. Under the lock; read without it (acquire).
+struct Runtimes {
+  os::Lock lock;
+  std::atomic<Getter> getters[ExceptionState::kMost]{};
+  unsigned users[ExceptionState::kMost] = {};  // under the lock
+} runtimes;
+
+Globals* globals_by(unsigned number) {
+  const Getter getter = runtimes.getters[number].load(std::memory_order_acquire);
+  return getter != nullptr ? static_cast<Globals*>(getter()) : nullptr;
+}
+// Null also where another, before it, gives the same.
+Globals* globals_of(unsigned number) {
+  Globals* globals = globals_by(number);
+  for (unsigned i = 0; i < number; ++i) {
+    if (globals_by(i) == globals) return nullptr;
+  }
+  return globals;
+}
+
+}  // namespace
 
 void ExceptionState::save() {
-  if (&__cxa_get_globals == nullptr) return;
-  CxaGlobals* globals = __cxa_get_globals();
-  caught_ = globals->caught;
-  uncaught_ = globals->uncaught;
-  *globals = {nullptr, 0};
+  if (&__cxa_get_globals != nullptr &&
+      runtimes.getters[0].load(std::memory_order_relaxed) == nullptr) {
+    jd_task_exceptions_are_of(__cxa_get_globals);
+  }
+  for (unsigned i = 0; i < kMost; ++i) {
+    Globals* globals = globals_of(i);
+    if (globals == nullptr) continue;
+    kept_[i] = {globals->caught, globals->uncaught};
+    *globals = {nullptr, 0};
+  }
 }
 
 void ExceptionState::restore() const {
-  if (&__cxa_get_globals == nullptr) return;
-  *__cxa_get_globals() = {caught_, uncaught_};
+  for (unsigned i = 0; i < kMost; ++i) {
+    if (Globals* globals = globals_of(i)) *globals = {kept_[i].caught, kept_[i].uncaught};
+  }
 }
 
 }  // namespace jd::task
+
+extern "C" void jd_task_exceptions_are_of(void* (*globals)(void)) {
+  using jd::task::runtimes;
+  const jd::os::LockGuard guard(runtimes.lock);
+  for (unsigned i = 0; i < jd::task::ExceptionState::kMost; ++i) {
+    const auto known = runtimes.getters[i].load(std::memory_order_relaxed);
+    if (known != nullptr && known != globals) continue;
+    ++runtimes.users[i];
+    runtimes.getters[i].store(globals, std::memory_order_release);
+    return;
+  }
+}
+
+extern "C" void jd_task_exceptions_are_no_more_of(void* (*globals)(void)) {
+  using jd::task::runtimes;
+  const jd::os::LockGuard guard(runtimes.lock);
+  for (unsigned i = 0; i < jd::task::ExceptionState::kMost; ++i) {
+    if (runtimes.getters[i].load(std::memory_order_relaxed) != globals) continue;
+    if (--runtimes.users[i] == 0) runtimes.getters[i].store(nullptr, std::memory_order_relaxed);
+    return;
+  }
+}

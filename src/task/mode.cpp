@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "os/cpu.hpp"
+#include "task/steal.hpp"
 #include "task/unwind.hpp"
 
 // Defined where a sanitizer's run-time is loaded.
@@ -33,6 +34,7 @@ bool is_sanitized() {
 // ends, and a processor with shadow stacks the return addresses themselves.
 bool mode_is_possible(jd_task_mode mode) {
   if (mode == JD_TASK_DEQUE) return true;
+  if (!has_signal_to_steal()) return false;
   // By any thread, each of which finds the same (relaxed).
   enum : std::uint8_t { Unknown, Possible, Impossible };
   static std::atomic<std::uint8_t> known{Unknown};

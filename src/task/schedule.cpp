@@ -3,6 +3,8 @@
 // In deque mode a task runs on its worker's own stack, and a join that has to wait runs other tasks
 // on top of itself. In the modes with stacks a join that has to wait leaves its stack to whoever
 // ends last, and the worker looks for other work (task.req.last-continues).
+#include <unistd.h>
+
 #include "base/random.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
@@ -72,6 +74,15 @@ Stack* tell(const End& end) {
   return nullptr;
 }
 
+// The child of a fork() that a task called has come to where only workers of its parent could go
+// on.
+[[noreturn]] void end_child() {
+  os::warn(
+      "the child of a fork() in a task has nobody to run what comes after that task, or what "
+      "was stolen from it; it should have called exec or _exit. Exiting with status 1");
+  _exit(1);
+}
+
 // ---- Joins that run other tasks meanwhile: deque mode ----
 
 // A sleeper in a join looks for other work that often.
@@ -88,6 +99,7 @@ void help_until(Worker* worker, Done done, Sleep sleep) {
     } else if (++looks < kLooks) {
       for (int i = 0; i < 32; ++i) os::cpu_relax();
     } else {
+      if (runtime.alone_in_child) end_child();
       sleep();
     }
   }
@@ -99,10 +111,10 @@ void sleep_on_task(std::atomic<std::uint32_t>* word) {
   if (state != kEnded) os::futex_wait(word, kAsleep, kLookAgain);
 }
 
-void sleep_on_scope(std::atomic<std::uint32_t>* word) {
+// Returns what it slept on, or 0 if it need not sleep.
+std::uint32_t announce_sleep_on_scope(std::atomic<std::uint32_t>* word) {
   const std::uint32_t count = word->fetch_or(kOwnerAsleep, std::memory_order_acquire);
-  if ((count & ~kOwnerAsleep) == 1) return;
-  os::futex_wait(word, count | kOwnerAsleep, kLookAgain);
+  return (count & ~kOwnerAsleep) == 1 ? 0 : count | kOwnerAsleep;
 }
 
 // ---- Stacks ----
@@ -227,6 +239,7 @@ void schedule(Worker* worker) {
       enter(worker, stack, stack->saved_sp);
       continue;
     }
+    if (runtime.alone_in_child) end_child();
     while (with_stacks() && !have_spare(worker)) {
       if (runtime.quitting.load(std::memory_order_acquire)) return;
       tell_of_lack_of_stacks();
@@ -367,13 +380,20 @@ void join_scope(jd_task_scope* scope) {
       for (jd_task* task = worker->deque.pop(); task != nullptr; task = worker->deque.pop()) {
         run_here(task);
       }
+      if (!done()) end_child();
     }
-    while (!done()) sleep_on_scope(word);
+    while (!done()) {
+      if (const std::uint32_t seen = announce_sleep_on_scope(word)) wait_for_workers(word, seen);
+    }
     word->store(1, std::memory_order_relaxed);
     return;
   }
   if (!with_stacks()) {
-    help_until(worker, done, [word] { sleep_on_scope(word); });
+    help_until(worker, done, [word] {
+      if (const std::uint32_t seen = announce_sleep_on_scope(word)) {
+        os::futex_wait(word, seen, kLookAgain);
+      }
+    });
     word->store(1, std::memory_order_relaxed);
     return;
   }

@@ -15,8 +15,9 @@ os::Lock pool_lock;
 // Under the lock.
 Stack* free_stacks = nullptr;
 std::uint64_t in_use = 0;
-std::uint64_t in_use_peak = 0;
-std::uint64_t made = 0;
+// Written under the lock, read without it (relaxed): in a stopped world its holder may stand.
+std::atomic<std::uint64_t> in_use_peak{0};
+std::atomic<std::uint64_t> made{0};
 // Every stack ever made, newest first. Changed under the lock by one store (release), so that a
 // collector reads it in a stopped world without one.
 std::atomic<Stack*> all_stacks{nullptr};
@@ -26,7 +27,16 @@ std::atomic<Stack*> all_stacks{nullptr};
 // roots. In between it is both.
 void visit_suspended(world::RootVisitor* visitor) {
   for (Stack* s = all_stacks.load(std::memory_order_acquire); s != nullptr; s = s->next_made) {
-    if (const void* sp = s->saved_sp; sp != nullptr) visitor->stack(sp, s->high);
+    auto* const sp = static_cast<char*>(s->saved_sp);
+    if (sp == nullptr) continue;
+    if (sp >= s->low && sp < s->high) {
+      visitor->stack(sp, s->high);
+      continue;
+    }
+    // The task was on a stack of the program's own, whose mapping's end is the furthest it can
+    // reach.
+    if (void* end = os::end_of_mapping(sp); end != nullptr) visitor->stack(sp, end);
+    visitor->stack(s->low, s->high);
   }
   // Of a worker that is on one of them, its thread's own stack is not scanned; but libc keeps what
   // is the thread's above the frames there (pthread_setspecific).
@@ -70,12 +80,13 @@ Stack* take_stack() {
   } else {
     stack = make_stack();
     if (stack == nullptr) return nullptr;
-    ++made;
+    made.fetch_add(1, std::memory_order_relaxed);
     stack->next_made = all_stacks.load(std::memory_order_relaxed);
     all_stacks.store(stack, std::memory_order_release);
   }
   ++in_use;
-  in_use_peak = base::max_of(in_use_peak, in_use);
+  in_use_peak.store(base::max_of(in_use_peak.load(std::memory_order_relaxed), in_use),
+                    std::memory_order_relaxed);
   return stack;
 }
 
@@ -87,8 +98,7 @@ void give_stack(Stack* stack) {
 }
 
 StackCounts stack_counts() {
-  os::LockGuard guard(pool_lock);
-  return {made, in_use_peak};
+  return {made.load(std::memory_order_relaxed), in_use_peak.load(std::memory_order_relaxed)};
 }
 
 os::Lock& stack_pool_lock() { return pool_lock; }

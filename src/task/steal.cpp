@@ -13,6 +13,7 @@
 #include "task/delay.hpp"
 #include "task/stacks.hpp"
 #include "task/switch.hpp"
+#include "world/stop.hpp"
 #include "world/thread.hpp"
 
 #if defined(__x86_64__) && !defined(__ILP32__)
@@ -346,7 +347,10 @@ jd_task* ask_and_take(Worker* thief, Worker* victim, Stack* stack, jd_task_time*
 
 }  // namespace
 
+bool has_signal_to_steal() { return world::stop_signal() != kSignal; }
+
 bool prepare_stealing() {
+  if (!has_signal_to_steal()) return false;
   // It may come where the stack has just enough room for the signal's frame.
   return os::install_handler(kSignal, on_request, os::Faults::Open);
 }
@@ -564,6 +568,7 @@ extern "C" unsigned long jd_task_at_barrier(jd_task* task) {
 
 // Elsewhere there is deque mode alone.
 namespace jd::task {
+bool has_signal_to_steal() { return false; }
 bool prepare_stealing() { return false; }
 void prepare_victim() {}
 void publish_own(Worker*, bool) {}

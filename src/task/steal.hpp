@@ -5,6 +5,8 @@
 
 namespace jd::task {
 
+// Whether the signal by which thieves stop victims is not the collector's (GC_set_suspend_signal).
+bool has_signal_to_steal();
 // Installs what thieves need in this process; false if the system refuses.
 bool prepare_stealing();
 // The same in the calling thread, a worker's.

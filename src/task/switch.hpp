@@ -12,12 +12,16 @@ struct Stack;
 // takes its own along to whatever thread it goes on in.
 class ExceptionState {
  public:
+  static constexpr unsigned kMost = 4;  // C++ run-times that are known
   void save();
   void restore() const;
 
  private:
-  void* caught_ = nullptr;
-  unsigned uncaught_ = 0;
+  struct Kept {
+    void* caught = nullptr;
+    unsigned uncaught = 0;
+  };
+  Kept kept_[kMost];
 };
 
 }  // namespace jd::task

@@ -36,7 +36,7 @@ inline constexpr std::uint32_t kFromOutside = 1;
 
 // What a thief asks of its victim (Worker::request).
 enum Request : std::uint32_t {
-  kNone = 0,      // by the thief that asked, or by the victim when it has answered
+  kNone = 0,      // by the thief that asked, when it has read the answer or asks no more
   kClaimed = 1,   // by a thief, from kNone: the handler of an earlier signal must not look yet
   kAsked = 2,     // by the thief, before it sends its signal
   kLooking = 3,   // by the victim, from kAsked; by exchange, since the thief may withdraw
@@ -219,7 +219,11 @@ void begin_to_fork(Worker* worker);
 
 // The oldest task from another thread, or null.
 jd_task* take_queued();
-// Around fork() (task.req.fork).
+// Sleeps while the word is `seen`, for something that workers do. They may have to collect first,
+// so the thread can be stopped, whatever signals it blocks.
+void wait_for_workers(std::atomic<std::uint32_t>* word, std::uint32_t seen);
+
+// Around fork() (task.req.fork). The forking thread may be told by several.
 void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();

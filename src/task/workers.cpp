@@ -22,6 +22,8 @@
 #include "task/overflow.hpp"
 #include "task/stacks.hpp"
 #include "task/steal.hpp"
+#include "world/fork.hpp"
+#include "world/stop.hpp"
 #include "world/thread.hpp"
 
 namespace jd::task {
@@ -32,8 +34,12 @@ namespace {
 
 using os::LockGuard;
 
-// Of a worker's thread. In deque mode tasks run on it.
-std::size_t thread_stack_size() { return cycle::options.task_stack; }
+// Of a worker's thread. In deque mode tasks run on it; else what may take most room there are mark
+// procedures of the client's, as on a marker's own thread.
+std::size_t thread_stack_size() {
+  if (!with_stacks()) return cycle::options.task_stack;
+  return base::max_of(std::size_t{cycle::options.task_stack}, base::kMiB);
+}
 
 // How long an idle worker looks for work before it sleeps: longer than the 50 µs that waking one
 // takes, so that short gaps cost nobody a system call.
@@ -167,6 +173,7 @@ void wait_or_mark(std::uint32_t word, std::uint64_t nanoseconds) {
 }  // namespace
 
 bool choose_mode(jd_task_mode mode) {
+  if (static_cast<unsigned>(mode) > JD_TASK_BARRIER) return false;
   cycle::start();
   LockGuard guard(runtime.lock);
   if (runtime.running.load(std::memory_order_relaxed)) return mode == runtime.mode;
@@ -200,6 +207,8 @@ unsigned start(unsigned workers) {
   {
     LockGuard guard(heap::heap_lock);
     mark::team.prepare_guests({marking_at_need, call_markers}, workers);
+    // The C library calls them as well, in whatever order: the heap's lock is to come last.
+    world::set_fork_hooks({before_fork, after_fork_in_parent, after_fork_in_child});
   }
   LockGuard guard(runtime.lock);
   if (runtime.running.load(std::memory_order_relaxed)) return runtime.wanted;
@@ -236,6 +245,10 @@ void ensure_running() {
   if (!runtime.running.load(std::memory_order_acquire)) start(0);
 }
 
+void wait_for_workers(std::atomic<std::uint32_t>* word, std::uint32_t seen) {
+  os::Machine::wait_for_lock(word, seen, os::kForever);
+}
+
 // False if there are none. Post: they use nothing of the runtime's any more.
 static bool end_workers(pthread_t* threads, std::uint32_t* count) {
   LockGuard guard(runtime.lock);
@@ -248,7 +261,7 @@ static bool end_workers(pthread_t* threads, std::uint32_t* count) {
   for (;;) {
     const std::uint32_t alive = runtime.alive.load(std::memory_order_acquire);
     if (alive == 0) break;
-    os::futex_wait(&runtime.alive, alive);
+    wait_for_workers(&runtime.alive, alive);
   }
   runtime.running.store(false, std::memory_order_release);
   *count = runtime.count.load(std::memory_order_relaxed);
@@ -262,7 +275,9 @@ void stop() {
   pthread_t threads[kMostWorkers];
   std::uint32_t count = 0;
   if (!end_workers(threads, &count)) return;
-  // Without the lock, which a destructor of a thread-local variable may want.
+  // Without the lock, which a destructor of a thread-local variable may want; another may want a
+  // collection first.
+  const os::SignalOpening opening(world::stop_signal());
   for (std::uint32_t i = 0; i < count; ++i) os::join_thread(threads[i]);
 }
 
@@ -474,7 +489,7 @@ void inject_and_wait(jd_task* task) {
     std::uint32_t state = kRunning;
     join->compare_exchange_strong(state, kAsleep, std::memory_order_acquire);
     if (state == kEnded) break;
-    os::futex_wait(join, kAsleep);
+    wait_for_workers(join, kAsleep);
   }
   // Exactly here: the task's results are visible.
   static_cast<void>(join->load(std::memory_order_acquire));
@@ -493,16 +508,29 @@ jd_task* take_queued() {
 
 // ---- fork() ----
 
-// Held, so that in the child nothing of ours is half done.
+// How often the forking thread was told of the fork: by the C library, by the collector, or by
+// both.
+static thread_local unsigned forks_told = 0;
+
+static Stack* own_stack(const Worker* worker) {
+  return worker != nullptr ? worker->stack.load(std::memory_order_relaxed) : nullptr;
+}
+
+// Held, so that in the child nothing of ours is half done. The caller's stack comes last: a thief
+// has it while it waits for an answer, which a signal's handler gives.
 void before_fork() {
+  if (forks_told++ != 0) return;
   runtime.lock.acquire();
   runtime.queue_lock.acquire();
   runtime.waiting_lock.acquire();
   runtime.loader_lock.acquire();
   stack_pool_lock().acquire();
+  if (Stack* stack = own_stack(current())) stack->lock.acquire();
 }
 
 void after_fork_in_parent() {
+  if (--forks_told != 0) return;
+  if (Stack* stack = own_stack(current())) stack->lock.release();
   stack_pool_lock().release();
   runtime.loader_lock.release();
   runtime.waiting_lock.release();
@@ -512,16 +540,18 @@ void after_fork_in_parent() {
 
 // The child of a thread that is no worker starts workers of its own when it first needs them. That
 // of a worker goes on alone in the task that called fork(): what was stolen from it is lost, so it
-// should soon exec or exit; its forks are calls.
+// should soon exec or exit; its forks are calls, and it takes nobody else's, which run in the
+// parent.
 void after_fork_in_child() {
+  if (--forks_told != 0) return;
   Worker* worker = current();
-  reset_stacks_in_child(worker != nullptr ? worker->stack.load(std::memory_order_relaxed)
-                                          : nullptr);
+  reset_stacks_in_child(own_stack(worker));
   runtime.queue_lock.reset_in_child();
   runtime.waiting_lock.reset_in_child();
   runtime.loader_lock.reset_in_child();
-  runtime.waiting = nullptr;
+  // Those that wait stay on the list: the task may be the last that one of them waits for.
   runtime.waiting_count.store(0, std::memory_order_relaxed);
+  if (worker == nullptr) runtime.waiting = nullptr;
   runtime.lock.reset_in_child();
   runtime.queue_first = nullptr;
   runtime.queue_last = nullptr;
@@ -533,6 +563,7 @@ void after_fork_in_child() {
   runtime.called.store(0, std::memory_order_relaxed);
   runtime.visitors.store(0, std::memory_order_relaxed);
   runtime.alive.store(0, std::memory_order_relaxed);
+  runtime.count.store(0, std::memory_order_relaxed);
   runtime.running.store(false, std::memory_order_relaxed);
   // The C library may give the memory of threads that are not here back.
   for (const std::atomic<Worker*>& entry : runtime.workers) {

@@ -21,6 +21,14 @@ int own_process = 0;
 // Was this fork called by the main thread? Under the heap's lock, and the child's from then on.
 bool forked_by_main = true;
 
+// Under the heap's lock.
+ForkHooks hooks;
+
+ForkHooks current_hooks() {
+  const os::LockGuard guard(heap::heap_lock);
+  return hooks;
+}
+
 }  // namespace
 
 bool is_borrowed_process() { return os::process_id() != own_process; }
@@ -30,15 +38,26 @@ bool install_fork_handlers() {
   return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
+void set_fork_hooks(const ForkHooks& wanted) { hooks = wanted; }
+
 void before_fork() {
-  heap::heap_lock.acquire();
+  for (;;) {
+    const ForkHooks called = current_hooks();
+    if (called.before != nullptr) called.before();
+    heap::heap_lock.acquire();
+    // Somebody may have set them meanwhile, once.
+    if (called.before == hooks.before) break;
+    heap::heap_lock.release();
+  }
   os::hold_own_ranges();
   forked_by_main = os::thread_id() == os::process_id();
 }
 
 void after_fork_in_parent() {
   os::let_go_of_own_ranges();
+  const ForkHooks called = hooks;
   heap::heap_lock.release();
+  if (called.in_parent != nullptr) called.in_parent();
 }
 
 void after_fork_in_child() {
@@ -47,6 +66,7 @@ void after_fork_in_child() {
   keep_only_self_in_child(forked_by_main);
   mark::team.forget_helpers_in_child();
   heap::heap_lock.reset_in_child();
+  if (hooks.in_child != nullptr) hooks.in_child();
 }
 
 }  // namespace jd::world

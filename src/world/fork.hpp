@@ -11,6 +11,16 @@ bool is_borrowed_process();
 // Has the three functions called by every fork(). False if the system refuses.
 bool install_fork_handlers();
 
+// What is to be called before the heap's lock is taken, and after it is free again: by each of the
+// functions below, in whatever way they are called. The same for ever. Pre of set_fork_hooks: the
+// heap's lock is held.
+struct ForkHooks {
+  void (*before)() = nullptr;
+  void (*in_parent)() = nullptr;
+  void (*in_child)() = nullptr;
+};
+void set_fork_hooks(const ForkHooks& hooks);
+
 // For programs that call them themselves (GC_atfork_prepare and so on). Between prepare and the
 // others the heap's lock is held, so that no collection is under way in the child.
 void before_fork();

@@ -1,4 +1,6 @@
 // Tasks in the process around them: its signals, its children, its threads' ends, its limits.
+#define GC_THREADS
+#define GC_NO_THREAD_REDIRECTS
 #include <gc.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -6,11 +8,13 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <jackdaw/task.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 namespace {
@@ -72,6 +76,40 @@ TEST(Signals, ComeInTheMidstOfSteals) {
   EXPECT_GE(handled_in_workers.load(), 50) << "of " << handled.load();
 }
 
+// Who waits for workers lets them collect.
+TEST(Signals, AThreadThatBlocksThemMayWaitForTasksThatCollect) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer delivers no signal to a thread that waits";
+#endif
+  GC_INIT();
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  const auto collect = [] {
+    for (int i = 0; i < 3; ++i) GC_gcollect();
+  };
+  jd::run(collect);
+  jd::scope scope;
+  for (int i = 0; i < 4; ++i) scope.fork(collect);
+  scope.join();
+  jd::run([] {
+    // Longer than it spins.
+    usleep(20000);
+    GC_gcollect();
+  });
+  jd_task_stop();
+}
+
+TEST(Signals, WhereTheCollectorHasTheThievesThereIsTheDeque) {
+  GC_set_suspend_signal(SIGURG);
+  EXPECT_EQ(jd_task_set_mode(JD_TASK_BARRIER), 0);
+  jd_task_start(2);
+  EXPECT_EQ(jd_task_get_mode(), JD_TASK_DEQUE);
+  EXPECT_EQ(fib(18), 2584);
+  jd::run([] { GC_gcollect(); });
+  GC_gcollect();
+}
+
 // --- fork() -------------------------------------------------------------------------------------
 
 void* do_nothing(void* argument) { return argument; }
@@ -114,6 +152,136 @@ TEST(Fork, LeavesNoRootsInThreadsThatTheChildHasNot) {
   tasks.join();
 }
 
+int status_of(pid_t child) {
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+// The child's task is the last that its scope's owner waits for, on whose stack there is a fork
+// that nobody took.
+TEST(Fork, TheChildOfATaskMayEndAScope) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support such a child";
+#endif
+  jd_task_start(2);
+  const pid_t parent = getpid();
+  std::atomic<int> status{-1};
+  jd::run([&] {
+    jd::par(
+        [&] {
+          jd::scope scope;
+          std::atomic<bool> up{false};
+          scope.fork([&] {
+            up = true;
+            usleep(20000);
+            const pid_t child = fork();
+            if (child != 0) status = status_of(child);
+          });
+          while (!up.load()) usleep(100);
+          scope.join();
+          if (getpid() != parent) _exit(7);
+        },
+        [&] {
+          if (getpid() != parent) _exit(8);
+        });
+  });
+  EXPECT_TRUE(WIFEXITED(status.load())) << status.load();
+  // In the deque mode the owner's own thread is in the parent.
+  const int expected = jd_task_get_mode() == JD_TASK_DEQUE ? 1 : 7;
+  EXPECT_EQ(WEXITSTATUS(status.load()), expected);
+}
+
+TEST(Fork, TheChildOfATaskThatReturnsEnds) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support such a child";
+#endif
+  jd_task_start(2);
+  std::atomic<int> status{-1};
+  jd::run([&] {
+    const pid_t child = fork();
+    if (child != 0) status = status_of(child);
+  });
+  EXPECT_TRUE(WIFEXITED(status.load())) << status.load();
+  EXPECT_EQ(WEXITSTATUS(status.load()), 1);
+}
+
+// The workers' locks come before the collector's, also where the program tells of forks itself.
+TEST(Fork, ByHandBesideWorkersThatComeAndGo) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support such a child";
+#endif
+  GC_set_handle_fork(-1);
+  GC_INIT();
+  GC_allow_register_threads();
+  std::atomic<bool> ends{false};
+  std::thread starter([&] {
+    while (!ends.load()) {
+      jd_task_start(3);
+      EXPECT_EQ(fib(12), 144);
+      jd_task_stop();
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    GC_atfork_prepare();
+    const pid_t child = fork();
+    if (child == 0) {
+      GC_atfork_child();
+      GC_gcollect();
+      _exit(fib(10) == 55 ? 0 : 1);
+    }
+    GC_atfork_parent();
+    ASSERT_EQ(status_of(child), 0);
+  }
+  ends = true;
+  starter.join();
+}
+
+// --- Stacks of the program's own ----------------------------------------------------------------
+
+// A task may wait for its scope there: both stacks stay roots, and tasks go on.
+TEST(Fibers, MayWaitForAScope) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer does not know such stacks";
+#endif
+  constexpr std::size_t kBytes = std::size_t{1} << 18;
+  jd_task_start(2);
+  jd::run([] {
+    static ucontext_t back;
+    static ucontext_t fiber;
+    getcontext(&fiber);
+    fiber.uc_stack.ss_sp = std::malloc(kBytes);
+    fiber.uc_stack.ss_size = kBytes;
+    fiber.uc_link = &back;
+    auto* volatile below = static_cast<long*>(GC_malloc_atomic(sizeof(long)));
+    *below = 4711;
+    makecontext(
+        &fiber,
+        [] {
+          auto* volatile here = static_cast<long*>(GC_malloc_atomic(sizeof(long)));
+          *here = 4712;
+          std::atomic<bool> up{false};
+          jd::scope scope;
+          scope.fork([&] {
+            up = true;
+            for (int i = 0; i < 20; ++i) {
+              GC_gcollect();
+              for (int k = 0; k < 1000; ++k) {
+                *static_cast<long*>(GC_malloc_atomic(sizeof(long))) = 0;
+              }
+            }
+          });
+          while (!up.load() && jd_task_get_mode() != JD_TASK_DEQUE) usleep(10);
+          scope.join();
+          EXPECT_EQ(*here, 4712);
+        },
+        0);
+    swapcontext(&back, &fiber);
+    EXPECT_EQ(*below, 4711);
+    std::free(fiber.uc_stack.ss_sp);
+  });
+}
+
 // --- The end of the workers ---------------------------------------------------------------------
 
 std::atomic<int> begun{0};
@@ -139,6 +307,37 @@ TEST(Stop, ComesAfterTheDestructorsOfThreadLocalVariables) {
     ASSERT_GT(begun.load(), round);
     ASSERT_EQ(ended.load(), begun.load());
   }
+}
+
+// --- Counters -----------------------------------------------------------------------------------
+
+std::atomic<std::uint64_t> stacks_seen{0};
+
+// Also of a program's callback in a stopped world, where workers may stand anywhere.
+TEST(Counters, MayBeReadWithinACollection) {
+  jd_task_start(4);
+  GC_set_on_collection_event([](GC_EventType event) {
+    if (event != GC_EVENT_POST_STOP_WORLD) return;
+    jd_task_counters counters;
+    jd_task_get_counters(&counters);
+    stacks_seen.store(counters.stacks);
+  });
+  for (int i = 0; i < 100; ++i) {
+    jd::scope scope;
+    for (int k = 0; k < 8; ++k) {
+      scope.fork([] { jd::par([] { usleep(50); }, [] { usleep(100); }); });
+    }
+    GC_gcollect();
+    scope.join();
+  }
+  GC_set_on_collection_event(nullptr);
+  if (jd_task_get_mode() != JD_TASK_DEQUE) {
+    EXPECT_GT(stacks_seen.load(), 0u);
+  }
+}
+
+TEST(Modes, ThereAreThree) {
+  EXPECT_EQ(jd_task_set_mode(static_cast<jd_task_mode>(JD_TASK_BARRIER + 1)), 0);
 }
 
 // --- Limits -------------------------------------------------------------------------------------

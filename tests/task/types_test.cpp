@@ -94,6 +94,13 @@ TEST(Scope, AClosureThatCannotBeCopiedIsNoTask) {
   scope.join();
 }
 
+TEST(Scope, AClosureMayBeConstAndChangeItsCopy) {
+  const auto closure = [n = 0]() mutable { ++n; };
+  jd::scope scope;
+  scope.fork(closure);
+  scope.join();
+}
+
 TEST(Scope, StaysCancelled) {
   std::atomic<int> calls{0};
   jd::scope scope;
