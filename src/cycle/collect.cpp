@@ -371,6 +371,7 @@ void visit_ambiguous_roots(world::RootVisitor* visitor, char* stack_top) {
 bool collect_locked(int (*stop_function)()) {
   Cycle cycle{stop_function, Outcome::RootsUnknown};
   if (cycle.asked_to_stop()) return false;
+  if (settings.may_begin != nullptr && !settings.may_begin()) return false;
   const std::uint64_t begin = os::now_ns();
   os::call_with_registers_on_stack(run_cycle, &cycle);
   os::clear_vector_registers();

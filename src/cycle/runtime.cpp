@@ -78,11 +78,7 @@ void apply_options() {
   base::read_options(&options, complain);
   base::find_unknown_options(complain_of_unknown);
   if (options.log_file != nullptr) {
-    const int file = os::open_log(options.log_file);
-    if (file >= 0) {
-      os::set_log_file(file);
-      os::set_report_file(file);
-    } else {
+    if (!os::open_log_and_report(options.log_file)) {
       os::warn("can't open GC_LOG_FILE ", options.log_file, "; logging to standard error");
     }
   }

@@ -41,6 +41,8 @@ struct Settings {
   bool serves_malloc = false;
   int handle_fork = 1;  // 1: through pthread_atfork; 0: not; -1: by the program's own calls
 
+  // Asked before each collection; false: there is none. Set at the start.
+  bool (*may_begin)() = nullptr;
   // Asked in each stopped world; false ends the collection before anything is marked. Set at the
   // start, or by itself.
   bool (*may_collect)() = nullptr;

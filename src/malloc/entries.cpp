@@ -1,5 +1,6 @@
 // The malloc family. Each entry is a few lines over serve.hpp.
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "alloc/allocate.hpp"
@@ -7,6 +8,7 @@
 #include "malloc/hiding.hpp"
 #include "malloc/serve.hpp"
 #include "os/memory.hpp"
+#include "os/symbols.hpp"
 
 using namespace jd;
 
@@ -40,7 +42,7 @@ void* resize(void* object, std::size_t bytes, const void* caller) {
   if (object == nullptr) return serve::allocate(bytes, caller);
   if (serve::is_early(object)) return resize_early(object, bytes, caller);
   if (bytes == 0) {
-    if (!serve::ignoring) release(object, "realloc");
+    if (!serve::is_ignored(object)) release(object, "realloc");
     return nullptr;
   }
   if (!serve::start()) {
@@ -48,6 +50,13 @@ void* resize(void* object, std::size_t bytes, const void* caller) {
     return nullptr;
   }
   return serve::resize(object, bytes, caller);
+}
+
+// A program that brings its own malloc may lack some of the functions beside it: those are libc's
+// then, as if this library were not there.
+template <class Function>
+Function* libcs(Function*, const char* name) {
+  return reinterpret_cast<Function*>(os::next_function(name));
 }
 
 void* invalid() {
@@ -76,7 +85,7 @@ JD_EXPORT void* malloc(std::size_t bytes) {
 }
 
 JD_EXPORT void free(void* object) {
-  if (object == nullptr || serve::ignoring) return;
+  if (object == nullptr || serve::is_ignored(object)) return;
   release(object, "free");
 }
 
@@ -96,20 +105,27 @@ JD_EXPORT void* reallocarray(void* object, std::size_t count, std::size_t size) 
     errno = ENOMEM;
     return nullptr;
   }
+  // By name: the program's, if that is the one that counts.
+  if (serve::bypassed) {
+    return reinterpret_cast<decltype(&realloc)>(os::global_function("realloc"))(object, bytes);
+  }
   return resize(object, bytes, JD_CALLER);
 }
 
 JD_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
+  if (serve::bypassed) return libcs(memalign, "memalign")(alignment, bytes);
   if (alignment > serve::kMost) return invalid();
   return serve::allocate_aligned(bytes, round_alignment(alignment), JD_CALLER);
 }
 
 JD_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  if (serve::bypassed) return libcs(aligned_alloc, "aligned_alloc")(alignment, bytes);
   if (!base::is_power_of_two(alignment)) return invalid();
   return serve::allocate_aligned(bytes, alignment, JD_CALLER);
 }
 
 JD_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
+  if (serve::bypassed) return libcs(posix_memalign, "posix_memalign")(result, alignment, bytes);
   if (alignment < sizeof(void*) || !base::is_power_of_two(alignment)) return EINVAL;
   const int saved = errno;
   void* object = serve::allocate_aligned(bytes, alignment, JD_CALLER);
@@ -120,10 +136,12 @@ JD_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t b
 }
 
 JD_EXPORT void* valloc(std::size_t bytes) {
+  if (serve::bypassed) return libcs(valloc, "valloc")(bytes);
   return serve::allocate_aligned(bytes, os::page_size(), JD_CALLER);
 }
 
 JD_EXPORT void* pvalloc(std::size_t bytes) {
+  if (serve::bypassed) return libcs(pvalloc, "pvalloc")(bytes);
   const std::size_t page = os::page_size();
   std::size_t rounded = 0;
   if (!base::checked_add(bytes, page - 1, &rounded)) {
@@ -134,6 +152,7 @@ JD_EXPORT void* pvalloc(std::size_t bytes) {
 }
 
 JD_EXPORT std::size_t malloc_usable_size(void* object) {
+  if (serve::bypassed) return libcs(malloc_usable_size, "malloc_usable_size")(object);
   if (object == nullptr || serve::is_early(object)) return 0;
   return serve::usable_size(object);
 }

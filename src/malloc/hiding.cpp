@@ -13,7 +13,8 @@ namespace {
 
 // With one that comes later, by dlopen, there may be such objects already.
 bool may_collect() {
-  if (!os::is_loaded("/libfontconfig.so")) return true;
+  // Packagers of Python's call their copy libfontconfig-1a2b3c4d.so.1.
+  if (!os::is_loaded("/libfontconfig")) return true;
   cycle::settings.may_collect = nullptr;
   GC_dont_gc = 1;
   os::warn(

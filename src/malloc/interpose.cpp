@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
 #include <threads.h>
 
 #include <atomic>
@@ -33,6 +34,7 @@ decltype(&sigsuspend) real_sigsuspend;
 decltype(&sigwait) real_sigwait;
 decltype(&sigwaitinfo) real_sigwaitinfo;
 decltype(&sigtimedwait) real_sigtimedwait;
+decltype(&signalfd) real_signalfd;
 decltype(&ppoll) real_ppoll;
 decltype(&pselect) real_pselect;
 decltype(&epoll_pwait) real_epoll_pwait;
@@ -110,6 +112,7 @@ void serve::find_libc_functions() {
   look_up(&real_sigwait, "sigwait");
   look_up(&real_sigwaitinfo, "sigwaitinfo");
   look_up(&real_sigtimedwait, "sigtimedwait");
+  look_up(&real_signalfd, "signalfd");
   look_up(&real_ppoll, "ppoll");
   look_up(&real_pselect, "pselect");
   look_up(&real_epoll_pwait, "epoll_pwait");
@@ -119,6 +122,9 @@ void serve::find_libc_functions() {
 
 JD_EXPORT int pthread_create(pthread_t* handle, const pthread_attr_t* attributes,
                              void* (*routine)(void*), void* argument) {
+  if (serve::bypassed) {
+    return find(&real_pthread_create, "pthread_create")(handle, attributes, routine, argument);
+  }
   auto* start = make_start(routine, argument);
   if (start == nullptr) return EAGAIN;
   const int error = find(&real_pthread_create, "pthread_create")(
@@ -128,6 +134,7 @@ JD_EXPORT int pthread_create(pthread_t* handle, const pthread_attr_t* attributes
 }
 
 JD_EXPORT int thrd_create(thrd_t* handle, thrd_start_t routine, void* argument) {
+  if (serve::bypassed) return find(&real_thrd_create, "thrd_create")(handle, routine, argument);
   auto* start = make_start(routine, argument);
   if (start == nullptr) return thrd_nomem;
   const int result = find(&real_thrd_create, "thrd_create")(handle, run<int, thrd_start_t>, start);
@@ -168,6 +175,11 @@ JD_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
 JD_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   sigset_t copy;
   return find(&real_sigtimedwait, "sigtimedwait")(without_ours(set, &copy), info, timeout);
+}
+
+JD_EXPORT int signalfd(int file, const sigset_t* set, int flags) {
+  sigset_t copy;
+  return find(&real_signalfd, "signalfd")(file, without_ours(set, &copy), flags);
 }
 
 JD_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set) {

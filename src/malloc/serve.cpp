@@ -1,6 +1,7 @@
 #include "malloc/serve.hpp"
 
 #include <errno.h>
+#include <signal.h>
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
@@ -12,6 +13,7 @@
 #include "os/log.hpp"
 #include "os/mappings.hpp"
 #include "world/roots.hpp"
+#include "world/stop.hpp"
 #include "world/thread.hpp"
 
 namespace jd::serve {
@@ -37,9 +39,24 @@ std::atomic<std::size_t> early_used{0};
 // A program that asks for too much is told by a null pointer, as ever.
 void say_nothing(char*, GC_word) {}
 
+// Not bdwgc's, nor its own for restarting threads: a child may run on it. No program on Linux gets
+// this one from elsewhere.
+constexpr int kStopSignal = SIGSTKFLT;
+
+// A run-time that sets handlers by system calls of its own (Go's does) has passed us by.
+bool may_begin() {
+  if (world::can_stop_others()) return true;
+  GC_dont_gc = 1;
+  os::warn("the program has replaced the handler of signal ", kStopSignal,
+           ", by which threads are stopped; not collecting any more");
+  return false;
+}
+
 void start_once() {
   cycle::settings.serves_malloc = true;
   cycle::settings.warn = say_nothing;
+  cycle::settings.may_begin = may_begin;
+  world::set_stop_signal(kStopSignal);
   cycle::start_without_registering();
   {
     LockGuard guard(heap::heap_lock);
@@ -93,6 +110,16 @@ std::size_t size_of(const void* object) {
 
 bool fast = false;
 bool ignoring = false;
+bool bypassed = false;
+
+bool is_ignored(const void* object) {
+  if (!ignoring) return false;
+  if (hiding_code_bytes == 0) return true;
+  // What is never collected is freed by hand.
+  heap::Place place;
+  return !heap::find_place(base::as_word(object), &place) ||
+         !heap::kinds[place.block->kind].uncollectable;
+}
 
 MallocMode mode() { return static_cast<MallocMode>(cycle::options.malloc_mode); }
 
@@ -155,7 +182,7 @@ void* resize(void* object, std::size_t bytes, const void* caller) {
   void* moved = allocate(bytes, caller);
   if (moved == nullptr) return nullptr;
   base::copy_bytes(moved, object, base::min_of(bytes, before));
-  if (!ignoring) alloc::free_object(object, "realloc");
+  if (!is_ignored(object)) alloc::free_object(object, "realloc");
   return moved;
 }
 

@@ -17,8 +17,9 @@ inline constexpr heap::KindNumber kScanned = heap::kBuiltInKinds;
 
 // Every object has a spare word behind what was asked for (malloc.req.past-end): pointers one past
 // the end are to hold it, wherever they are kept. In leak-check mode the word holds the object's
-// tag. The sum is an odd number of words, so that only the loose size classes are used, and every
-// slot is at least one word larger.
+// tag. It is no part of this sum, which is an odd number of words, so that only the loose size
+// classes are used, each of whose slots is at least a word larger: for 24 bytes a slot of 32, for
+// 25 one of 48.
 constexpr std::size_t kSpare = sizeof(base::Word);
 constexpr std::size_t with_spare(std::size_t bytes) {
   return base::align_up(bytes, kSpare) | kSpare;
@@ -31,8 +32,11 @@ inline constexpr std::size_t kMost = PTRDIFF_MAX - 64;
 
 // The runtime is started, and malloc may take its fast path. Written once, at the start.
 extern bool fast;
-// free() does nothing.
+// free() does nothing, but for what is never collected.
 extern bool ignoring;
+bool is_ignored(const void* object);
+// The program has a malloc of its own, and so has nothing to do with ours. Set before it begins.
+extern bool bypassed;
 
 base::MallocMode mode();
 

@@ -14,49 +14,75 @@ constexpr int kStandardError = 2;
 constinit int error_target = kStandardError;
 constinit int log_target = kStandardError;
 constinit int report_target = 1;
-// What the log was when keep_log was called: before the program's first thread; read at its end.
-constinit FileIdentity kept;
+// The number that this library opened, if any, and what it was then: before the program's first
+// thread, and at its end. Programs close all numbers, and open files of theirs there.
+constinit int own_number = kNowhere;
+constinit FileIdentity own_file;
+
+// The target, if it is still what it was. Standard error may be the same file.
+int checked(int* target) {
+  if (*target != own_number || *target == kNowhere) return *target;
+  if (identity_of(own_number) == own_file) return *target;
+  *target = identity_of(kStandardError) == own_file ? kStandardError : kNowhere;
+  return *target;
+}
+
+void note_own(int number) {
+  own_number = number;
+  own_file = identity_of(number);
+}
 
 }  // namespace
 
 void set_log_file(int file) { log_target = file; }
-int log_file() { return log_target; }
+int log_file() { return checked(&log_target); }
+
+bool open_log_and_report(const char* path) {
+  const int number = open_log(path);
+  if (number < 0) return false;
+  note_own(number);
+  log_target = report_target = number;
+  return true;
+}
 
 void keep_log() {
-  if (log_target == kStandardError) {
-    const int copy = duplicate_high(log_target);
-    // Both, or warnings would be written twice.
-    if (copy >= 0) log_target = error_target = copy;
-  }
-  kept = identity_of(log_target);
+  if (log_target != kStandardError) return;
+  const int copy = duplicate_high(log_target);
+  if (copy < 0) return;
+  note_own(copy);
+  // Both, or warnings would be written twice.
+  log_target = error_target = copy;
 }
 
 void regain_log(const char* path) {
-  if (identity_of(log_target) == kept) return;
   const bool both = error_target == log_target;
-  log_target = path != nullptr && path[0] == '/' ? open_log(path) : kNowhere;
+  if (checked(&log_target) == kNowhere && path != nullptr && path[0] == '/') {
+    log_target = open_log(path);
+    note_own(log_target);
+  }
   if (both) error_target = log_target;
 }
 
-void set_report_file(int file) { report_target = file; }
-int report_file() { return report_target; }
+int report_file() { return checked(&report_target); }
 
 void look_for_standard_error() {
   if (is_open(error_target)) return;
   if (log_target == error_target) log_target = kNowhere;
   error_target = kNowhere;
 }
-int standard_error() { return error_target; }
+int standard_error() { return checked(&error_target); }
 
 void log_text(base::Text& line) {
   line.add('\n');
-  write_all(log_target, line.data(), line.size());
+  write_all(log_file(), line.data(), line.size());
 }
 
 void warn_text(base::Text& line) {
   line.add('\n');
-  write_all(error_target, line.data(), line.size());
-  if (log_target != error_target) write_all(log_target, line.data(), line.size());
+  const int error = standard_error();
+  const int log = log_file();
+  write_all(error, line.data(), line.size());
+  if (log != error) write_all(log, line.data(), line.size());
 }
 
 void fatal_text(base::Text& line) {

@@ -9,9 +9,12 @@ namespace jd::os {
 // Where log lines go: standard error until a log file is opened. Warnings and errors always go to
 // standard error as well.
 void set_log_file(int file);
-// For what is written at the very end: programs close standard error before, or all files, and may
-// open others under their numbers. Keeps the log under a number of our own, if it is standard
-// error; and has it written, if it is not any more what it was, to the file at the path (if that is
+// Has them go to the file at the path, and reports too. False if it can't be opened. What the
+// program opens later under its number gets none of either, nor does what it opens under the next.
+bool open_log_and_report(const char* path);
+// For what is written at the very end: programs close standard error before, or all files. Keeps
+// the log under a number of our own, if it is standard error; and has it written, if that is not
+// any more what it was, to standard error if that is, or to the file at the path (if it is
 // absolute), or nowhere.
 void keep_log();
 void regain_log(const char* path);
@@ -19,12 +22,11 @@ void regain_log(const char* path);
 // (os.req.closed-error): what
 // the program opens later gets its number, and would get the messages.
 void look_for_standard_error();
-// Its number, or -1 if it was closed then.
+// Their numbers, or -1 where a file was closed.
 int standard_error();
 int log_file();
 // Where reports that a program asks for go: standard output, or the file of GC_LOG_FILE. (As with
 // bdwgc, not where GC_set_log_fd sends the log.)
-void set_report_file(int file);
 int report_file();
 
 void log_text(base::Text& line);

@@ -1,5 +1,6 @@
-// What a program's own calls about signals come to, for a library that stands before libc's
-// functions of these names. As those, they set errno or return it.
+// libc's functions about signals, for a library that may stand before those of these names: for
+// what a program's own calls come to there, and for ours, which must not go through it. As those,
+// they set errno or return it.
 #pragma once
 
 #include <signal.h>

@@ -8,6 +8,8 @@ namespace jd::os {
 // The definition of a function that a library loaded after this one has. Null if there is none.
 // Takes the loader's lock.
 void* next_function(const char* name);
+// The one that a program's call of that name comes to.
+void* global_function(const char* name);
 
 // Has the unwinder loaded, which allocates. Before take_backtrace. Returns a function of the
 // unwinder's; null if none is to be found.

@@ -13,6 +13,7 @@
 #include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/memory.hpp"
+#include "os/signals.hpp"
 
 // Set by the dynamic loader (and by static start-up code) before anything of ours runs: the end of
 // the stack that the kernel made, known without /proc. Weak, so that the library names no loader
@@ -286,7 +287,7 @@ bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*), Faults
   // While a thread is stopped no other handler of the client's may run in it.
   sigfillset(&action.sa_mask);
   if (faults == Faults::Open) sigdelset(&action.sa_mask, SIGSEGV);
-  return sigaction(signal, &action, nullptr) == 0;
+  return change_action(signal, &action, nullptr) == 0;
 }
 
 namespace {
@@ -297,14 +298,14 @@ bool change_mask(int how, int signal) {
   sigemptyset(&set);
   sigaddset(&set, signal);
   sigset_t before;
-  return pthread_sigmask(how, &set, &before) == 0 && sigismember(&before, signal) == 1;
+  return change_signal_mask(how, &set, &before) == 0 && sigismember(&before, signal) == 1;
 }
 
 }  // namespace
 
 sigset_t blocked_signals() {
   sigset_t mask;
-  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  change_signal_mask(SIG_BLOCK, nullptr, &mask);
   return mask;
 }
 
@@ -314,7 +315,7 @@ void unblock_signals_but(const sigset_t& kept) {
   for (int signal = 1; signal < NSIG; ++signal) {
     if (sigismember(&kept, signal) == 0) sigaddset(&opened, signal);
   }
-  pthread_sigmask(SIG_UNBLOCK, &opened, nullptr);
+  change_signal_mask(SIG_UNBLOCK, &opened, nullptr);
 }
 
 bool unblock_signal(int signal) { return change_mask(SIG_UNBLOCK, signal); }
@@ -325,7 +326,7 @@ SignalOpening::~SignalOpening() {
 
 SignalEffect effect_of_signal(int signal, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action {};
-  if (sigaction(signal, nullptr, &action) != 0) return SignalEffect::Another;
+  if (change_action(signal, nullptr, &action) != 0) return SignalEffect::Another;
   if ((action.sa_flags & SA_SIGINFO) == 0) {
     return action.sa_handler == SIG_IGN ? SignalEffect::Ignored : SignalEffect::Another;
   }
@@ -345,9 +346,9 @@ SignalWait why_signal_waits(int thread, int signal) {
 SignalsBlocked::SignalsBlocked() {
   sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &saved_);
+  change_signal_mask(SIG_BLOCK, &all, &saved_);
 }
 
-SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+SignalsBlocked::~SignalsBlocked() { change_signal_mask(SIG_SETMASK, &saved_, nullptr); }
 
 }  // namespace jd::os

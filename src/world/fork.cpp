@@ -24,6 +24,16 @@ bool forked_by_main = true;
 // Under the heap's lock.
 ForkHooks hooks;
 
+// The fork under way is one that interrupted the holder of the heap's lock, which nobody else waits
+// for: written by the only thread there is.
+bool in_handler = false;
+
+bool interrupts_holder() {
+  if (!heap::heap_lock.try_acquire()) return os::count_threads() == 1;
+  heap::heap_lock.release();
+  return false;
+}
+
 ForkHooks current_hooks() {
   const os::LockGuard guard(heap::heap_lock);
   return hooks;
@@ -41,6 +51,10 @@ bool install_fork_handlers() {
 void set_fork_hooks(const ForkHooks& wanted) { hooks = wanted; }
 
 void before_fork() {
+  // A process with one thread, whose lock is held, forks in a handler that has interrupted the
+  // holder: POSIX allowed that until 2017. The child goes on in the midst of it just as the parent.
+  in_handler = interrupts_holder();
+  if (in_handler) return;
   for (;;) {
     const ForkHooks called = current_hooks();
     if (called.before != nullptr) called.before();
@@ -54,6 +68,7 @@ void before_fork() {
 }
 
 void after_fork_in_parent() {
+  if (in_handler) return;
   os::let_go_of_own_ranges();
   const ForkHooks called = hooks;
   heap::heap_lock.release();
@@ -62,6 +77,10 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   own_process = os::process_id();
+  if (in_handler) {
+    if (Thread* mine = self()) mine->id = os::thread_id();
+    return;
+  }
   os::reset_own_ranges_in_child();
   keep_only_self_in_child(forked_by_main);
   mark::team.forget_helpers_in_child();

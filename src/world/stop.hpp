@@ -17,6 +17,8 @@ inline constexpr int kDefaultResumeSignal = 24;  // SIGXCPU: reported to program
 int stop_signal();
 int resume_signal();
 bool set_stop_signal(int signal);
+// Whether the signal comes to the collector's handler, or there is no thread to be stopped.
+bool can_stop_others();
 bool set_resume_signal(int signal);
 
 // Whether unanswered signals are sent again (GC_RETRY_SIGNALS), and the longest random delay for

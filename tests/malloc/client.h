@@ -44,6 +44,10 @@ void test_vfork(const char* argument);
 void test_no_proc(const char* argument);
 void test_leaks(const char* argument);
 void test_closed_files(const char* path);
+void test_closed_others(const char* path);
+void test_fork_in_handler(const char* argument);
+void test_collectors_signals(const char* argument);
+void test_replaced_handler(const char* argument);
 void test_no_leaks(const char* argument);
 void test_overrun(const char* argument);
 

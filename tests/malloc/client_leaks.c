@@ -88,6 +88,17 @@ void test_closed_files(const char* path) {
   for (i = 0; i < 300; ++i) REQUIRE(open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) >= 0);
 }
 
+/* All but the standard files, whose numbers then mean a file of the program's. What is to be told
+ * meanwhile is told where it can be, or nowhere. */
+void test_closed_others(const char* path) {
+  static char no_object[64];
+  int i;
+  test_leaks(NULL);
+  closefrom(3);
+  for (i = 0; i < 300; ++i) REQUIRE(open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) >= 0);
+  free(opaque(no_object));
+}
+
 static void* thread(void* argument) {
   free(malloc(100));
   return argument;

@@ -14,6 +14,9 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
@@ -291,6 +294,18 @@ static void* wait_by_sigwait(void* list) {
   return list;
 }
 
+static void* wait_by_signalfd(void* list) {
+  struct signalfd_siginfo info;
+  sigset_t set;
+  sigfillset(&set);
+  pthread_sigmask(SIG_SETMASK, &set, NULL);
+  const int file = signalfd(-1, &set, 0);
+  REQUIRE(file >= 0);
+  REQUIRE(read(file, &info, sizeof info) == sizeof info && info.ssi_signo == SIGUSR1);
+  close(file);
+  return list;
+}
+
 static void* wait_by_ppoll(void* list) {
   sigset_t set;
   sigfillset(&set);
@@ -379,13 +394,76 @@ void test_in_handler(const char* argument) {
   }
   action.sa_handler = SIG_IGN;
   sigemptyset(&action.sa_mask);
-  REQUIRE(sigaction(SIGUSR1, &action, &now) == 0 && sigismember(&now.sa_mask, SIGPWR));
-  REQUIRE(sigaction(SIGUSR1, NULL, &now) == 0 && !sigismember(&now.sa_mask, SIGPWR));
+  REQUIRE(sigaction(SIGUSR1, &action, &now) == 0 && sigismember(&now.sa_mask, SIGSTKFLT));
+  REQUIRE(sigaction(SIGUSR1, NULL, &now) == 0 && !sigismember(&now.sa_mask, SIGSTKFLT));
+}
+
+static volatile int forks;
+
+static void fork_in_handler(int number) {
+  const pid_t child = fork();
+  int status = -1;
+  (void)number;
+  if (child == 0) _exit(0);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status == 0) ++forks;
+}
+
+/* Wherever the program's only thread is just then. */
+void test_fork_in_handler(const char* argument) {
+  struct sigaction action = {0};
+  const struct itimerval every = {{0, 1000}, {0, 1000}};
+  const struct itimerval never = {{0, 0}, {0, 0}};
+  struct node* list = make_list(LENGTH);
+  (void)argument;
+  action.sa_handler = fork_in_handler;
+  action.sa_flags = SA_RESTART;
+  REQUIRE(sigaction(SIGALRM, &action, NULL) == 0);
+  REQUIRE(setitimer(ITIMER_REAL, &every, NULL) == 0);
+  while (forks < 100) free(opaque(malloc(20000)));
+  REQUIRE(setitimer(ITIMER_REAL, &never, NULL) == 0);
+  REQUIRE(list_is_whole(list, LENGTH));
+}
+
+/* The signals by which bdwgc stops and restarts threads are a program's own; a child may run on it.
+ */
+void test_collectors_signals(const char* argument) {
+  struct sigaction action = {0};
+  struct sigaction now;
+  (void)argument;
+  action.sa_handler = on_signal;
+  REQUIRE(sigaction(SIGPWR, &action, NULL) == 0 && sigaction(SIGXCPU, &action, NULL) == 0);
+  REQUIRE(sigaction(SIGPWR, NULL, &now) == 0 && now.sa_handler == on_signal);
+  handled = 0;
+  raise(SIGPWR);
+  raise(SIGXCPU);
+  REQUIRE(handled == 2);
+}
+
+/* As run-times do it that call no libc. */
+void test_replaced_handler(const char* argument) {
+  struct {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    unsigned long mask;
+  } action = {SIG_IGN, 0, NULL, 0};
+  pthread_t thread;
+  struct node* list = make_list(LENGTH);
+  (void)argument;
+  REQUIRE(syscall(SYS_rt_sigaction, SIGSTKFLT, &action, NULL, 8L) == 0);
+  REQUIRE(pthread_create(&thread, NULL, keep_working, NULL) == 0);
+  make_garbage(GARBAGE);
+  stop_working = 1;
+  REQUIRE(pthread_join(thread, NULL) == 0);
+  REQUIRE(list_is_whole(list, LENGTH));
 }
 
 void test_waiting(const char* argument) {
-  void* (*const ways[])(void*) = {wait_by_sigsuspend, wait_by_sigwait,   wait_by_ppoll,
-                                  wait_by_pselect,    wait_by_ppoll_chk, wait_by_epoll_pwait2};
+  void* (*const ways[])(void*) = {wait_by_sigsuspend,  wait_by_sigwait, wait_by_signalfd,
+                                  wait_by_ppoll,       wait_by_pselect, wait_by_ppoll_chk,
+                                  wait_by_epoll_pwait2};
   enum { WAYS = sizeof ways / sizeof ways[0] };
   pthread_t threads[WAYS];
   struct sigaction action = {0};
@@ -480,4 +558,8 @@ const struct test tests[] = {{"entries", test_entries},
                              {"overrun", test_overrun},
                              {"in-handler", test_in_handler},
                              {"closed-files", test_closed_files},
+                             {"closed-others", test_closed_others},
+                             {"fork-in-handler", test_fork_in_handler},
+                             {"collectors-signals", test_collectors_signals},
+                             {"replaced-handler", test_replaced_handler},
                              {NULL, NULL}};

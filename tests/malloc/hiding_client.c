@@ -1,9 +1,11 @@
-/* hiding_client [LIBRARY]: makes patterns and garbage; the library is loaded then, or linked. */
+/* hiding_client [LIBRARY]: makes patterns and garbage; the library is loaded then.
+ * hiding_client [ROUNDS]: where it is linked; and makes and destroys so many more. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "hiding.h"
 
@@ -26,8 +28,6 @@ int main(int argc, char** argv) {
   int (*is)(struct pattern*, int) = function(library, "FcPatternIs");
   void (*destroy)(struct pattern*) = function(library, "FcPatternDestroy");
 #else
-  (void)argc;
-  (void)argv;
   struct pattern* (*create)(void) = create_pattern;
   void (*add)(struct pattern*, int) = add_to_pattern;
   int (*is)(struct pattern*, int) = pattern_is;
@@ -48,6 +48,18 @@ int main(int argc, char** argv) {
     if (!is(patterns[i], kElements)) return 1;
     destroy(patterns[i]);
   }
+#ifndef LOADS_IT
+  for (int round = argc > 1 ? atoi(argv[1]) : 0; round > 0; --round) {
+    for (int i = 0; i < kPatterns; ++i) {
+      struct pattern* pattern = create();
+      for (int k = 0; k < kElements; ++k) add(pattern, k);
+      destroy(pattern);
+    }
+  }
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  printf("resident %ld KiB\n", usage.ru_maxrss);
+#endif
   puts("ok");
   return 0;
 }

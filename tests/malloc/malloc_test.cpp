@@ -71,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("free", "ignore", "leak-check"),
                      testing::Values("entries", "limits", "places", "thread-places", "threads",
                                      "fork", "children", "loading", "signals", "waiting",
-                                     "in-handler", "main-ends", "vfork")),
+                                     "in-handler", "fork-in-handler", "collectors-signals",
+                                     "main-ends", "vfork")),
     [](const auto& info) {
       std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
       for (char& c : name) c = c == '-' ? '_' : c;
@@ -93,6 +94,14 @@ TEST(MallocGarbage, StaysWhereLeaksAreLookedFor) {
   const Result r = run("leak-check", {"garbage"});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_GT(resident_kib(r), 600 * 1024);
+}
+
+// malloc.req.signals
+TEST(MallocSignals, WhereTheHandlerIsReplacedNothingIsReclaimed) {
+  const Result r = run("free", {"replaced-handler"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("not collecting any more"));
+  EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
 }
 
 // malloc.req.no-proc
@@ -128,6 +137,14 @@ TEST(MallocHiding, WhatALinkedLibraryHidesIsKept) {
     const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LINKED});
     EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
     EXPECT_EQ(r.err, "");
+  }
+}
+
+TEST(MallocHiding, WhatALinkedLibraryHidesIsFreedByHand) {
+  for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
+    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LINKED, "2000"});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+    EXPECT_LT(resident_kib(r), 40 * 1024) << mode;
   }
 }
 
@@ -223,6 +240,27 @@ TEST(MallocLeaks, AreReportedWhereTheProgramClosedItsFiles) {
   EXPECT_EQ(read_file(scratch.path("data")), "");
 }
 
+TEST(MallocLeaks, AreReportedWhereTheProgramClosedOtherFiles) {
+  const Scratch scratch;
+  const Result r = run("leak-check", {"closed-others", scratch.path("data")});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("not an object of the collector's heap"));
+  expect_known_leaks(r.err);
+  EXPECT_EQ(read_file(scratch.path("data")), "");
+}
+
+// A program without a place of its own is linked for the addresses that it is loaded at.
+TEST(MallocLeaks, NamePlacesAsTheFilesHaveThem) {
+  const Result r = run_jackdaw({"run", "--malloc=leak-check", "--", JD_TEST_FIXED, "leaks"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(r.err, match,
+                                std::regex("  (/[^ ]*)\\+0x([0-9a-f]+) \\(lose_hundred_of_64")))
+      << r.err;
+  EXPECT_EQ(match[1].str(), std::filesystem::canonical(JD_TEST_FIXED).string());
+  EXPECT_GE(std::stoul(match[2].str(), nullptr, 16), 0x400000u);
+}
+
 TEST(MallocLeaks, AreReportedWhereTheirTagsAreOverwritten) {
   const Result r = run("leak-check", {"overrun"});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
@@ -281,6 +319,18 @@ TEST(MallocCommand, RefusesWhatCannotBeServed) {
     EXPECT_TRUE(r.exited_with(125)) << describe(r);
     EXPECT_THAT(r.err, HasSubstr("--malloc"));
   }
+}
+
+TEST(MallocCommand, AProgramKeepsAMallocOfItsOwn) {
+  for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
+    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_OWN_MALLOC});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_EQ(r.out, "ok\n");
+    EXPECT_EQ(r.err, "");
+  }
+  const Result r = run_jackdaw({"run", "--malloc=leak-check", "--", JD_TEST_OWN_MALLOC});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("a malloc of its own"));
 }
 
 TEST(MallocCommand, PlainMeansFree) {

@@ -158,27 +158,42 @@ int status_of(pid_t child) {
   return status;
 }
 
+void keep_busy(std::chrono::milliseconds time) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < time) usleep(100);
+}
+
 // The child's task is the last that its scope's owner waits for, on whose stack there is a fork
-// that nobody took.
+// that nobody took: of two workers one runs the task, and the other finds work from outside.
 TEST(Fork, TheChildOfATaskMayEndAScope) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support such a child";
 #endif
+  using namespace std::chrono_literals;
   jd_task_start(2);
   const pid_t parent = getpid();
+  std::atomic<bool> up{false};
+  std::atomic<bool> is_queued{false};
   std::atomic<int> status{-1};
+  std::thread outside([&] {
+    while (!up.load()) usleep(100);
+    jd::scope scope;
+    scope.fork([] { keep_busy(100ms); });
+    is_queued = true;
+    scope.join();
+  });
   jd::run([&] {
     jd::par(
         [&] {
           jd::scope scope;
-          std::atomic<bool> up{false};
           scope.fork([&] {
             up = true;
-            usleep(20000);
+            while (!is_queued.load()) usleep(100);
+            keep_busy(20ms);
             const pid_t child = fork();
             if (child != 0) status = status_of(child);
           });
-          while (!up.load()) usleep(100);
+          while (!is_queued.load()) usleep(100);
           scope.join();
           if (getpid() != parent) _exit(7);
         },
@@ -186,6 +201,7 @@ TEST(Fork, TheChildOfATaskMayEndAScope) {
           if (getpid() != parent) _exit(8);
         });
   });
+  outside.join();
   EXPECT_TRUE(WIFEXITED(status.load())) << status.load();
   // In the deque mode the owner's own thread is in the parent.
   const int expected = jd_task_get_mode() == JD_TASK_DEQUE ? 1 : 7;

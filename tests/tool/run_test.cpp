@@ -57,6 +57,22 @@ TEST_P(Run, PassesArgumentsInputAndOutput) {
   EXPECT_EQ(counted.out, "100000\n") << describe(counted);
 }
 
+// Whatever they look like, with and without -- before the program.
+TEST_P(Run, PassesArgumentsAsTheyAre) {
+  const std::vector<std::string> words = {
+      JD_TEST_CLIENT, "exec", "/usr/bin/printf", "<%s>", "[a,b]", "[]",
+      "[x]",          "",     "--stats",         "--",   "{1,2}", "a b"};
+  for (const bool dashes : {true, false}) {
+    std::vector<std::string> all = {"run", "--library", JD_TEST_LIBRARY};
+    for (const std::string& option : options()) all.push_back(option);
+    if (dashes) all.emplace_back("--");
+    all.insert(all.end(), words.begin(), words.end());
+    const Result r = run_jackdaw(all);
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_EQ(r.out, "<[a,b]><[]><[x]><><--stats><--><{1,2}><a b>");
+  }
+}
+
 TEST_P(Run, PassesSignals) {
   std::array<int, 2> out{};
   ASSERT_EQ(pipe(out.data()), 0);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
@@ -140,8 +141,8 @@ struct CommandLine {
   }
 
   // `jackdaw run`: takes the program and its arguments off the end of our own, to be passed on as
-  // they are; CLI11 would read [a,b] as two words and [] as none. They follow the first --, or begin
-  // with the first word that is neither an option nor one's value. Returns how many are left.
+  // they are; CLI11 would read [a,b] as two words and [] as none. They follow the first --, or
+  // begin with the first word that is neither an option nor one's value. Returns how many are left.
   int take_command(int argc, char** argv) {
     int end = 2;
     while (end < argc && argv[end][0] == '-' && std::string(argv[end]) != "--") {
@@ -190,7 +191,12 @@ int run_main(int argc, char** argv) {
   try {
     line.app.parse(is_run ? line.take_command(argc, argv) : argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return line.app.exit(e);  // --help, --version
+    if (e.get_exit_code() == 0) {  // --help, --version
+      line.app.exit(e);
+      if (std::fflush(stdout) == 0 && std::cout.flush()) return 0;
+      fmt::print(stderr, "jackdaw: cannot write to the standard output\n");
+      return is_run ? kExitRefused : kExitUsage;
+    }
     fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", explain(e, first),
                is_run             ? "run "
                : first == "bench" ? "bench "
