@@ -118,8 +118,13 @@ bool within_limits(BlockNumber blocks) {
   if (settings.max_heap_size != 0 && after > settings.max_heap_size) return false;
   // An eighth is left to the program's other memory and to our own tables: whoever fills a control
   // group is killed, not told.
-  if (physical_limit == 0) physical_limit = os::memory_limit() / 8 * 7;
-  return after <= physical_limit;
+  if (physical_limit == 0) {
+    physical_limit = os::memory_limit() / 8 * 7;
+    heap::most_resident = static_cast<BlockNumber>(
+        base::min_of(physical_limit >> heap::kBlockShift, std::size_t{UINT32_MAX}));
+  }
+  // What went back to the system is in none of it until it is used again.
+  return after - heap::returned_bytes() <= physical_limit;
 }
 
 // What counts against the divisor: allocations less explicit frees, but at least an eighth of the

@@ -112,8 +112,8 @@ void for_each_run(Visit visit) {
   }
 }
 
-// Discards what is idle of [from, end), up to `most` bytes, which it takes from *most. Returns where
-// it stopped.
+// Discards what is idle of [from, end), up to `most` bytes, which it takes from *most. Returns
+// where it stopped.
 BlockNumber discard_idle_in(BlockNumber from, BlockNumber end, unsigned least_age,
                             std::size_t* most) {
   const auto idle = [least_age](BlockNumber at) {
@@ -142,6 +142,7 @@ BlockNumber discard_idle_in(BlockNumber from, BlockNumber end, unsigned least_ag
 }  // namespace
 
 KeptRuns kept_runs;
+BlockNumber most_resident = UINT32_MAX;
 
 bool only_kept_runs_left() {
   if (total_free > kept_runs.blocks || bins_in_use == 0) return false;
@@ -160,7 +161,24 @@ void describe_free(BlockNumber first, BlockNumber count) {
   }
 }
 
+namespace {
+
+// Whether so many blocks more may be used.
+bool has_memory_for(BlockNumber count) {
+  const BlockNumber all = space.committed - 1;
+  if (__builtin_expect(all <= most_resident, 1)) return true;
+  if (all - total_free + count > most_resident) return false;
+  const BlockNumber resident = all - total_returned + count;
+  if (resident > most_resident) {
+    discard_idle(0, std::size_t{resident - most_resident} << kBlockShift);
+  }
+  return true;
+}
+
+}  // namespace
+
 BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
+  if (!has_memory_for(count)) return kNoBlock;
   std::uint64_t candidates = bins_in_use & (~std::uint64_t{0} << bin_of(count));
   for (; candidates != 0; candidates &= candidates - 1) {
     const unsigned bin = base::lowest_bit(candidates);
@@ -178,7 +196,7 @@ BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
 bool take_run_at(BlockNumber first, BlockNumber count) {
   if (first >= space.committed || space.blocks[first].state != BlockState::Free) return false;
   const BlockNumber run = space.blocks[first].run;
-  if (run < count) return false;
+  if (run < count || !has_memory_for(count)) return false;
   cut(first, run, first, count);
   return true;
 }

@@ -8,9 +8,20 @@
 #include "os/log.hpp"
 #include "os/modules.hpp"
 #include "os/symbols.hpp"
+#include "os/thread.hpp"
 
 namespace jd::serve {
 namespace {
+
+// Where the report would be. The runtime does not start, and so has not read its options.
+void tell_that_leaks_are_not_looked_for() {
+  const char* mode = getenv("JACKDAW_MALLOC");
+  if (mode == nullptr || strcmp(mode, "leak-check") != 0) return;
+  const char* path = getenv("GC_LOG_FILE");
+  if (path != nullptr && !os::open_log_and_report(path)) return;
+  os::log("leak check of process ", os::process_id(),
+          ": it has a malloc of its own; leaks are not looked for");
+}
 
 // Before the program's first thread; libc was initialised before.
 [[gnu::constructor]] void on_load() {
@@ -18,11 +29,7 @@ namespace {
   const auto* malloc_of_all = static_cast<const char*>(os::global_function("malloc"));
   bypassed = malloc_of_all != nullptr && (malloc_of_all < own.low || malloc_of_all >= own.high);
   if (bypassed) {
-    // The options are not read: nothing begins.
-    const char* wanted = getenv("JACKDAW_MALLOC");
-    if (wanted != nullptr && strcmp(wanted, "leak-check") == 0) {
-      os::warn("the program has a malloc of its own; leaks are not looked for");
-    }
+    tell_that_leaks_are_not_looked_for();
     return;
   }
   static_cast<void>(start());

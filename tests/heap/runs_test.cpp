@@ -173,6 +173,32 @@ TEST(Runs, StepsGoOnWhereTheLastOneStopped) {
   EXPECT_EQ(discard_idle(0), kBlockSize);
 }
 
+// With more blocks than there is memory, what was given back makes room for others.
+TEST(Runs, NoMoreAreUsedThanThereIsMemoryFor) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(64));
+  const auto use = [](BlockNumber first, BlockNumber count) {
+    for (BlockNumber b = first; b < first + count; ++b) {
+      start_using(b);
+      space.blocks[b].state = BlockState::Small;
+    }
+  };
+  const BlockNumber first = take_run(40);
+  use(first, 40);
+  give_run(first, 20);
+  most_resident = 40;
+  // 20 are in use, 20 have pages, 24 have none.
+  const BlockNumber second = take_run(20);
+  ASSERT_NE(second, kNoBlock);
+  EXPECT_EQ(returned_bytes() >> kBlockShift, 20u);
+  use(second, 20);
+  EXPECT_EQ(take_run(1), kNoBlock);
+  EXPECT_FALSE(take_run_at(second + 20, 1));
+  give_run(second, 20);
+  EXPECT_NE(take_run(20), kNoBlock);
+  most_resident = UINT32_MAX;
+}
+
 TEST(Runs, TheReservationIsTheLimit) {
   ASSERT_TRUE(reserve_space(8u << 20));
   EXPECT_FALSE(grow(space.reserved));
