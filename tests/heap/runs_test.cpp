@@ -93,6 +93,13 @@ TEST(Runs, RandomTakesAndGivesAgreeWithAModel) {
   EXPECT_EQ(space.blocks[1].run, kBlocks) << "the free runs did not all join";
 }
 
+void use(BlockNumber first, BlockNumber count) {
+  for (BlockNumber b = first; b < first + count; ++b) {
+    start_using(b);
+    space.blocks[b].state = BlockState::Small;
+  }
+}
+
 TEST(Runs, DiscardedBlocksAreCleanAndReadAsZero) {
   ASSERT_TRUE(reserve_space(64u << 20));
   ASSERT_TRUE(grow(64));
@@ -145,16 +152,14 @@ TEST(Runs, DiscardingMayGoInSteps) {
   EXPECT_EQ(discard_idle(0, 4 * kBlockSize), kBlockSize);
   EXPECT_EQ(discard_idle(0, 4 * kBlockSize), 0u);
   EXPECT_EQ(returned_bytes(), 9 * kBlockSize);
+  use(first, 9);
 }
 
 TEST(Runs, StepsGoOnWhereTheLastOneStopped) {
   ASSERT_TRUE(reserve_space(64u << 20));
   ASSERT_TRUE(grow(64));
   const BlockNumber first = take_run(20);
-  for (BlockNumber b = first; b < first + 20; ++b) {
-    start_using(b);
-    space.blocks[b].state = BlockState::Small;
-  }
+  use(first, 20);
   give_run(first, 9);
   DiscardPosition position;
   EXPECT_EQ(discard_idle(0, 4 * kBlockSize, &position), 4 * kBlockSize);
@@ -171,18 +176,13 @@ TEST(Runs, StepsGoOnWhereTheLastOneStopped) {
       << "no run begins there any more, so all are looked at";
   give_run(first, 1);
   EXPECT_EQ(discard_idle(0), kBlockSize);
+  use(first, 20);
 }
 
 // With more blocks than there is memory, what was given back makes room for others.
 TEST(Runs, NoMoreAreUsedThanThereIsMemoryFor) {
   ASSERT_TRUE(reserve_space(64u << 20));
   ASSERT_TRUE(grow(64));
-  const auto use = [](BlockNumber first, BlockNumber count) {
-    for (BlockNumber b = first; b < first + count; ++b) {
-      start_using(b);
-      space.blocks[b].state = BlockState::Small;
-    }
-  };
   const BlockNumber first = take_run(40);
   use(first, 40);
   give_run(first, 20);
@@ -196,6 +196,7 @@ TEST(Runs, NoMoreAreUsedThanThereIsMemoryFor) {
   EXPECT_FALSE(take_run_at(second + 20, 1));
   give_run(second, 20);
   EXPECT_NE(take_run(20), kNoBlock);
+  use(1, 64);
   most_resident = UINT32_MAX;
 }
 
