@@ -192,8 +192,8 @@ struct ForwardingTracer : Tracer {
 
 }  // namespace detail
 
-// The same as for_each_run for elements alone, of a layout whose elements are partly pointers: those
-// from `element`, where one begins, to `end`.
+// The same as for_each_run for elements alone, of a layout whose elements are partly pointers:
+// those from `element`, where one begins, to `end`.
 template <class Visit>
 void for_each_run_of_elements(const Layout& layout, Word* element, const Word* end, Visit visit) {
   const std::size_t step = layout.element_bytes / sizeof(Word);

@@ -88,9 +88,9 @@ void Marker::scan_layout(const heap::Typed& typed) {
 void Marker::scan_elements(const heap::Typed& typed, Word first) {
   const Word end = typed.object + typed.words * sizeof(Word);
   const Word turn = push_elements_behind(end_of_turn(first, end, typed.layout->element_bytes), end);
-  heap::for_each_run_of_elements(
-      *typed.layout, reinterpret_cast<Word*>(first), reinterpret_cast<const Word*>(turn),
-      [this](Word* run, std::size_t count) { queue_run(run, count); });
+  heap::for_each_run_of_elements(*typed.layout, reinterpret_cast<Word*>(first),
+                                 reinterpret_cast<const Word*>(turn),
+                                 [this](Word* run, std::size_t count) { queue_run(run, count); });
 }
 
 void Marker::scan_typed_array(Word object, std::size_t size) {
@@ -99,8 +99,8 @@ void Marker::scan_typed_array(Word object, std::size_t size) {
 }
 
 void Marker::scan_elements(const TypedElements& elements) {
-  const Word turn = push_elements_behind(
-      end_of_turn(elements.first, elements.end, elements.size), elements.end);
+  const Word turn =
+      push_elements_behind(end_of_turn(elements.first, elements.end, elements.size), elements.end);
   for (Word element = elements.first; element != turn; element += elements.size) {
     scan_descriptor(element, elements.size, elements.descriptor);
   }

@@ -31,8 +31,7 @@ struct Marker::View {
   View() = default;
   View(const OwnMarks* own, const std::uint8_t* touched)
       : own_marks(base::as_word(own) - (heap::space.base >> heap::kBlockShift) * sizeof(OwnMarks)),
-        touched(base::as_word(touched) -
-                (heap::space.base >> (heap::kBlockShift + kTouchShift))) {}
+        touched(base::as_word(touched) - (heap::space.base >> (heap::kBlockShift + kTouchShift))) {}
 
   [[nodiscard]] bool holds(Word word) const { return word + below < span; }
   [[nodiscard]] OwnMarks& own_marks_of(Word word) const {

@@ -13,6 +13,8 @@ namespace jd::os {
 // The kernel's id of the calling thread. A system call: keep the result.
 int thread_id();
 int process_id();
+// Now, with nothing called on the way.
+[[noreturn]] void end_process(int status);
 // The process's threads, ended ones that are still waited for among them. 0 if it can't be told.
 std::size_t count_threads();
 

@@ -3,13 +3,12 @@
 // In deque mode a task runs on its worker's own stack, and a join that has to wait runs other tasks
 // on top of itself. In the modes with stacks a join that has to wait leaves its stack to whoever
 // ends last, and the worker looks for other work (task.req.last-continues).
-#include <unistd.h>
-
 #include "base/random.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
+#include "os/thread.hpp"
 #include "task/delay.hpp"
 #include "task/stacks.hpp"
 #include "task/steal.hpp"
@@ -80,7 +79,7 @@ Stack* tell(const End& end) {
   os::warn(
       "the child of a fork() in a task has nobody to run what comes after that task, or what "
       "was stolen from it; it should have called exec or _exit. Exiting with status 1");
-  _exit(1);
+  os::end_process(1);
 }
 
 // ---- Joins that run other tasks meanwhile: deque mode ----
