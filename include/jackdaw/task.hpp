@@ -16,7 +16,6 @@
 // memory, which no collection looks into: an object that only an exception refers to is collected.
 #pragma once
 
-#include <cxxabi.h>
 #include <jackdaw/task.h>
 
 #include <atomic>
@@ -43,6 +42,14 @@
 #undef JD_TASK_DIRECT_FORKS
 #endif
 #endif
+#endif
+
+#if defined(__cpp_exceptions)
+// Of the Itanium C++ ABI (2.2.2); not every <cxxabi.h> declares it.
+namespace __cxxabiv1 {
+struct __cxa_eh_globals;
+extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
+}  // namespace __cxxabiv1
 #endif
 
 namespace jd {
@@ -88,9 +95,12 @@ class Exceptions {
 
  private:
   using Function = void* (*)();
-  static Function globals() { return reinterpret_cast<Function>(&abi::__cxa_get_globals); }
+  static Function globals() {
+    return reinterpret_cast<Function>(reinterpret_cast<void*>(&::__cxxabiv1::__cxa_get_globals));
+  }
 };
-inline const Exceptions exceptions;
+// Hidden: each library has its own, and goes with it.
+[[gnu::visibility("hidden")]] inline const Exceptions exceptions;
 #endif
 
 // How a task ended. Nothing is stored until it has: a fork that nobody steals does not pay for it.

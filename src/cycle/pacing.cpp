@@ -320,7 +320,7 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
   if (!may_collect && collection_is_due()) alloc::collection_is_overdue = true;
   if (grow_heap(blocks)) return true;
   // There are blocks, but copies would have too few, or large objects.
-  const bool some_are_kept = heap::free_blocks() >= blocks;
+  const bool some_are_kept = heap::free_blocks() >= blocks && heap::has_memory_for(blocks);
   if (some_are_kept && (copy::policy.mcc || (blocks == 1 && little_was_allocated(kLittleForSmall))))
     return false;
   if (!may_collect || !fits_limits(blocks)) return false;

@@ -19,6 +19,8 @@ BlockNumber tails[kBins];
 std::uint64_t bins_in_use;  // bit b: heads[b] is not empty
 BlockNumber total_free;
 BlockNumber total_returned;
+// Free blocks that may have pages, those at most that became free since all was discarded.
+BlockNumber maybe_idle;
 static_assert(kBins <= 64);
 
 unsigned bin_of(BlockNumber count) {
@@ -163,22 +165,33 @@ void describe_free(BlockNumber first, BlockNumber count) {
 
 namespace {
 
-// Whether so many blocks more may be used.
-bool has_memory_for(BlockNumber count) {
-  const BlockNumber all = space.committed - 1;
-  if (__builtin_expect(all <= most_resident, 1)) return true;
-  if (all - total_free + count > most_resident) return false;
-  const BlockNumber resident = all - total_returned + count;
-  if (resident > most_resident) {
-    discard_idle(0, std::size_t{resident - most_resident} << kBlockShift);
+BlockNumber blocks_in_use() { return space.committed - 1 - total_free; }
+
+void note_idle(BlockNumber count) {
+  maybe_idle = base::min_of(maybe_idle + count, space.committed);
+}
+
+// Is there memory for so many blocks more? What is idle is discarded for them.
+bool make_memory_for(BlockNumber count) {
+  if (__builtin_expect(space.committed - 1 <= most_resident, 1)) return true;
+  if (!has_memory_for(count)) return false;
+  const BlockNumber idle = base::min_of(maybe_idle, total_free - total_returned);
+  if (blocks_in_use() + idle + count > most_resident) {
+    // All of it: then it is long until the next time.
+    discard_idle(0);
+    maybe_idle = 0;
   }
   return true;
 }
 
 }  // namespace
 
+bool has_memory_for(BlockNumber count) {
+  return space.committed - 1 <= most_resident || blocks_in_use() + count <= most_resident;
+}
+
 BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
-  if (!has_memory_for(count)) return kNoBlock;
+  if (!make_memory_for(count)) return kNoBlock;
   std::uint64_t candidates = bins_in_use & (~std::uint64_t{0} << bin_of(count));
   for (; candidates != 0; candidates &= candidates - 1) {
     const unsigned bin = base::lowest_bit(candidates);
@@ -196,13 +209,14 @@ BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
 bool take_run_at(BlockNumber first, BlockNumber count) {
   if (first >= space.committed || space.blocks[first].state != BlockState::Free) return false;
   const BlockNumber run = space.blocks[first].run;
-  if (run < count || !has_memory_for(count)) return false;
+  if (run < count || !make_memory_for(count)) return false;
   cut(first, run, first, count);
   return true;
 }
 
 void give_run(BlockNumber first, BlockNumber count) {
   const BlockNumber end = first + count;
+  note_idle(count);
   if (end < space.committed && space.blocks[end].state == BlockState::Free) {
     const BlockNumber after = space.blocks[end].run;
     unlink(end, after);
@@ -222,9 +236,11 @@ void forget_runs() {
   for (unsigned bin = 0; bin < kBins; ++bin) heads[bin] = tails[bin] = kNoBlock;
   bins_in_use = 0;
   total_free = 0;
+  maybe_idle = 0;
 }
 
 void add_run_in_order(BlockNumber first, BlockNumber count) {
+  note_idle(count);
   describe_free(first, count);
   link_back(first, count);
 }

@@ -7,9 +7,11 @@
 namespace jd::heap {
 
 // How many blocks may have pages at the same time. Those whose pages went back to the system
-// (below) do not count, so there may be more; then the next two functions have what is idle
-// discarded, or find nothing. Cycle's to set.
+// (below) do not count, so there may be more blocks than that; then take_run and take_run_at have
+// what is idle discarded, or find nothing. Cycle's to set.
 extern BlockNumber most_resident;
+// Is there memory for so many blocks more in use?
+bool has_memory_for(BlockNumber count);
 
 // Takes `count` neighbouring blocks out of a free run, the first of them at a block number that is
 // a multiple of `alignment` (a power of two, in blocks, relative to address 0). kNoBlock when no

@@ -122,7 +122,7 @@ void serve::find_libc_functions() {
 
 JD_EXPORT int pthread_create(pthread_t* handle, const pthread_attr_t* attributes,
                              void* (*routine)(void*), void* argument) {
-  if (serve::bypassed) {
+  if (serve::is_bypassed()) {
     return find(&real_pthread_create, "pthread_create")(handle, attributes, routine, argument);
   }
   auto* start = make_start(routine, argument);
@@ -134,7 +134,8 @@ JD_EXPORT int pthread_create(pthread_t* handle, const pthread_attr_t* attributes
 }
 
 JD_EXPORT int thrd_create(thrd_t* handle, thrd_start_t routine, void* argument) {
-  if (serve::bypassed) return find(&real_thrd_create, "thrd_create")(handle, routine, argument);
+  if (serve::is_bypassed())
+    return find(&real_thrd_create, "thrd_create")(handle, routine, argument);
   auto* start = make_start(routine, argument);
   if (start == nullptr) return thrd_nomem;
   const int result = find(&real_thrd_create, "thrd_create")(handle, run<int, thrd_start_t>, start);

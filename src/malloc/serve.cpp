@@ -1,7 +1,8 @@
 #include "malloc/serve.hpp"
 
 #include <errno.h>
-#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
@@ -12,6 +13,8 @@
 #include "malloc/leaks.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
+#include "os/modules.hpp"
+#include "os/thread.hpp"
 #include "world/roots.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
@@ -39,17 +42,48 @@ std::atomic<std::size_t> early_used{0};
 // A program that asks for too much is told by a null pointer, as ever.
 void say_nothing(char*, GC_word) {}
 
-// Not bdwgc's, nor its own for restarting threads: a child may run on it. No program on Linux gets
-// this one from elsewhere.
-constexpr int kStopSignal = SIGSTKFLT;
+// SIGRTMAX-4: not one of bdwgc's two, on which a child may run, and one that gdb can pass on.
+constexpr int kStopSignal = 60;
 
-// A run-time that sets handlers by system calls of its own (Go's does) has passed us by.
-bool may_begin() {
-  if (world::can_stop_others()) return true;
+bool stop_collecting(const char* why) {
   GC_dont_gc = 1;
-  os::warn("the program has replaced the handler of signal ", kStopSignal,
-           ", by which threads are stopped; not collecting any more");
+  os::warn(why, "; not collecting any more");
   return false;
+}
+
+// A run-time that sets handlers by system calls of its own (Go's does) has passed us by. And where
+// another collector stops threads, too, each may wait for one that the other has stopped.
+bool may_begin() {
+  if (!world::has_others()) return true;
+  if (!world::comes_to_stop_handler()) {
+    return stop_collecting(
+        "the program has replaced the handler of signal 60, by which threads are "
+        "stopped");
+  }
+  if (os::is_loaded("/libgc.so") || os::is_loaded("/libjackdaw.so")) {
+    return stop_collecting("the program has a collector of its own, which stops threads as well");
+  }
+  return true;
+}
+
+// Where the report would be. The runtime does not start, and so has not read its options.
+void tell_that_leaks_are_not_looked_for() {
+  const char* wanted = getenv("JACKDAW_MALLOC");
+  if (wanted == nullptr || strcmp(wanted, "leak-check") != 0) return;
+  const char* path = getenv("GC_LOG_FILE");
+  if (path != nullptr && !os::open_log_and_report(path)) return;
+  os::log("leak check of process ", os::process_id(),
+          ": it has a malloc of its own; leaks are not looked for");
+}
+
+// Who calls malloc comes to another's, the program's. (Its symbol tells nothing: the address of a
+// function is often one in the program.) Ours gives early memory now, and so does one that passes
+// requests on.
+bool others_malloc_comes_first() {
+  void* object = malloc(1);
+  if (is_early(object)) return false;
+  free(object);
+  return true;
 }
 
 void start_once() {
@@ -124,16 +158,23 @@ bool is_ignored(const void* object) {
 MallocMode mode() { return static_cast<MallocMode>(cycle::options.malloc_mode); }
 
 bool start() {
-  if (is_started.load(std::memory_order_acquire)) return true;
+  if (is_started.load(std::memory_order_acquire)) return !bypassed;
   if (starting) return false;
   starting = true;
   {
     LockGuard guard(start_lock);
-    if (!is_started.load(std::memory_order_relaxed)) start_once();
+    if (!is_started.load(std::memory_order_relaxed)) {
+      bypassed = others_malloc_comes_first();
+      if (bypassed) {
+        tell_that_leaks_are_not_looked_for();
+      } else {
+        start_once();
+      }
+    }
     is_started.store(true, std::memory_order_release);
   }
   starting = false;
-  return true;
+  return !bypassed;
 }
 
 void* early_memory(std::size_t bytes) {

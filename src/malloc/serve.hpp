@@ -17,9 +17,9 @@ inline constexpr heap::KindNumber kScanned = heap::kBuiltInKinds;
 
 // Every object has a spare word behind what was asked for (malloc.req.past-end): pointers one past
 // the end are to hold it, wherever they are kept. In leak-check mode the word holds the object's
-// tag. It is no part of this sum, which is an odd number of words, so that only the loose size
-// classes are used, each of whose slots is at least a word larger: for 24 bytes a slot of 32, for
-// 25 one of 48.
+// tag. It is no part of what with_spare() says, which is an odd number of words, so that only the
+// loose size classes are used, each of whose slots is at least a word larger: for 24 bytes a slot
+// of 32, for 25 one of 48.
 constexpr std::size_t kSpare = sizeof(base::Word);
 constexpr std::size_t with_spare(std::size_t bytes) {
   return base::align_up(bytes, kSpare) | kSpare;
@@ -35,14 +35,17 @@ extern bool fast;
 // free() does nothing, but for what is never collected.
 extern bool ignoring;
 bool is_ignored(const void* object);
-// The program has a malloc of its own, and so has nothing to do with ours. Set before it begins.
+// The program has a malloc of its own. Set by the start.
 extern bool bypassed;
 
 base::MallocMode mode();
 
 // The functions below begin with this: starts the runtime. False within the start itself: then
-// early_memory serves.
+// early_memory serves. False, too, if the program has a malloc of its own: then nothing starts.
 bool start();
+// The first question of each entry: libc's functions are to do it, as if this library were not
+// there.
+inline bool is_bypassed() { return __builtin_expect(!fast, 0) && !start() && bypassed; }
 // From a small static buffer, never freed, cleared; null when it is used up.
 void* early_memory(std::size_t bytes);
 bool is_early(const void* p);

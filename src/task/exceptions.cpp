@@ -1,5 +1,6 @@
 #include "base/bits.hpp"
 #include "jackdaw/task.h"
+#include "os/cpu.hpp"
 #include "os/lock.hpp"
 #include "task/switch.hpp"
 
@@ -24,10 +25,20 @@ struct Runtimes {
   os::Lock lock;
   std::atomic<Getter> getters[ExceptionState::kMost]{};
   unsigned users[ExceptionState::kMost] = {};  // under the lock
+  // Who calls one now: it is not to be unloaded meanwhile.
+  std::atomic<unsigned> callers{0};
 } runtimes;
 
+class Calling {
+ public:
+  Calling() { runtimes.callers.fetch_add(1, std::memory_order_seq_cst); }
+  ~Calling() { runtimes.callers.fetch_sub(1, std::memory_order_release); }
+  Calling(const Calling&) = delete;
+  Calling& operator=(const Calling&) = delete;
+};
+
 Globals* globals_by(unsigned number) {
-  const Getter getter = runtimes.getters[number].load(std::memory_order_acquire);
+  const Getter getter = runtimes.getters[number].load(std::memory_order_seq_cst);
   return getter != nullptr ? static_cast<Globals*>(getter()) : nullptr;
 }
 // Null also where another, before it, gives the same.
@@ -46,6 +57,7 @@ void ExceptionState::save() {
       runtimes.getters[0].load(std::memory_order_relaxed) == nullptr) {
     jd_task_exceptions_are_of(__cxa_get_globals);
   }
+  const Calling calling;
   for (unsigned i = 0; i < kMost; ++i) {
     Globals* globals = globals_of(i);
     if (globals == nullptr) continue;
@@ -55,6 +67,7 @@ void ExceptionState::save() {
 }
 
 void ExceptionState::restore() const {
+  const Calling calling;
   for (unsigned i = 0; i < kMost; ++i) {
     if (Globals* globals = globals_of(i)) *globals = {kept_[i].caught, kept_[i].uncaught};
   }
@@ -79,7 +92,9 @@ extern "C" void jd_task_exceptions_are_no_more_of(void* (*globals)(void)) {
   const jd::os::LockGuard guard(runtimes.lock);
   for (unsigned i = 0; i < jd::task::ExceptionState::kMost; ++i) {
     if (runtimes.getters[i].load(std::memory_order_relaxed) != globals) continue;
-    if (--runtimes.users[i] == 0) runtimes.getters[i].store(nullptr, std::memory_order_relaxed);
+    if (--runtimes.users[i] != 0) return;
+    runtimes.getters[i].store(nullptr, std::memory_order_seq_cst);
+    while (runtimes.callers.load(std::memory_order_seq_cst) != 0) jd::os::yield();
     return;
   }
 }

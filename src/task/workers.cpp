@@ -200,15 +200,26 @@ unsigned workers_to_be() {
                                      : base::min_of(os::cpu_count(), kMostWorkers / 2);
 }
 
+// Without the runtime's lock, for which a fork may wait with libc's lock of the handlers held.
+static void prepare_for_forks() {
+  static std::atomic<bool> done{false};
+  if (done.exchange(true, std::memory_order_relaxed)) return;
+  if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
+    os::warn("pthread_atfork failed; after fork() the child must not run tasks");
+  }
+  // libc calls them as well, in whatever order: the heap's lock is to come last.
+  LockGuard guard(heap::heap_lock);
+  world::set_fork_hooks({before_fork, after_fork_in_parent, after_fork_in_child});
+}
+
 unsigned start(unsigned workers) {
   if (workers == 0) workers = workers_to_be();
   workers = base::min_of(workers, kMostWorkers / 2);
   const jd_task_mode mode = mode_to_be();
+  prepare_for_forks();
   {
     LockGuard guard(heap::heap_lock);
     mark::team.prepare_guests({marking_at_need, call_markers}, workers);
-    // The C library calls them as well, in whatever order: the heap's lock is to come last.
-    world::set_fork_hooks({before_fork, after_fork_in_parent, after_fork_in_child});
   }
   LockGuard guard(runtime.lock);
   if (runtime.running.load(std::memory_order_relaxed)) return runtime.wanted;
@@ -217,9 +228,6 @@ unsigned start(unsigned workers) {
     first = false;
     prepare_stacks();
     watch_for_overflows();
-    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
-      os::warn("pthread_atfork failed; after fork() the child must not run tasks");
-    }
   }
   runtime.mode = mode;
   runtime.blocked_signals = os::blocked_signals();

@@ -234,10 +234,10 @@ Thread* finished_threads = nullptr;
 int stop_signal() { return the_stop_signal; }
 int resume_signal() { return the_resume_signal; }
 
-bool can_stop_others() {
-  return threads == nullptr || threads->next == nullptr ||
-         os::effect_of_signal(the_stop_signal, on_stop_signal) == os::SignalEffect::Handled;
+bool comes_to_stop_handler() {
+  return os::effect_of_signal(the_stop_signal, on_stop_signal) == os::SignalEffect::Handled;
 }
+bool has_others() { return threads != nullptr && threads->next != nullptr; }
 
 bool set_stop_signal(int signal) {
   if (handler_installed) return false;

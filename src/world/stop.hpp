@@ -17,8 +17,10 @@ inline constexpr int kDefaultResumeSignal = 24;  // SIGXCPU: reported to program
 int stop_signal();
 int resume_signal();
 bool set_stop_signal(int signal);
-// Whether the signal comes to the collector's handler, or there is no thread to be stopped.
-bool can_stop_others();
+// Whether the signal comes to the collector's handler.
+bool comes_to_stop_handler();
+// Whether there are threads to be stopped. Pre: the heap's lock is held.
+bool has_others();
 bool set_resume_signal(int signal);
 
 // Whether unanswered signals are sent again (GC_RETRY_SIGNALS), and the longest random delay for

@@ -99,12 +99,19 @@ static void check_resizing(void) {
   REQUIRE(realloc(p, 0) == NULL);
 }
 
+/* Whoever has the function's address has the function. */
+static void* (*volatile by_address)(size_t);
+
 void test_entries(const char* argument) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   (void)argument;
   check_sizes();
   check_resizing();
-  void* p = valloc(10);
+  by_address = malloc; /* by code: then a program for fixed addresses has it in itself */
+  void* p = by_address(10);
+  check_block(p, 10, 16);
+  free(p);
+  p = valloc(10);
   check_block(p, 10, page);
   free(p);
   p = pvalloc(page + 1);

@@ -23,7 +23,7 @@
 
 #include "client.h"
 
-enum { LENGTH = 300, GARBAGE = 40 };
+enum { LENGTH = 300, GARBAGE = 40, STOP_SIGNAL = 60 };
 
 /* 600 MiB that nobody frees; what is resident tells whether they were collected. */
 void test_garbage(const char* argument) {
@@ -394,8 +394,8 @@ void test_in_handler(const char* argument) {
   }
   action.sa_handler = SIG_IGN;
   sigemptyset(&action.sa_mask);
-  REQUIRE(sigaction(SIGUSR1, &action, &now) == 0 && sigismember(&now.sa_mask, SIGSTKFLT));
-  REQUIRE(sigaction(SIGUSR1, NULL, &now) == 0 && !sigismember(&now.sa_mask, SIGSTKFLT));
+  REQUIRE(sigaction(SIGUSR1, &action, &now) == 0 && sigismember(&now.sa_mask, STOP_SIGNAL));
+  REQUIRE(sigaction(SIGUSR1, NULL, &now) == 0 && !sigismember(&now.sa_mask, STOP_SIGNAL));
 }
 
 static volatile int forks;
@@ -452,7 +452,7 @@ void test_replaced_handler(const char* argument) {
   pthread_t thread;
   struct node* list = make_list(LENGTH);
   (void)argument;
-  REQUIRE(syscall(SYS_rt_sigaction, SIGSTKFLT, &action, NULL, 8L) == 0);
+  REQUIRE(syscall(SYS_rt_sigaction, STOP_SIGNAL, &action, NULL, 8L) == 0);
   REQUIRE(pthread_create(&thread, NULL, keep_working, NULL) == 0);
   make_garbage(GARBAGE);
   stop_working = 1;

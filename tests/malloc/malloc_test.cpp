@@ -333,6 +333,27 @@ TEST(MallocCommand, AProgramKeepsAMallocOfItsOwn) {
   EXPECT_THAT(r.err, HasSubstr("a malloc of its own"));
 }
 
+TEST(MallocCommand, OneThatPassesRequestsOnIsServed) {
+  for (const char* mode : {"--malloc=free", "--malloc=ignore", "--malloc=leak-check"}) {
+    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_PASSING_MALLOC});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_EQ(r.out, "ok\n");
+    EXPECT_THAT(r.err, testing::Not(HasSubstr("of its own")));
+  }
+}
+
+// The address of malloc is one in a program that is linked for fixed ones and takes it.
+TEST(MallocCommand, AProgramMayTakeItsAddress) {
+  for (const char* mode : {"--malloc=free", "--malloc=ignore", "--malloc=leak-check"}) {
+    const Scratch scratch;
+    const Variable log("GC_LOG_FILE", scratch.path("log"));
+    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_FIXED, "entries"});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_EQ(r.err, "");
+    EXPECT_THAT(read_file(scratch.path("log")), testing::Not(HasSubstr("of its own")));
+  }
+}
+
 TEST(MallocCommand, PlainMeansFree) {
   const Result r = run_jackdaw({"run", "--malloc", "--", JD_TEST_MALLOC_CLIENT, "entries"});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
