@@ -1,7 +1,8 @@
 /*
  * leak_detector.h - turns a program's malloc family into debug allocation, for a run in
- * leak-finding mode. That mode is accepted and reports no leak yet (docs/guide/libgc.md); `jackdaw
- * run --malloc=leak-check` does. Include it after all system headers, in every source file.
+ * leak-finding mode (GC_FIND_LEAK=1 in the environment, or as below): what nothing reaches and was
+ * not freed is reported with the place that allocated it. For a program as it is there is `jackdaw
+ * run --malloc=leak-check`. Include it after all system headers, in every source file.
  *
  *     int main(void) { GC_set_find_leak(1); GC_INIT(); ...; CHECK_LEAKS(); }
  */
@@ -39,7 +40,7 @@
 #if defined(__GNUC__)
 __attribute__((__unused__))
 #endif
-static inline size_t
+static __inline__ size_t
 gc_leak_calloc_bytes(size_t count, size_t size) {
   return size != 0 && count > (size_t)-1 / size ? (size_t)-1 : count * size;
 }

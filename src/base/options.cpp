@@ -20,8 +20,14 @@ const char* after(const char* text, const char* beginning) {
   return *beginning == '\0' ? text : nullptr;
 }
 
+const char* without_blanks(const char* text) {
+  while (*text == ' ' || *text == '\t') ++text;
+  return text;
+}
+
+// With the blanks around them, as strtoul and sscanf take a number.
 bool parse_digits(const char** cursor, std::uint64_t* value) {
-  const char* p = *cursor;
+  const char* p = without_blanks(*cursor);
   if (*p < '0' || *p > '9') return false;
   std::uint64_t n = 0;
   for (; *p >= '0' && *p <= '9'; ++p) {
@@ -66,6 +72,9 @@ bool parse_choice(const char* text, const char* range, std::uint64_t* value) {
   return false;
 }
 
+// Which options read_options found.
+bool given[sizeof kOptions / sizeof kOptions[0]];
+
 bool parse_number(const OptionInfo& option, const char* text, std::uint64_t* value) {
   switch (option.type) {
     case OptionType::Flag:
@@ -77,14 +86,22 @@ bool parse_number(const OptionInfo& option, const char* text, std::uint64_t* val
       break;
     case OptionType::Count: {
       const char* p = text;
-      if (!parse_digits(&p, value) || *p != '\0') return false;
+      if (!parse_digits(&p, value) || *without_blanks(p) != '\0') return false;
       break;
     }
     case OptionType::Path:
       return false;
   }
-  if (*value == 0 && option.zero_allowed) return true;
-  return *value >= option.least && *value <= option.most;
+  return *value != 0 || option.zero_allowed || option.least == 0;
+}
+
+// The nearest that there is: a limit that is refused would be none.
+std::uint64_t nearest(const OptionInfo& option, std::uint64_t value) {
+  if (value == 0 && option.zero_allowed) return value;
+  return value < option.least ? option.least : value > option.most ? option.most : value;
+}
+bool has_range(const OptionInfo& option) {
+  return option.type == OptionType::Size || option.type == OptionType::Count;
 }
 
 }  // namespace
@@ -110,18 +127,19 @@ bool parse_size(const char* text, std::uint64_t* value) {
       break;
   }
   if (shift != 0) ++text;
-  if (*text != '\0' || (n << shift) >> shift != n) return false;
+  if (*without_blanks(text) != '\0' || (n << shift) >> shift != n) return false;
   *value = n << shift;
   return true;
 }
 
-void read_options(Options* options, void (*complain)(const OptionInfo& option, const char* value)) {
+void read_options(Options* options, Complain* complain) {
   for (const OptionInfo& option : kOptions) {
-    const char* text = getenv(option.name);
+    // Not in a program with its file's privileges: who calls it may name any file.
+    const char* text = secure_getenv(option.name);
     if (text == nullptr) continue;
     if (option.type == OptionType::Path) {
       if (*text == '\0') {
-        complain(option, text);
+        complain(option, text, false);
       } else {
         options->*option.text = text;
       }
@@ -129,9 +147,23 @@ void read_options(Options* options, void (*complain)(const OptionInfo& option, c
     }
     std::uint64_t value = 0;
     const bool understood = parse_number(option, text, &value);
-    if (understood || option.type == OptionType::Flag) options->*option.number = value;
-    if (!understood) complain(option, text);
+    if (understood && has_range(option) && nearest(option, value) != value) {
+      value = nearest(option, value);
+      complain(option, text, true);
+    }
+    if (understood || option.type == OptionType::Flag) {
+      options->*option.number = value;
+      given[&option - kOptions] = true;
+    }
+    if (!understood) complain(option, text, false);
   }
+}
+
+bool was_given(std::uint64_t Options::*number) {
+  for (const OptionInfo& option : kOptions) {
+    if (option.number == number) return given[&option - kOptions];
+  }
+  return false;
 }
 
 void find_unknown_options(void (*found)(const char* variable)) {

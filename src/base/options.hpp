@@ -40,6 +40,7 @@ struct Options {
   std::uint64_t nprocs = 0;
   std::uint64_t dont_gc = 0;
   std::uint64_t find_leak = 0;
+  std::uint64_t abort_on_leak = 0;
   std::uint64_t print_stats = 0;
   std::uint64_t print_verbose_stats = 0;
   std::uint64_t retry_signals = 1;
@@ -121,6 +122,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_FIND_LEAK", OptionType::Flag, "", "off",
      "Report objects that nothing reaches and that were not freed, at each collection and the end.",
      0, 1, &Options::find_leak, nullptr},
+    {"GC_ABORT_ON_LEAK", OptionType::Flag, "", "off",
+     "End the program by abort() after a collection that reports leaked or smashed objects.", 0, 1,
+     &Options::abort_on_leak, nullptr},
     {"GC_PRINT_STATS", OptionType::Flag, "", "off", "Log a few lines for each collection.", 0, 1,
      &Options::print_stats, nullptr},
     {"GC_PRINT_VERBOSE_STATS", OptionType::Flag, "", "off", "Log more lines for each collection.",
@@ -221,9 +225,14 @@ inline constexpr OptionInfo kOptions[] = {
      &Options::mixed, nullptr},
 };
 
-// Reads the environment into *options. Each bad value is reported once through complain(name,
-// value, what is allowed) and leaves the default in place.
-void read_options(Options* options, void (*complain)(const OptionInfo& option, const char* value));
+// Reads the environment into *options: nothing of it in a program that has other privileges than
+// who started it. What is out of range is taken for the nearest that is not. Each value that is not
+// understood leaves the default in place. Both are reported, once each.
+using Complain = void(const OptionInfo& option, const char* value, bool is_out_of_range);
+void read_options(Options* options, Complain* complain);
+
+// Whether the environment had a value for it that was understood: it may be the default's.
+[[nodiscard]] bool was_given(std::uint64_t Options::*number);
 
 // Calls found("NAME=value") for each variable of the environment that is named like an option of
 // Jackdaw's own and is none: misspelt, as a rule.

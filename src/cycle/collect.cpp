@@ -126,27 +126,48 @@ mark::MarkStrategy strategy_now() {
                                alloc::totals().allocated_since_gc);
 }
 
+// For its lifetime the marker asks the program's function whether to go on.
+class StopQuestion {
+ public:
+  explicit StopQuestion(const Cycle& cycle) {
+    if (cycle.stop_function == nullptr) return;
+    asked = cycle.stop_function;
+    marker.set_stop_question([] { return asked() != 0; });
+  }
+  ~StopQuestion() {
+    if (asked == nullptr) return;
+    asked = nullptr;
+    marker.set_stop_question(nullptr);
+  }
+  StopQuestion(const StopQuestion&) = delete;
+  StopQuestion& operator=(const StopQuestion&) = delete;
+
+ private:
+  static int (*asked)();  // under the heap's lock
+};
+int (*StopQuestion::asked)() = nullptr;
+
 // False if the collection was abandoned.
 bool mark_everything(char* stack_top, const Cycle& cycle) {
   // The threads stand: a function that allows a collection so much time wants to know how long that
   // took.
   if (cycle.asked_to_stop()) return false;
   MarkRoots roots;
+  StopQuestion question(cycle);
   marker.mark_uncollectable();
   const std::uint64_t began = os::now_ns();
   visit_all_roots(&roots, stack_top);
   const std::uint64_t ended = os::now_ns();
   measured.root_total += ended - began;
   if (roots.stacks_began != 0) measured.stack_total += ended - roots.stacks_began;
-  if (cycle.asked_to_stop()) {
+  if (marker.was_stopped() || cycle.asked_to_stop()) {
     marker.forget_queued();
     return false;
   }
   marker.drain();
   measured.root_bytes = roots.bytes;
   measured.mark_stack_overflows += marker.take_overflows();
-  // Once more, since what comes now is not undone.
-  return !cycle.asked_to_stop();
+  return !marker.was_stopped();
 }
 
 // Kinds that ask for it keep what their unreachable objects point to, until those are disclaimed.

@@ -47,6 +47,8 @@ void tell(const heap::Place& place) {
 
 }  // namespace
 
+constinit std::atomic<bool> faults_reported{false};
+
 void report_leaks() {
   std::size_t objects = 0;
   std::size_t bytes = 0;
@@ -55,6 +57,7 @@ void report_leaks() {
     bytes += place.size();
   });
   if (objects == 0) return;
+  faults_reported.store(true, std::memory_order_relaxed);
   os::warn("found ", objects, " leaked objects, ", bytes, " bytes in all:");
   std::size_t told = 0;
   for_each_leaked([&](const heap::Place& place) {

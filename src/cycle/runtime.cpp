@@ -1,4 +1,5 @@
 #include "cycle/runtime.hpp"
+#include "cycle/leaks.hpp"
 
 #include <atomic>
 
@@ -41,7 +42,12 @@ std::atomic<bool> is_started{false};
 // Counted by slow paths under JACKDAW_COLLECT_EVERY; only its value matters.
 std::atomic<std::uint64_t> slow_paths{0};
 
-void complain(const base::OptionInfo& option, const char* value) {
+void complain(const base::OptionInfo& option, const char* value, bool is_out_of_range) {
+  if (is_out_of_range) {
+    os::warn("environment variable ", option.name, "=", value, " is out of range (", option.range,
+             "); using the nearest value");
+    return;
+  }
   if (option.type == base::OptionType::Flag) {
     os::warn("environment variable ", option.name, "=", value,
              " is neither on nor off; taken for on, as bdwgc takes any value");
@@ -99,16 +105,20 @@ void apply_options() {
                         .turn_entries = options.mark_turn,
                         .stack_entries = options.mark_stack,
                         .published = &GC_parallel});
-  if (options.free_space_divisor != base::Options{}.free_space_divisor) {
+  using base::Options;
+  using base::was_given;
+  if (was_given(&Options::free_space_divisor)) {
     GC_free_space_divisor = options.free_space_divisor;
   }
   if (options.dont_gc != 0) GC_dont_gc = 1;
   if (options.find_leak != 0) GC_find_leak = 1;
-  if (options.unmap_on_gcollect != 0) settings.unmap_on_gcollect = true;
-  if (options.all_interior_pointers != base::Options{}.all_interior_pointers) {
+  if (was_given(&Options::unmap_on_gcollect)) {
+    settings.unmap_on_gcollect = options.unmap_on_gcollect != 0;
+  }
+  if (was_given(&Options::all_interior_pointers)) {
     GC_all_interior_pointers = static_cast<int>(options.all_interior_pointers);
   }
-  if (options.maximum_heap_size != 0) settings.max_heap_size = options.maximum_heap_size;
+  if (was_given(&Options::maximum_heap_size)) settings.max_heap_size = options.maximum_heap_size;
   heap::poison_freed = options.poison != 0;
   heap::sweep_policy = {
       .eager = static_cast<base::SweepTime>(options.sweep_time) == base::SweepTime::Eager,
@@ -166,6 +176,9 @@ void start_once() {
 
 // What a collection leaves to be done when the lock is free.
 void finish_collection() {
+  if (options.abort_on_leak != 0 && faults_reported.load(std::memory_order_relaxed)) {
+    os::fatal("leaked or smashed objects were found (GC_ABORT_ON_LEAK)");
+  }
   warn_of_cycles();
   if (memory_waits_to_be_returned()) return_free_memory();
   if (mark::team.in_demand()) mark::team.start_helpers();

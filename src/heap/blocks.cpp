@@ -149,6 +149,9 @@ bool resize_large(Block* head, std::size_t bytes) {
     give_run(number + after, before - after);
   }
   space.extras[number].bytes = bytes;
+  // What GC_malloc_ignore_off_page promised was of another size: as bdwgc, which makes a new
+  // object.
+  space.extras[number].held_by_first_block = false;
   return true;
 }
 

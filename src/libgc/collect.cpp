@@ -10,6 +10,10 @@ using namespace jd::libgc;
 namespace {
 
 int never_stop() { return 0; }
+// The default is as none.
+GC_stop_func asked_at_all(GC_stop_func function) {
+  return function == never_stop ? nullptr : function;
+}
 
 // GC_deinit makes GC_is_init_called say no again. Set by the main thread only.
 bool deinitialised = false;
@@ -33,7 +37,7 @@ void GC_gcollect() {
 }
 void GC_gcollect_and_unmap() { cycle::collect_and_return_memory(nullptr); }
 int GC_try_to_collect(GC_stop_func stop_function) {
-  return cycle::collect_now(stop_function) ? 1 : 0;
+  return cycle::collect_now(asked_at_all(stop_function)) ? 1 : 0;
 }
 int GC_collect_a_little() {
   cycle::collect_if_due();
@@ -42,7 +46,7 @@ int GC_collect_a_little() {
 
 void GC_set_stop_func(GC_stop_func function) {
   LockGuard guard(heap_lock);
-  cycle::settings.stop_function = function;
+  cycle::settings.stop_function = asked_at_all(function);
 }
 GC_stop_func GC_get_stop_func() {
   LockGuard guard(heap_lock);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "cycle/leaks.hpp"
 #include "gc/gc_gcj.h"
 #include "gc/gc_mark.h"
 #include "heap/walk.hpp"
@@ -31,11 +32,13 @@ static_assert(sizeof(Header) == 32);
 constexpr Word kFront = 0xfedcedcbfedcedcb;
 constexpr Word kBack = 0xbcdecdefbcdecdef;
 constexpr Word kFreed = 0xefbeadde00000000;  // instead of the front guard
+constexpr Word kUnfinished = 0xabbaabba00000000;
 constexpr Word kFreedFill = 0xefbeaddedeadbeef;
 
 // Guards depend on their place, so that a copied object has none.
 Word front_guard(const Header* header) { return kFront ^ base::as_word(header); }
 Word freed_mark(const Header* header) { return kFreed ^ base::as_word(header); }
+Word unfinished_mark(const Header* header) { return kUnfinished ^ base::as_word(header); }
 
 // Is the length one that the object's place has room for? Else it was overwritten itself, and what
 // it leads to is neither read nor written.
@@ -51,6 +54,9 @@ bool back_intact(Header* header) {
   memcpy(&guard, back_of(header), sizeof guard);
   return guard == (kBack ^ header->bytes);
 }
+
+// What is no checked object any more has neither guard.
+void smash_back(Header* header) { memset(back_of(header), 0, sizeof(Word)); }
 
 // The header of a checked object, whole or smashed; null for what was not allocated here.
 Header* find_header(void* object) {
@@ -93,7 +99,13 @@ void check_survivors() {
       const heap::Place place{&block, slot};
       if (place.size() < sizeof(Header) + sizeof(Word)) return;
       auto* header = reinterpret_cast<Header*>(place.address());
-      if (__atomic_load_n(&header->front, __ATOMIC_ACQUIRE) != front_guard(header)) return;
+      const Word front = __atomic_load_n(&header->front, __ATOMIC_ACQUIRE);
+      if (front == freed_mark(header) || front == unfinished_mark(header)) return;
+      const bool is_front_whole = front == front_guard(header);
+      const bool is_back_whole = length_possible(header, place) && back_intact(header);
+      // Either tells of a checked object.
+      if (is_front_whole == is_back_whole) return;
+      cycle::faults_reported.store(true, std::memory_order_relaxed);
       report_smashed("a collection", header + 1, header);
     });
   });
@@ -108,7 +120,9 @@ void forget_dead() {
       const heap::Place place{&block, slot};
       if (place.size() < sizeof(Header) + sizeof(Word)) return;
       auto* header = reinterpret_cast<Header*>(place.address());
-      if (header->front == front_guard(header)) header->front = 0;
+      if (header->front != front_guard(header)) return;
+      header->front = 0;
+      if (length_possible(header, place)) smash_back(header);
     });
   });
 }
@@ -126,13 +140,15 @@ void* finish(void* base, size_t bytes, const char* file, int line) {
   __atomic_store_n(&cycle::settings.check_heap, &check_survivors, __ATOMIC_RELAXED);
   __atomic_store_n(&cycle::settings.before_sweep, &forget_dead, __ATOMIC_RELAXED);
   __atomic_store_n(&cycle::settings.made_at, &made_at, __ATOMIC_RELAXED);
+  // A collection that comes in between looks at neither guard.
+  __atomic_store_n(&header->front, unfinished_mark(header), __ATOMIC_RELAXED);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   header->file = file;
   header->line = static_cast<Word>(line);
   header->bytes = bytes;
   const Word guard = kBack ^ bytes;
   memcpy(back_of(header), &guard, sizeof guard);
-  // Last, since it is what makes a checked object: a collection that comes in between finds none,
-  // or both guards.
+  // Last, since it is what makes a checked object.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   __atomic_store_n(&header->front, front_guard(header), __ATOMIC_RELAXED);
   return header + 1;
@@ -272,6 +288,7 @@ void GC_debug_free(void* object) {
   if (extent_known) {
     auto* words = reinterpret_cast<Word*>(header + 1);
     for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = kFreedFill;
+    smash_back(header);
   }
   if (GC_find_leak != 0 || heap::kinds[GC_get_kind_and_size(header, nullptr)].uncollectable) {
     GC_free(header);

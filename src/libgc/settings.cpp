@@ -123,8 +123,13 @@ GC_warn_proc GC_get_warn_proc() {
   return cycle::settings.warn != nullptr ? cycle::settings.warn : print_warning;
 }
 void GC_ignore_warn_proc(char* message, GC_word argument) {
-  if (cycle::options.print_stats != 0) print_warning(message, argument);
+  const bool talks = cycle::options.print_stats != 0 || cycle::options.print_verbose_stats != 0;
+  if (talks) print_warning(message, argument);
 }
-void GC_set_abort_func(GC_abort_func function) { set_locked(&GC_on_abort, function); }
+// With a null message: ours was printed by then.
+void GC_set_abort_func(GC_abort_func function) {
+  set_locked(&GC_on_abort, function);
+  os::set_before_abort([] { GC_on_abort(nullptr); });
+}
 GC_abort_func GC_get_abort_func() { return get_locked(&GC_on_abort); }
 }

@@ -68,6 +68,14 @@ class alignas(128) Marker {
   // children are marked.
   void drain();
 
+  // Until it is null again: asked every few thousand entries of the stack, and where it says so the
+  // collection is to be abandoned: what was queued is forgotten. The marker works alone meanwhile.
+  void set_stop_question(bool (*question)()) {
+    stop_question_ = question;
+    was_stopped_ = false;
+  }
+  [[nodiscard]] bool was_stopped() const { return was_stopped_; }
+
   // Forgets what is queued, when a collection is abandoned. Objects may stay marked whose contents
   // were not scanned.
   void forget_queued() {
@@ -115,6 +123,7 @@ class alignas(128) Marker {
   };
 
   void run();
+  void run_while_allowed();
   // Commits more of the stack. False when all of its reservation is in use, or the system refuses.
   bool extend_stack();
   template <Company kCompany>
@@ -205,6 +214,8 @@ class alignas(128) Marker {
     return base::align_up(base::div_up(blocks, std::size_t{1} << kTouchShift), sizeof(Word));
   }
   bool in_team_ = false;
+  bool (*stop_question_)() = nullptr;
+  bool was_stopped_ = false;
   // An entry did not fit: some marked object's contents were not scanned.
   bool overflowed_ = false;
   std::size_t overflows_ = 0;

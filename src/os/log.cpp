@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <atomic>
+
 #include "os/files.hpp"
 
 namespace jd::os {
@@ -14,6 +16,9 @@ constexpr int kStandardError = 2;
 constinit int error_target = kStandardError;
 constinit int log_target = kStandardError;
 constinit int report_target = 1;
+// Called once. By who sets it, and who ends the program; each reads what is there (relaxed).
+constinit std::atomic<void (*)()> before_abort{nullptr};
+
 // The number that this library opened, if any, and what it was then: before the program's first
 // thread, and at its end. Programs close all numbers, and open files of theirs there.
 constinit int own_number = kNowhere;
@@ -85,8 +90,13 @@ void warn_text(base::Text& line) {
   if (log != error) write_all(log, line.data(), line.size());
 }
 
+void set_before_abort(void (*function)()) {
+  before_abort.store(function, std::memory_order_relaxed);
+}
+
 void fatal_text(base::Text& line) {
   warn_text(line);
+  if (auto* function = before_abort.exchange(nullptr, std::memory_order_relaxed)) function();
   abort();
 }
 

@@ -29,6 +29,9 @@ int log_file();
 // bdwgc, not where GC_set_log_fd sends the log.)
 int report_file();
 
+// What is called before a fatal message's abort(): the program's function for that.
+void set_before_abort(void (*function)());
+
 void log_text(base::Text& line);
 void warn_text(base::Text& line);
 [[noreturn]] void fatal_text(base::Text& line);

@@ -18,11 +18,14 @@ headers=(gc.h gc/gc.h gc/gc_mark.h gc/gc_typed.h gc/gc_gcj.h gc/gc_disclaim.h gc
   gc/gc_tiny_fl.h gc/gc_pthread_redirects.h gc/gc_config_macros.h gc/gc_version.h
   gc/gc_backptr.h gc/leak_detector.h gc/javaxfc.h)
 [[ $extension == c ]] || headers+=(gc_cpp.h gc/gc_cpp.h gc/gc_allocator.h)
+# The oldest programs are what one looks at for leaks.
+[[ $extension == cpp ]] || old=(-std=c89 -pedantic)
 for header in "${headers[@]}"; do
   printf '/* %s */\n#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' \
     "$header" "$header" "$header" >"$work/alone.$extension"
   try "$work/alone.$extension" -fsyntax-only
   try "$work/alone.$extension" -fsyntax-only -DGC_THREADS
+  [[ -z ${old-} ]] || try "$work/alone.$extension" -fsyntax-only -DGC_REQUIRE_WCSDUP "${old[@]}"
 done
 
 variants=('' -DGC_DEBUG '-DGC_DEBUG -DGC_DEBUG_REPLACEMENT' -DGC_BUILD -DGC_REQUIRE_WCSDUP

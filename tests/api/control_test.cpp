@@ -158,6 +158,35 @@ TEST(Control, AnAbandonedCollectionLosesNothing) {
   EXPECT_EQ(list_length(list), 10000u);
 }
 
+// So that a collection may have so much time and no more.
+TEST(Control, TheFunctionIsAskedWhileObjectsAreMarked) {
+  struct Tree {
+    Tree* left;
+    Tree* right;
+  };
+  static const auto make = [](auto self, int depth) -> Tree* {
+    auto* tree = static_cast<Tree*>(GC_malloc(sizeof(Tree)));
+    if (depth == 0) return tree;
+    tree->left = self(self, depth - 1);
+    tree->right = self(self, depth - 1);
+    return tree;
+  };
+  // Where every allocation is dear, a tree that is soon marked.
+  const bool is_small = rounds(1000) < 1000;
+  Tree* volatile root = make(make, is_small ? 12 : 17);
+  static int asked;
+  asked = 0;
+  EXPECT_EQ(GC_try_to_collect([] { return ++asked > 1000000 ? 1 : 0; }), 1);
+  EXPECT_GE(asked, is_small ? 3 : 20);
+  const int all = asked;
+  asked = 0;
+  static int enough;
+  enough = all / 2;
+  EXPECT_EQ(GC_try_to_collect([] { return ++asked > enough ? 1 : 0; }), 0);
+  EXPECT_EQ(asked, enough + 1);
+  EXPECT_NE(root->left, nullptr);
+}
+
 TEST(Control, ACollectionThatAllocationStartsAsksTheStopFunction) {
   JD_OURS_ONLY("bdwgc makes some of these collections whatever the function says");
   static int asked;

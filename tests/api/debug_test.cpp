@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <cstdio>
 #include <cstdlib>
@@ -208,8 +209,41 @@ TEST(Debug, AnObjectInTheMakingIsNotSmashed) {
   EXPECT_EQ(r.err, "") << r;
 }
 
+JD_CHILD(smash_start_found_by_collection) {
+  GC_INIT();
+  auto* p = opaque(static_cast<volatile char*>(GC_debug_malloc_atomic(40, "smashed.c", 1234)));
+  p[-1] = 1;
+  GC_gcollect();
+  // And none that is not checked any more.
+  GC_debug_free(const_cast<char*>(p));
+  for (int i = 0; i < 1000; ++i) opaque(GC_malloc_atomic(64));
+  GC_gcollect();
+  return 0;
+}
+
+// GC_ABORT_ON_LEAK
+JD_CHILD(leak_checked) {
+  GC_set_find_leak(1);
+  GC_INIT();
+  far_away([] {
+    for (int i = 0; i < 100; ++i) opaque(GC_debug_malloc(20, "leaked.c", 5));
+  });
+  collect();
+  return 0;
+}
+
+TEST(Debug, AProgramMayEndWhereFaultsAreFound) {
+  for (const char* name : {"leak_checked", "smash_start_found_by_collection"}) {
+    const ChildResult plain = run_child(name, {{"GC_ABORT_ON_LEAK", kUnset}});
+    EXPECT_TRUE(plain.ok()) << plain;
+    const ChildResult ending = run_child(name, {{"GC_ABORT_ON_LEAK", "1"}});
+    EXPECT_EQ(ending.signal, SIGABRT) << ending;
+  }
+}
+
 TEST(Debug, OverrunsAreReportedWithTheirPlace) {
-  for (const char* name : {"smash_end", "smash_end_found_by_collection"}) {
+  for (const char* name :
+       {"smash_end", "smash_end_found_by_collection", "smash_start_found_by_collection"}) {
     const ChildResult r = run_child(name);
     EXPECT_FALSE(r.timed_out);
     EXPECT_NE(r.err.find("smashed.c:1234"), std::string::npos) << name << " " << r;

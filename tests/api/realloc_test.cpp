@@ -162,5 +162,28 @@ TEST(Realloc, PointersInTheObjectSurvive) {
   keep_here(p);
 }
 
+// What GC_malloc_ignore_off_page was promised ends with the size that it was promised of.
+TEST(Realloc, AnotherSizeIsHeldFromAnywhere) {
+  for (const bool atomic : {false, true}) {
+    for (const std::size_t bytes : {std::size_t{200000}, std::size_t{40000}}) {
+      constexpr std::size_t kCount = 50;
+      Watch watch;
+      auto** inside = static_cast<char**>(GC_malloc_uncollectable(kCount * sizeof(char*)));
+      far_away([&] {
+        for (std::size_t i = 0; i < kCount; ++i) {
+          void* object =
+              atomic ? GC_malloc_atomic_ignore_off_page(100000) : GC_malloc_ignore_off_page(100000);
+          object = GC_realloc(object, bytes);
+          watch.add(object);
+          inside[i] = static_cast<char*>(object) + bytes * 3 / 4;
+        }
+      });
+      collect();
+      EXPECT_TRUE(all_alive(watch)) << bytes << (atomic ? ", atomic" : "");
+      GC_free(inside);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace jd::test

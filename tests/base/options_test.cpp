@@ -17,7 +17,7 @@ using jd::base::OptionType;
 
 std::vector<std::string> complaints;
 
-void complain(const OptionInfo& option, const char* value) {
+void complain(const OptionInfo& option, const char* value, bool /*is_out_of_range*/) {
   complaints.push_back(std::string(option.name) + "=" + value);
 }
 
@@ -72,14 +72,29 @@ TEST(Options, RangesAreKept) {
   EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "0").free_space_divisor, 3u);
   EXPECT_EQ(complaints.size(), 1u);
   EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "1000").free_space_divisor, 1000u);
-  EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "1001").free_space_divisor, 3u);
+  EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "1001").free_space_divisor, 1000u);
+  EXPECT_EQ(complaints.size(), 1u);
 }
 
 bool is_number(const OptionInfo& option) {
   return option.type == OptionType::Count || option.type == OptionType::Size;
 }
 
-TEST(Options, ValuesJustOutsideTheirBoundsAreRefused) {
+TEST(Options, BlanksAroundNumbersAreSkipped) {
+  EXPECT_EQ(read_with("GC_MAXIMUM_HEAP_SIZE", " 1M").maximum_heap_size, 1u << 20);
+  EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "\t5 ").free_space_divisor, 5u);
+  EXPECT_TRUE(complaints.empty());
+}
+
+TEST(Options, ThoseThatWereGivenAreKnown) {
+  using jd::base::was_given;
+  static_cast<void>(read_with("GC_FREE_SPACE_DIVISOR", "3"));
+  EXPECT_TRUE(was_given(&Options::free_space_divisor));
+  EXPECT_FALSE(was_given(&Options::unmap_on_gcollect));
+}
+
+// A limit is a limit, also one that is below the least.
+TEST(Options, OfValuesOutsideTheirBoundsTheNearestIsTaken) {
   for (const OptionInfo& option : kOptions) {
     if (!is_number(option)) continue;
     const std::uint64_t by_default = Options{}.*option.number;
@@ -89,7 +104,7 @@ TEST(Options, ValuesJustOutsideTheirBoundsAreRefused) {
     EXPECT_EQ(read(option.least), option.least) << option.name;
     EXPECT_TRUE(complaints.empty()) << option.name;
     if (option.least > 1) {
-      EXPECT_EQ(read(option.least - 1), by_default) << option.name;
+      EXPECT_EQ(read(option.least - 1), option.least) << option.name;
       EXPECT_EQ(complaints.size(), 1u) << option.name;
     }
     if (option.least > 0) {
@@ -98,7 +113,7 @@ TEST(Options, ValuesJustOutsideTheirBoundsAreRefused) {
     }
     if (option.most != jd::base::kNoLimit) {
       EXPECT_EQ(read(option.most), option.most) << option.name;
-      EXPECT_EQ(read(option.most + 1), by_default) << option.name;
+      EXPECT_EQ(read(option.most + 1), option.most) << option.name;
       EXPECT_EQ(complaints.size(), 1u) << option.name;
     }
   }

@@ -24,8 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   jd::base::Options options;
   static bool complained;
   complained = false;
-  jd::base::read_options(&options,
-                         [](const jd::base::OptionInfo&, const char*) { complained = true; });
+  jd::base::read_options(&options, [](const jd::base::OptionInfo&, const char*,
+                                      bool is_out_of_range) { complained = !is_out_of_range; });
   if (option.number != nullptr) {
     const std::uint64_t now = options.*option.number;
     const std::uint64_t otherwise = jd::base::Options{}.*option.number;

@@ -122,12 +122,12 @@ GC_API GC_ATTR_ALLOC_SIZE(2) void* GC_CALL
 extern "C" {
 #endif
 /* A pointer-free copy of a wide string; null when out of memory. Not part of the library. */
-static inline wchar_t* GC_wcsdup(const wchar_t* str) {
+static __inline__ wchar_t* GC_wcsdup(const wchar_t* str) {
   size_t bytes = (wcslen(str) + 1) * sizeof(wchar_t);
   wchar_t* copy = (wchar_t*)GC_malloc_atomic(bytes);
   return copy ? wmemcpy(copy, str, bytes / sizeof(wchar_t)) : copy;
 }
-static inline wchar_t* GC_debug_wcsdup(const wchar_t* str, GC_EXTRA_PARAMS) {
+static __inline__ wchar_t* GC_debug_wcsdup(const wchar_t* str, GC_EXTRA_PARAMS) {
   size_t bytes = (wcslen(str) + 1) * sizeof(wchar_t);
   wchar_t* copy = (wchar_t*)GC_debug_malloc_atomic(bytes, s, i);
   return copy ? wmemcpy(copy, str, bytes / sizeof(wchar_t)) : copy;
