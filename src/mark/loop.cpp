@@ -517,6 +517,7 @@ bool Marker::run_turn(std::uint64_t most) {
 void Marker::run_while_allowed() {
   // Well under a millisecond.
   constexpr std::uint64_t kEntries = 4096;
+  if (was_stopped_) return forget_queued();
   while (!run_turn<Company::Alone>(kEntries)) {
     if (!stop_question_()) continue;
     was_stopped_ = true;

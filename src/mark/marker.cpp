@@ -41,7 +41,7 @@ Marker marker;
 
 void Marker::drain() {
   run();
-  while (overflowed_) {
+  while (overflowed_ && !was_stopped_) {
     overflowed_ = false;
     ++overflows_;
     rescan_marked_objects();

@@ -1,5 +1,6 @@
 // Collecting on request, switching the collector off, and what the statistics say.
 #include <unistd.h>
+#include <cstdlib>
 
 #include <atomic>
 #include <cstdio>
@@ -177,7 +178,9 @@ TEST(Control, TheFunctionIsAskedWhileObjectsAreMarked) {
   static int asked;
   asked = 0;
   EXPECT_EQ(GC_try_to_collect([] { return ++asked > 1000000 ? 1 : 0; }), 1);
-  EXPECT_GE(asked, is_small ? 3 : 20);
+  // A stack of a few entries is empty before it is asked, and the rest found otherwise.
+  const bool has_stack = std::getenv("JACKDAW_MARK_STACK") == nullptr;
+  EXPECT_GE(asked, is_small || !has_stack ? 3 : 20);
   const int all = asked;
   asked = 0;
   static int enough;

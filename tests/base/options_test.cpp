@@ -178,7 +178,7 @@ TEST(Options, SweepSettings) {
   EXPECT_EQ(read_with("JACKDAW_NEARLY_FULL", "0").nearly_full, 0u);
   EXPECT_EQ(read_with("JACKDAW_CLEAR_AHEAD", "4k").clear_ahead, 4096u);
   EXPECT_EQ(complaints.size(), 0u);
-  EXPECT_EQ(read_with("JACKDAW_CLEAR_AHEAD", "32k").clear_ahead, 2048u);
+  EXPECT_EQ(read_with("JACKDAW_CLEAR_AHEAD", "32k").clear_ahead, 16384u);
   EXPECT_EQ(complaints.size(), 1u);
 }
 
