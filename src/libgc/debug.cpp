@@ -357,6 +357,6 @@ void GC_debug_ptr_store_and_dirty(void* to, const void* pointer) {
   *static_cast<const void* volatile*>(to) = pointer;
 }
 
-// Descriptions for leak reports, which this version does not make: kept, so that it may be called.
+// Descriptions for reports, which name places instead: kept, so that it may be called.
 void GC_register_describe_type_fn(int, GC_describe_type_fn) {}
 }
