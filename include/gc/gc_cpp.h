@@ -3,11 +3,8 @@
  *
  *     class node : public gc { node *next; };        // new node: collected
  *     class file : public gc_cleanup { ~file(); };   // destroyed when it is found dead
- *
  *     auto *text = new (PointerFreeGC) char[1000];   // never searched for pointers
- *
  *     auto *plain = new (GC) other_type;             // collected, of any type
- *
  *     auto *kept = new (NoGC) node;                  // searched, reclaimed by delete only
  *
  * Destructors of collected objects do not run, but for gc_cleanup's heirs and for objects created
@@ -17,8 +14,9 @@
  * Nothing of this needs a library beside libgc: the functions that bdwgc keeps in libgccpp are
  * here. The replacement of the global operator new and delete is the exception, because it must
  * not be inline: the program defines JACKDAW_REPLACE_GLOBAL_NEW in one source file, before it
- * includes this one there. Its C++ memory is then searched for pointers, and reclaimed by delete; but
- * for what is aligned to more than 16 bytes, whose forms of new are not replaced (as in libgccpp).
+ * includes this one there. Its C++ memory is then searched for pointers, and reclaimed by delete;
+ * but for what is aligned to more than 16 bytes, whose forms of new are not replaced (as in
+ * libgccpp).
  *
  * Macros to define before: GC_NAMESPACE puts the names into namespace boehmgc; GC_NAME_CONFLICT
  * leaves out the name "GC" (say UseGC); GC_ATOMIC_UNCOLLECTABLE adds PointerFreeNoGC;

@@ -15,9 +15,9 @@
  *
  * What a pointer word of an object may hold: null; the address of an object of this heap, or of any
  * byte in it (but for GC_malloc_ignore_off_page's, of its first page); the address of anything
- * outside of the heap. It is read and rewritten while the
- * program stands still, so it must hold such a word at every moment. Tags in the low three bits
- * stay as they are, since they only make the address one of a byte further on.
+ * outside of the heap. It is read and rewritten while the program stands still, so it must hold
+ * such a word at every moment. Tags in the low three bits stay as they are, since they only make
+ * the address one of a byte further on.
  */
 #ifndef JACKDAW_LAYOUT_H
 #define JACKDAW_LAYOUT_H
@@ -43,10 +43,11 @@ extern "C" {
  *   There are JD_MAX_HOMOGENEOUS such layouts at most: for the shapes that a program has most of.
  * JD_SELF: by its first word, which leads to it: jd_new stores the layout's address there. The
  *   program may store the address of any record of its own instead (a class, say) that begins with
- *   the layout's address. The record lasts as long as the program, and does not move: a word on a
- *   stack may mean an object that is dead, and its first word is read then. Objects of all sizes
- * lie one behind another, in the order in which they were allocated, aligned to 8 bytes. JD_HEADER:
- * by a word before it, which the program does not see: the paper's way. As JD_SELF otherwise.
+ *   the layout's address, lasts as long as the program, and does not move: a word on a stack may
+ *   mean an object that is dead, and its first word is read then. Objects of all sizes lie one
+ *   behind another, in the order in which they were allocated, aligned to 8 bytes.
+ * JD_HEADER: by a word before it, which the program does not see: the paper's way. As JD_SELF
+ *   otherwise.
  */
 enum jd_source { JD_HOMOGENEOUS = 0, JD_SELF = 1, JD_HEADER = 2 };
 

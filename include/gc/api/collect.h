@@ -19,11 +19,11 @@ GC_API void GC_CALL GC_gcollect(void);
 GC_API void GC_CALL GC_gcollect_and_unmap(void);
 
 /*
- * A full collection that is given up when the function returns non-zero. It is asked before anything
- * is done, when the other threads stand still, often while objects are marked (but not within a list
- * that is all there is), by one thread then, and when the roots have been looked at; not any more
- * once everything is marked. 1 if the collection was completed; 0 if it was given up or
- * collections are disabled. The function runs with the lock held and possibly with other threads
+ * A full collection that is given up when the function returns non-zero. It is asked before
+ * anything is done, when the other threads stand still, often while objects are marked (but not
+ * within a list that is all there is), by one thread then, and when the roots have been looked at;
+ * not any more once everything is marked. 1 if the collection was completed; 0 if it was given up
+ * or collections are disabled. The function runs with the lock held and possibly with other threads
  * stopped.
  */
 typedef int(GC_CALLBACK* GC_stop_func)(void);

@@ -174,8 +174,8 @@ GC_API GC_ATTR_DEPRECATED char* GC_stackbottom;
 
 /*
  * Space against time. A collection starts after about N / divisor bytes of allocation, where N is
- * the work of one collection: twice the bytes in pointer-bearing objects, plus a quarter of those in
- * pointer-free ones, plus the roots. Larger values: smaller heap, more collections. Default 3; 1
+ * the work of one collection: twice the bytes in pointer-bearing objects, plus a quarter of those
+ * in pointer-free ones, plus the roots. Larger values: smaller heap, more collections. Default 3; 1
  * counts as 2.
  */
 GC_API GC_ATTR_DEPRECATED GC_word GC_free_space_divisor;
