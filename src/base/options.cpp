@@ -42,6 +42,7 @@ bool parse_digits(const char** cursor, std::uint64_t* value) {
 // bdwgc's switches are on by their mere presence; 0, no, off and false are the way to say no.
 // False for what is neither, which is on, too.
 bool parse_flag(const char* text, std::uint64_t* value) {
+  text = without_blanks(text);
   for (const char* no : {"0", "no", "off", "false"}) {
     if (same_text(text, no)) {
       *value = 0;

@@ -37,6 +37,7 @@ constexpr Word kFreedFill = 0xefbeaddedeadbeef;
 
 // Guards depend on their place, so that a copied object has none.
 Word front_guard(const Header* header) { return kFront ^ base::as_word(header); }
+Word back_guard(const Header* header) { return kBack ^ header->bytes ^ base::as_word(header); }
 Word freed_mark(const Header* header) { return kFreed ^ base::as_word(header); }
 Word unfinished_mark(const Header* header) { return kUnfinished ^ base::as_word(header); }
 
@@ -52,7 +53,7 @@ char* back_of(Header* header) { return reinterpret_cast<char*>(header + 1) + hea
 bool back_intact(Header* header) {
   Word guard = 0;
   memcpy(&guard, back_of(header), sizeof guard);
-  return guard == (kBack ^ header->bytes);
+  return guard == back_guard(header);
 }
 
 // What is no checked object any more has neither guard.
@@ -120,9 +121,10 @@ void forget_dead() {
       const heap::Place place{&block, slot};
       if (place.size() < sizeof(Header) + sizeof(Word)) return;
       auto* header = reinterpret_cast<Header*>(place.address());
-      if (header->front != front_guard(header)) return;
+      const bool has_back = length_possible(header, place) && back_intact(header);
+      if (header->front != front_guard(header) && !has_back) return;
       header->front = 0;
-      if (length_possible(header, place)) smash_back(header);
+      if (has_back) smash_back(header);
     });
   });
 }
@@ -146,7 +148,7 @@ void* finish(void* base, size_t bytes, const char* file, int line) {
   header->file = file;
   header->line = static_cast<Word>(line);
   header->bytes = bytes;
-  const Word guard = kBack ^ bytes;
+  const Word guard = back_guard(header);
   memcpy(back_of(header), &guard, sizeof guard);
   // Last, since it is what makes a checked object.
   std::atomic_signal_fence(std::memory_order_seq_cst);

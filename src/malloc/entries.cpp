@@ -58,6 +58,10 @@ template <class Function>
 Function* libcs(Function*, const char* name) {
   return reinterpret_cast<Function*>(os::next_function(name));
 }
+// Looked up once; threads that come together find the same.
+#define JD_PASS_ON(function, ...)                            \
+  static auto* const passed_on = libcs(function, #function); \
+  return passed_on(__VA_ARGS__)
 
 void* invalid() {
   errno = EINVAL;
@@ -81,25 +85,33 @@ JD_EXPORT void* malloc(std::size_t bytes) {
       if (__builtin_expect(slot != nullptr, 1)) return slot;
     }
   }
-  if (serve::is_bypassed()) return libcs(malloc, "malloc")(bytes);
+  if (serve::is_bypassed(true)) {
+    JD_PASS_ON(malloc, bytes);
+  }
   return serve::allocate(bytes, JD_CALLER);
 }
 
 JD_EXPORT void free(void* object) {
-  if (serve::is_bypassed()) return libcs(free, "free")(object);
+  if (serve::is_bypassed()) {
+    JD_PASS_ON(free, object);
+  }
   if (object == nullptr || serve::is_ignored(object)) return;
   release(object, "free");
 }
 
 JD_EXPORT void* calloc(std::size_t count, std::size_t size) {
-  if (serve::is_bypassed()) return libcs(calloc, "calloc")(count, size);
+  if (serve::is_bypassed()) {
+    JD_PASS_ON(calloc, count, size);
+  }
   std::size_t bytes = 0;
   if (!base::checked_multiply(count, size, &bytes)) bytes = SIZE_MAX;
   return serve::allocate_clear(bytes, JD_CALLER);
 }
 
 JD_EXPORT void* realloc(void* object, std::size_t bytes) {
-  if (serve::is_bypassed()) return libcs(realloc, "realloc")(object, bytes);
+  if (serve::is_bypassed()) {
+    JD_PASS_ON(realloc, object, bytes);
+  }
   return resize(object, bytes, JD_CALLER);
 }
 
@@ -117,13 +129,17 @@ JD_EXPORT void* reallocarray(void* object, std::size_t count, std::size_t size) 
 }
 
 JD_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
-  if (serve::is_bypassed()) return libcs(memalign, "memalign")(alignment, bytes);
+  if (serve::is_bypassed()) {
+    JD_PASS_ON(memalign, alignment, bytes);
+  }
   if (alignment > serve::kMost) return invalid();
   return serve::allocate_aligned(bytes, round_alignment(alignment), JD_CALLER);
 }
 
 JD_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  if (serve::is_bypassed()) return libcs(aligned_alloc, "aligned_alloc")(alignment, bytes);
+  if (serve::is_bypassed()) {
+    JD_PASS_ON(aligned_alloc, alignment, bytes);
+  }
   if (!base::is_power_of_two(alignment)) return invalid();
   return serve::allocate_aligned(bytes, alignment, JD_CALLER);
 }
@@ -141,12 +157,16 @@ JD_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t b
 }
 
 JD_EXPORT void* valloc(std::size_t bytes) {
-  if (serve::is_bypassed()) return libcs(valloc, "valloc")(bytes);
+  if (serve::is_bypassed()) {
+    JD_PASS_ON(valloc, bytes);
+  }
   return serve::allocate_aligned(bytes, os::page_size(), JD_CALLER);
 }
 
 JD_EXPORT void* pvalloc(std::size_t bytes) {
-  if (serve::is_bypassed()) return libcs(pvalloc, "pvalloc")(bytes);
+  if (serve::is_bypassed()) {
+    JD_PASS_ON(pvalloc, bytes);
+  }
   const std::size_t page = os::page_size();
   std::size_t rounded = 0;
   if (!base::checked_add(bytes, page - 1, &rounded)) {
@@ -157,7 +177,9 @@ JD_EXPORT void* pvalloc(std::size_t bytes) {
 }
 
 JD_EXPORT std::size_t malloc_usable_size(void* object) {
-  if (serve::is_bypassed()) return libcs(malloc_usable_size, "malloc_usable_size")(object);
+  if (serve::is_bypassed()) {
+    JD_PASS_ON(malloc_usable_size, object);
+  }
   if (object == nullptr || serve::is_early(object)) return 0;
   return serve::usable_size(object);
 }

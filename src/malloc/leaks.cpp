@@ -223,7 +223,10 @@ void report() {
     done = cycle::collect_locked() && cycle::measured.collections != collections;
     cycle::settings.before_sweep = nullptr;
   }
-  if (!done) return say("impossible, the roots are not known");
+  if (!done) {
+    return say(has_other_collector ? "impossible beside another collector, with other threads"
+                                   : "impossible, the roots are not known");
+  }
   Stack** found = nullptr;
   std::size_t room = 0;
   {

@@ -2,6 +2,7 @@
 #include "malloc/interpose.hpp"
 #include "malloc/leaks.hpp"
 #include "malloc/serve.hpp"
+#include "os/modules.hpp"
 
 namespace jd::serve {
 namespace {
@@ -10,6 +11,8 @@ namespace {
 [[gnu::constructor]] void on_load() {
   if (!start()) return;
   find_libc_functions();
+  // Nobody changes the list of libraries yet.
+  has_other_collector = os::is_loaded("/libgc.so") || os::is_loaded("/libjackdaw.so");
   if (mode() == base::MallocMode::LeakCheck) leaks::begin();
 }
 

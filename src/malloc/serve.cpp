@@ -13,7 +13,6 @@
 #include "malloc/leaks.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
-#include "os/modules.hpp"
 #include "os/thread.hpp"
 #include "world/roots.hpp"
 #include "world/stop.hpp"
@@ -60,7 +59,7 @@ bool may_begin() {
         "the program has replaced the handler of signal 60, by which threads are "
         "stopped");
   }
-  if (os::is_loaded("/libgc.so") || os::is_loaded("/libjackdaw.so")) {
+  if (has_other_collector) {
     return stop_collecting("the program has a collector of its own, which stops threads as well");
   }
   return true;
@@ -68,9 +67,9 @@ bool may_begin() {
 
 // Where the report would be. The runtime does not start, and so has not read its options.
 void tell_that_leaks_are_not_looked_for() {
-  const char* wanted = getenv("JACKDAW_MALLOC");
+  const char* wanted = secure_getenv("JACKDAW_MALLOC");
   if (wanted == nullptr || strcmp(wanted, "leak-check") != 0) return;
-  const char* path = getenv("GC_LOG_FILE");
+  const char* path = secure_getenv("GC_LOG_FILE");
   if (path != nullptr && !os::open_log_and_report(path)) return;
   os::log("leak check of process ", os::process_id(),
           ": it has a malloc of its own; leaks are not looked for");
@@ -81,7 +80,7 @@ void tell_that_leaks_are_not_looked_for() {
 // requests on.
 bool others_malloc_comes_first() {
   void* object = malloc(1);
-  if (is_early(object)) return false;
+  if (object == nullptr || is_early(object)) return false;
   free(object);
   return true;
 }
@@ -143,6 +142,7 @@ std::size_t size_of(const void* object) {
 }  // namespace
 
 bool fast = false;
+bool has_other_collector = false;
 bool ignoring = false;
 bool bypassed = false;
 
@@ -157,14 +157,14 @@ bool is_ignored(const void* object) {
 
 MallocMode mode() { return static_cast<MallocMode>(cycle::options.malloc_mode); }
 
-bool start() {
+bool start(bool malloc_was_called) {
   if (is_started.load(std::memory_order_acquire)) return !bypassed;
   if (starting) return false;
   starting = true;
   {
     LockGuard guard(start_lock);
     if (!is_started.load(std::memory_order_relaxed)) {
-      bypassed = others_malloc_comes_first();
+      bypassed = !malloc_was_called && others_malloc_comes_first();
       if (bypassed) {
         tell_that_leaks_are_not_looked_for();
       } else {

@@ -35,6 +35,8 @@ extern bool fast;
 // free() does nothing, but for what is never collected.
 extern bool ignoring;
 bool is_ignored(const void* object);
+// The program is linked with libgc. Set before it begins; one that is loaded later is not noticed.
+extern bool has_other_collector;
 // The program has a malloc of its own. Set by the start.
 extern bool bypassed;
 
@@ -42,10 +44,13 @@ base::MallocMode mode();
 
 // The functions below begin with this: starts the runtime. False within the start itself: then
 // early_memory serves. False, too, if the program has a malloc of its own: then nothing starts.
-bool start();
+// malloc_was_called: by malloc itself; so that is ours.
+bool start(bool malloc_was_called = false);
 // The first question of each entry: libc's functions are to do it, as if this library were not
 // there.
-inline bool is_bypassed() { return __builtin_expect(!fast, 0) && !start() && bypassed; }
+inline bool is_bypassed(bool malloc_was_called = false) {
+  return __builtin_expect(!fast, 0) && !start(malloc_was_called) && bypassed;
+}
 // From a small static buffer, never freed, cleared; null when it is used up.
 void* early_memory(std::size_t bytes);
 bool is_early(const void* p);

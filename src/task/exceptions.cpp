@@ -66,6 +66,11 @@ void ExceptionState::save() {
   }
 }
 
+void ExceptionState::reset_in_child() {
+  runtimes.lock.reset_in_child();
+  runtimes.callers.store(0, std::memory_order_relaxed);
+}
+
 void ExceptionState::restore() const {
   const Calling calling;
   for (unsigned i = 0; i < kMost; ++i) {

@@ -2,6 +2,7 @@
 //
 // Requirement (docs/design/task.md): task.req.fork.
 #include "task/stacks.hpp"
+#include "task/switch.hpp"
 #include "task/worker.hpp"
 
 namespace jd::task {
@@ -46,6 +47,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   if (--forks_told != 0) return;
   Worker* worker = current();
+  ExceptionState::reset_in_child();
   reset_stacks_in_child(own_stack(worker));
   runtime.queue_lock.reset_in_child();
   runtime.waiting_lock.reset_in_child();

@@ -15,6 +15,8 @@ class ExceptionState {
   static constexpr unsigned kMost = 4;  // C++ run-times that are known
   void save();
   void restore() const;
+  // Threads that were in either are not in the child.
+  static void reset_in_child();
 
  private:
   struct Kept {
