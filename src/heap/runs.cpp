@@ -267,9 +267,12 @@ std::size_t discard_idle(unsigned least_age, std::size_t most, DiscardPosition* 
     from = {};
     to = {first, discard_idle_in(begin, first + count, least_age, &left)};
   });
-  // The run is gone.
-  if (from.run != kNoBlock) return discard_idle(least_age, most, &(*position = {}));
-  if (position != nullptr) *position = to;
+  if (position == nullptr) return most - left;
+  if (from.run != kNoBlock) {  // It is gone.
+    *position = {};
+    return discard_idle(least_age, most, position);
+  }
+  *position = to;
   return most - left;
 }
 

@@ -121,6 +121,7 @@ void Marker::scan_waiting_elements(Word first) {
   const heap::Kind& kind = heap::kinds[place.block->kind];
   if (kind.source == heap::Source::None) {
     TypedElements elements = elements_of(memory, place.size());
+    if (elements.size == 0) return;
     elements.first = first;
     return scan_elements(elements);
   }
