@@ -166,7 +166,7 @@ TEST(Runs, StepsGoOnWhereTheLastOneStopped) {
   EXPECT_EQ(position.run, first);
   EXPECT_EQ(position.block, first + 4);
   // What became idle before it is for another time.
-  space.extras[first].dirty = true;
+  start_using(first);
   EXPECT_EQ(discard_idle(0, 4 * kBlockSize, &position), 4 * kBlockSize);
   EXPECT_EQ(position.block, first + 8);
   give_run(first + 9, 11);
