@@ -226,6 +226,8 @@ TEST(Fork, TheChildOfATaskThatReturnsEnds) {
 TEST(Fork, ByHandBesideWorkersThatComeAndGo) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support such a child";
+#elif defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "AddressSanitizer's allocator may be locked in the child";
 #endif
   GC_set_handle_fork(-1);
   GC_INIT();
