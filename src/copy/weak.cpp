@@ -139,8 +139,8 @@ void trace_ephemerons(const Tracing& tracing) {
 void forget_dead_weak(bool (*is_live)(Word word)) {
   for_each<Ephemeron>(ephemeron_number, [is_live](Ephemeron* ephemeron) {
     if (ephemeron->key == 0 || !is_live(ephemeron->key)) *ephemeron = {0, 0};
-    // Freed, or no pointer that holds anything; but of one that finalization may bring back nobody
-    // has traced the value.
+    // Freed, or no pointer that holds anything. What an ephemeron that is not marked holds was not
+    // traced, and may be wanted: finalization may bring the ephemeron back.
     heap::Place place;
     const bool is_marked = heap::find_place(base::as_word(ephemeron), &place) && place.marked();
     if (is_marked ? !is_live(ephemeron->value) : is_no_object(ephemeron->value)) {

@@ -1,5 +1,4 @@
 #include "cycle/runtime.hpp"
-#include "cycle/leaks.hpp"
 
 #include <atomic>
 
@@ -9,6 +8,7 @@
 #include "copy/evacuate.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/leaks.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/settings.hpp"

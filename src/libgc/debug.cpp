@@ -31,8 +31,8 @@ static_assert(sizeof(Header) == 32);
 
 constexpr Word kFront = 0xfedcedcbfedcedcb;
 constexpr Word kBack = 0xbcdecdefbcdecdef;
-constexpr Word kFreed = 0xefbeadde00000000;  // instead of the front guard
-constexpr Word kUnfinished = 0xabbaabba00000000;
+constexpr Word kFreed = 0xefbeadde00000000;       // instead of the front guard
+constexpr Word kUnfinished = 0xabbaabba00000000;  // the same, until both guards are written
 constexpr Word kFreedFill = 0xefbeaddedeadbeef;
 
 // Guards depend on their place, so that a copied object has none.

@@ -58,10 +58,13 @@ template <class Function>
 Function* libcs(Function*, const char* name) {
   return reinterpret_cast<Function*>(os::next_function(name));
 }
-// Looked up once; threads that come together find the same.
-#define JD_PASS_ON(function, ...)                            \
-  static auto* const passed_on = libcs(function, #function); \
-  return passed_on(__VA_ARGS__)
+// The first step of each entry but malloc. The function is looked up once; threads that come
+// together find the same.
+#define JD_PASS_ON(function, ...)                              \
+  if (serve::is_bypassed()) {                                  \
+    static auto* const passed_on = libcs(function, #function); \
+    return passed_on(__VA_ARGS__);                             \
+  }
 
 void* invalid() {
   errno = EINVAL;
@@ -86,32 +89,27 @@ JD_EXPORT void* malloc(std::size_t bytes) {
     }
   }
   if (serve::is_bypassed(true)) {
-    JD_PASS_ON(malloc, bytes);
+    static auto* const passed_on = libcs(malloc, "malloc");
+    return passed_on(bytes);
   }
   return serve::allocate(bytes, JD_CALLER);
 }
 
 JD_EXPORT void free(void* object) {
-  if (serve::is_bypassed()) {
-    JD_PASS_ON(free, object);
-  }
+  JD_PASS_ON(free, object)
   if (object == nullptr || serve::is_ignored(object)) return;
   release(object, "free");
 }
 
 JD_EXPORT void* calloc(std::size_t count, std::size_t size) {
-  if (serve::is_bypassed()) {
-    JD_PASS_ON(calloc, count, size);
-  }
+  JD_PASS_ON(calloc, count, size)
   std::size_t bytes = 0;
   if (!base::checked_multiply(count, size, &bytes)) bytes = SIZE_MAX;
   return serve::allocate_clear(bytes, JD_CALLER);
 }
 
 JD_EXPORT void* realloc(void* object, std::size_t bytes) {
-  if (serve::is_bypassed()) {
-    JD_PASS_ON(realloc, object, bytes);
-  }
+  JD_PASS_ON(realloc, object, bytes)
   return resize(object, bytes, JD_CALLER);
 }
 
@@ -123,30 +121,27 @@ JD_EXPORT void* reallocarray(void* object, std::size_t count, std::size_t size) 
   }
   // By name: the program's, if that is the one that counts.
   if (serve::is_bypassed()) {
-    return reinterpret_cast<decltype(&realloc)>(os::global_function("realloc"))(object, bytes);
+    static auto* const programs =
+        reinterpret_cast<decltype(&realloc)>(os::global_function("realloc"));
+    return programs(object, bytes);
   }
   return resize(object, bytes, JD_CALLER);
 }
 
 JD_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
-  if (serve::is_bypassed()) {
-    JD_PASS_ON(memalign, alignment, bytes);
-  }
+  JD_PASS_ON(memalign, alignment, bytes)
   if (alignment > serve::kMost) return invalid();
   return serve::allocate_aligned(bytes, round_alignment(alignment), JD_CALLER);
 }
 
 JD_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  if (serve::is_bypassed()) {
-    JD_PASS_ON(aligned_alloc, alignment, bytes);
-  }
+  JD_PASS_ON(aligned_alloc, alignment, bytes)
   if (!base::is_power_of_two(alignment)) return invalid();
   return serve::allocate_aligned(bytes, alignment, JD_CALLER);
 }
 
 JD_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
-  if (serve::is_bypassed())
-    return libcs(posix_memalign, "posix_memalign")(result, alignment, bytes);
+  JD_PASS_ON(posix_memalign, result, alignment, bytes)
   if (alignment < sizeof(void*) || !base::is_power_of_two(alignment)) return EINVAL;
   const int saved = errno;
   void* object = serve::allocate_aligned(bytes, alignment, JD_CALLER);
@@ -157,16 +152,12 @@ JD_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t b
 }
 
 JD_EXPORT void* valloc(std::size_t bytes) {
-  if (serve::is_bypassed()) {
-    JD_PASS_ON(valloc, bytes);
-  }
+  JD_PASS_ON(valloc, bytes)
   return serve::allocate_aligned(bytes, os::page_size(), JD_CALLER);
 }
 
 JD_EXPORT void* pvalloc(std::size_t bytes) {
-  if (serve::is_bypassed()) {
-    JD_PASS_ON(pvalloc, bytes);
-  }
+  JD_PASS_ON(pvalloc, bytes)
   const std::size_t page = os::page_size();
   std::size_t rounded = 0;
   if (!base::checked_add(bytes, page - 1, &rounded)) {
@@ -177,9 +168,7 @@ JD_EXPORT void* pvalloc(std::size_t bytes) {
 }
 
 JD_EXPORT std::size_t malloc_usable_size(void* object) {
-  if (serve::is_bypassed()) {
-    JD_PASS_ON(malloc_usable_size, object);
-  }
+  JD_PASS_ON(malloc_usable_size, object)
   if (object == nullptr || serve::is_early(object)) return 0;
   return serve::usable_size(object);
 }

@@ -56,8 +56,7 @@ bool may_begin() {
   if (!world::has_others()) return true;
   if (!world::comes_to_stop_handler()) {
     return stop_collecting(
-        "the program has replaced the handler of signal 60, by which threads are "
-        "stopped");
+        "the program has replaced the handler of signal 60, which stops threads");
   }
   if (has_other_collector) {
     return stop_collecting("the program has a collector of its own, which stops threads as well");

@@ -37,7 +37,7 @@ extern bool ignoring;
 bool is_ignored(const void* object);
 // The program is linked with libgc. Set before it begins; one that is loaded later is not noticed.
 extern bool has_other_collector;
-// The program has a malloc of its own. Set by the start.
+// The program has a malloc of its own. Written once, by the start; read after that (start()).
 extern bool bypassed;
 
 base::MallocMode mode();

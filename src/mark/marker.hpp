@@ -206,10 +206,12 @@ class alignas(128) Marker {
   // By block number; all clear outside of a phase of the team's. Committed for so many blocks.
   OwnMarks* own_marks_ = nullptr;
   std::size_t own_marked_blocks_ = 0;
-  // Of so many neighbours each, a page of their bits: is any set? As the bits themselves.
+  // A byte for 32 neighbouring blocks, whose bits are a page: not 0 if any of them is set. Cleared
+  // and committed as they are.
   static constexpr unsigned kTouchShift = 5;
+  static_assert(sizeof(OwnMarks) << kTouchShift == 4096);
   std::uint8_t* touched_ = nullptr;
-  // Read by words of eight.
+  // Whole words, since merge_own_marks looks at eight bytes at a time.
   static constexpr std::size_t touched_bytes(std::size_t blocks) {
     return base::align_up(base::div_up(blocks, std::size_t{1} << kTouchShift), sizeof(Word));
   }

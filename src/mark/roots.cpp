@@ -16,8 +16,8 @@ constexpr std::ptrdiff_t kMostRootEntries = base::kMiB / 2 / sizeof(Range);
 // one in eight of its words (a guess), for clearing takes time, and at most all of these.
 constexpr std::size_t kRememberedOf = 8;
 constexpr std::size_t kMostRemembered = 1024;
-// Under the lock. All clear outside of scan_stack: where the library is linked statically, static
-// roots are found here as well.
+// Under the lock. All clear outside of scan_stack: where the library is linked statically, its data
+// are scanned as the program's are, and what is left here would hold objects.
 Word seen[kMostRemembered];
 
 }  // namespace

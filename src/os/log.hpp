@@ -9,8 +9,8 @@ namespace jd::os {
 // Where log lines go: standard error until a log file is opened. Warnings and errors always go to
 // standard error as well.
 void set_log_file(int file);
-// Has them go to the file at the path, and reports too. False if it can't be opened. What the
-// program opens later under its number gets none of either, nor does what it opens under the next.
+// Has them go to the file at the path, and reports too. False if it can't be opened. If the program
+// closes the file's number and opens another file under it, that gets none of either.
 bool open_log_and_report(const char* path);
 // For what is written at the very end: programs close standard error before, or all files. Keeps
 // the log under a number of our own, if it is standard error; and has it written, if that is not
@@ -19,8 +19,7 @@ bool open_log_and_report(const char* path);
 void keep_log();
 void regain_log(const char* path);
 // To be called when the runtime starts. If standard error is closed, it stays so for messages
-// (os.req.closed-error): what
-// the program opens later gets its number, and would get the messages.
+// (os.req.closed-error): what the program opens later gets its number, and would get the messages.
 void look_for_standard_error();
 // Their numbers, or -1 where a file was closed.
 int standard_error();

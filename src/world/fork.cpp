@@ -24,8 +24,8 @@ bool forked_by_main = true;
 // Under the heap's lock.
 ForkHooks hooks;
 
-// The fork under way is one that interrupted the holder of the heap's lock, which nobody else waits
-// for: written by the only thread there is.
+// The fork under way was called by a handler that interrupted the holder of the heap's lock; nobody
+// else waits for that. Written and read by the only thread there is.
 bool in_handler = false;
 
 bool interrupts_holder() {
