@@ -126,10 +126,9 @@ void GC_ignore_warn_proc(char* message, GC_word argument) {
   const bool talks = cycle::options.print_stats != 0 || cycle::options.print_verbose_stats != 0;
   if (talks) print_warning(message, argument);
 }
-// With a null message: ours was printed by then.
 void GC_set_abort_func(GC_abort_func function) {
   set_locked(&GC_on_abort, function);
-  os::set_before_abort([] { GC_on_abort(nullptr); });
+  os::set_before_abort(function);
 }
 GC_abort_func GC_get_abort_func() { return get_locked(&GC_on_abort); }
 }

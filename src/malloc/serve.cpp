@@ -30,6 +30,8 @@ static_assert(with_spare(0) == 8 && with_spare(24) == 24 && with_spare(25) == 40
 std::atomic<bool> is_started{false};
 // Held by whoever runs start_once, for its whole length.
 os::Lock start_lock;
+// Mode ignore. Written once, by start_once.
+bool ignoring = false;
 // In the middle of start_once, where libc may ask for memory. By its thread.
 constinit thread_local bool starting = false;
 
@@ -142,7 +144,6 @@ std::size_t size_of(const void* object) {
 
 bool fast = false;
 bool has_other_collector = false;
-bool ignoring = false;
 bool bypassed = false;
 
 bool is_ignored(const void* object) {

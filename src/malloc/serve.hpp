@@ -32,8 +32,7 @@ inline constexpr std::size_t kMost = PTRDIFF_MAX - 64;
 
 // The runtime is started, and malloc may take its fast path. Written once, at the start.
 extern bool fast;
-// free() does nothing, but for what is never collected.
-extern bool ignoring;
+// Whether free() is to leave the object alone: mode ignore, but for what is never collected.
 bool is_ignored(const void* object);
 // The program is linked with libgc. Set before it begins; one that is loaded later is not noticed.
 extern bool has_other_collector;

@@ -17,7 +17,7 @@ constinit int error_target = kStandardError;
 constinit int log_target = kStandardError;
 constinit int report_target = 1;
 // Called once. By who sets it, and who ends the program; each reads what is there (relaxed).
-constinit std::atomic<void (*)()> before_abort{nullptr};
+constinit std::atomic<void (*)(const char* message)> before_abort{nullptr};
 
 // The number that this library opened, if any, and what it was then: before the program's first
 // thread, and at its end. Programs close all numbers, and open files of theirs there.
@@ -90,13 +90,15 @@ void warn_text(base::Text& line) {
   if (log != error) write_all(log, line.data(), line.size());
 }
 
-void set_before_abort(void (*function)()) {
+void set_before_abort(void (*function)(const char* message)) {
   before_abort.store(function, std::memory_order_relaxed);
 }
 
 void fatal_text(base::Text& line) {
+  base::Text message = line;  // without the line's end
   warn_text(line);
-  if (auto* function = before_abort.exchange(nullptr, std::memory_order_relaxed)) function();
+  auto* const function = before_abort.exchange(nullptr, std::memory_order_relaxed);
+  if (function != nullptr) function(message.c_str());
   abort();
 }
 

@@ -28,8 +28,9 @@ int log_file();
 // bdwgc, not where GC_set_log_fd sends the log.)
 int report_file();
 
-// What is called before a fatal message's abort(): the program's function for that.
-void set_before_abort(void (*function)());
+// What is called, once, with a fatal message that was written, before abort(): the program's
+// function for that. Any thread may set it.
+void set_before_abort(void (*function)(const char* message));
 
 void log_text(base::Text& line);
 void warn_text(base::Text& line);

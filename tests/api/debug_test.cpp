@@ -241,6 +241,27 @@ TEST(Debug, AProgramMayEndWhereFaultsAreFound) {
   }
 }
 
+JD_CHILD(leak_told_to_the_program) {
+  GC_set_abort_func([](const char* message) {
+    std::fprintf(stdout, "told: %s\n", message);
+    std::fflush(stdout);
+  });
+  GC_set_find_leak(1);
+  GC_INIT();
+  far_away([] {
+    for (int i = 0; i < 100; ++i) opaque(GC_malloc(20));
+  });
+  collect();
+  return 0;
+}
+
+TEST(Debug, TheAbortFunctionIsToldOfTheCollectorsOwnReasons) {
+  const ChildResult r = run_child("leak_told_to_the_program", {{"GC_ABORT_ON_LEAK", "1"}});
+  EXPECT_EQ(r.signal, SIGABRT) << r;
+  EXPECT_NE(r.out.find("told: "), std::string::npos) << r;
+  EXPECT_NE(r.out.find("GC_ABORT_ON_LEAK"), std::string::npos) << r;
+}
+
 TEST(Debug, OverrunsAreReportedWithTheirPlace) {
   for (const char* name :
        {"smash_end", "smash_end_found_by_collection", "smash_start_found_by_collection"}) {

@@ -154,6 +154,23 @@ class Places {
   std::vector<std::uintptr_t> places_;
 };
 
+// Many weak things, held by memory that does not move.
+template <class T>
+class HeldArray {
+ public:
+  explicit HeldArray(std::size_t count)
+      : count_(count), words_(static_cast<T**>(GC_malloc_uncollectable(count * sizeof(T*)))) {}
+  HeldArray(const HeldArray&) = delete;
+  HeldArray& operator=(const HeldArray&) = delete;
+  ~HeldArray() { GC_free(words_); }
+  T*& operator[](std::size_t i) const { return words_[i]; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  std::size_t count_;
+  T** words_;
+};
+
 // A collection that moves what it may, without stale words in the way.
 inline void compact() {
   far_away([] {

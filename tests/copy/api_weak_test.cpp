@@ -1,4 +1,4 @@
-// Weak references, ephemerons and finalizers of objects that move.
+// Weak references to objects that move, and ephemerons.
 #include <atomic>
 #include <cstdlib>
 #include <map>
@@ -8,23 +8,6 @@
 
 namespace jd::test {
 namespace {
-
-// Many weak things, held by memory that does not move.
-template <class T>
-class Held {
- public:
-  explicit Held(std::size_t count)
-      : count_(count), words_(static_cast<T**>(GC_malloc_uncollectable(count * sizeof(T*)))) {}
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() { GC_free(words_); }
-  T*& operator[](std::size_t i) const { return words_[i]; }
-  [[nodiscard]] std::size_t count() const { return count_; }
-
- private:
-  std::size_t count_;
-  T** words_;
-};
 
 constexpr std::size_t kCount = 400;
 
@@ -36,7 +19,7 @@ JD_EACH_SOURCE(Weak);
 TEST_P(Weak, FollowsObjectsThatMove) {
   const Nodes nodes(GetParam());
   Cell list;
-  const Held<jd_weak> weak(kCount);
+  const HeldArray<jd_weak> weak(kCount);
   far_away([&] { list.set(nodes.sparse_list(kCount, 8)); });
   far_away([&] {
     for (void* node = list.get(); node != nullptr; node = nodes.next(node)) {
@@ -108,10 +91,10 @@ TEST_P(Weak, ToInteriorsAndUntypedAndForeignMemory) {
   const Nodes nodes(GetParam());
   static int variable;
   Cell list;
-  const Held<jd_weak> weak(kCount);
+  const HeldArray<jd_weak> weak(kCount);
   auto** untyped = static_cast<void**>(GC_malloc_uncollectable(8));
   *untyped = GC_malloc(24);
-  const Held<jd_weak> others(3);
+  const HeldArray<jd_weak> others(3);
   others[0] = jd_weak_new(*untyped);
   others[1] = jd_weak_new(&variable);
   others[2] = jd_weak_new(nullptr);
@@ -143,7 +126,7 @@ JD_EACH_SOURCE(Ephemeron);
 TEST_P(Ephemeron, FollowsKeyAndValue) {
   const Nodes nodes(GetParam());
   Cell list;
-  const Held<jd_ephemeron> pairs(kCount);
+  const HeldArray<jd_ephemeron> pairs(kCount);
   far_away([&] {
     list.set(nodes.sparse_list(kCount, 8));
     for (void* node = list.get(); node != nullptr; node = nodes.next(node)) {
@@ -166,7 +149,7 @@ TEST_P(Ephemeron, FollowsKeyAndValue) {
   }
 }
 
-std::size_t dead_pairs(const Held<jd_ephemeron>& pairs) {
+std::size_t dead_pairs(const HeldArray<jd_ephemeron>& pairs) {
   std::size_t dead = 0;
   far_away([&] {
     for (std::size_t i = 0; i < pairs.count(); ++i) {
@@ -177,7 +160,7 @@ std::size_t dead_pairs(const Held<jd_ephemeron>& pairs) {
   });
   return dead;
 }
-testing::AssertionResult most_pairs_dead(const Held<jd_ephemeron>& pairs) {
+testing::AssertionResult most_pairs_dead(const HeldArray<jd_ephemeron>& pairs) {
   std::size_t dead = 0;
   for (int attempt = 0; attempt < 4; ++attempt) {
     compact();
@@ -189,7 +172,7 @@ testing::AssertionResult most_pairs_dead(const Held<jd_ephemeron>& pairs) {
 
 TEST_P(Ephemeron, BothAreNullOnceTheKeyIsDead) {
   const Nodes nodes(GetParam());
-  const Held<jd_ephemeron> pairs(kCount);
+  const HeldArray<jd_ephemeron> pairs(kCount);
   WeakWatch values(kCount);
   far_away([&] {
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -204,7 +187,7 @@ TEST_P(Ephemeron, BothAreNullOnceTheKeyIsDead) {
 
 TEST_P(Ephemeron, WithoutAKeyHoldsNothing) {
   const Nodes nodes(GetParam());
-  const Held<jd_ephemeron> pairs(kCount);
+  const HeldArray<jd_ephemeron> pairs(kCount);
   WeakWatch values(2 * kCount);
   far_away([&] {
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -228,7 +211,7 @@ TEST_P(Ephemeron, WithoutAKeyHoldsNothing) {
 // A weak hash table of strong values would leak these.
 TEST_P(Ephemeron, ValueThatLeadsToItsKeyDoesNotHoldIt) {
   const Nodes nodes(GetParam());
-  const Held<jd_ephemeron> pairs(kCount);
+  const HeldArray<jd_ephemeron> pairs(kCount);
   far_away([&] {
     for (std::size_t i = 0; i < kCount; ++i) {
       void* key = nodes.make(i);
@@ -243,7 +226,7 @@ TEST_P(Ephemeron, Chains) {
   const Nodes nodes(GetParam());
   // The marker goes through all pairs once a link, at worst.
   constexpr std::size_t kLinks = 100;
-  const Held<jd_ephemeron> pairs(kLinks);
+  const HeldArray<jd_ephemeron> pairs(kLinks);
   Cell first;
   far_away([&] {
     // From the end, so that pairs lie against the order of the chain; and one from each end in
@@ -282,7 +265,7 @@ TEST_P(Ephemeron, LongChainsThroughMemoryTakeFewPasses) {
   const bool dear = allocations_are_dear() || std::getenv("JACKDAW_MARK_PATIENCE") != nullptr;
   const std::size_t links = dear ? 100 : 200000;
   for (const bool upwards : {true, false}) {
-    const Held<jd_ephemeron> pairs(links);
+    const HeldArray<jd_ephemeron> pairs(links);
     Cell first;
     far_away([&] {
       void* end = nodes.make(0);
@@ -303,7 +286,7 @@ TEST_P(Ephemeron, LongChainsThroughMemoryTakeFewPasses) {
 // Two pairs, each of which leads to the other's key.
 TEST_P(Ephemeron, PairsInACircleDie) {
   const Nodes nodes(GetParam());
-  const Held<jd_ephemeron> pairs(kCount);
+  const HeldArray<jd_ephemeron> pairs(kCount);
   far_away([&] {
     for (std::size_t i = 0; i < kCount; i += 2) {
       void* a = nodes.make(i);
@@ -318,7 +301,7 @@ TEST_P(Ephemeron, PairsInACircleDie) {
 TEST_P(Ephemeron, KeysOutsideOfTheHeapLiveForEver) {
   const Nodes nodes(GetParam());
   static int variable;
-  const Held<jd_ephemeron> pairs(2);
+  const HeldArray<jd_ephemeron> pairs(2);
   far_away([&] { pairs[0] = jd_ephemeron_new(&variable, nodes.make(5)); });
   compact();
   EXPECT_EQ(jd_ephemeron_key(pairs[0]), &variable);
@@ -339,279 +322,6 @@ TEST_P(Ephemeron, ItselfMustBeHeld) {
     }
   });
   EXPECT_TRUE(values.most_dead());
-}
-
-// ---- Finalizers ----
-
-struct Finalized {
-  std::atomic<std::size_t> calls{0};
-  std::atomic<std::size_t> wrong{0};
-  std::map<std::uint64_t, int> seen;
-  const Nodes* nodes = nullptr;
-  char* data = nullptr;  // that this round's finalizers are called with
-};
-Finalized finalized;
-
-void note_finalized(void* object, void* data) {
-  // A straggler of an earlier round.
-  if (data != finalized.data) return;
-  const std::uint64_t value = finalized.nodes->value(object);
-  // Its own contents, what it refers to, and that it is where the collector thinks it is.
-  const bool right = jd_layout_of(object) == finalized.nodes->layout() && jd_size_of(object) != 0 &&
-                     finalized.nodes->next(object) != nullptr &&
-                     finalized.nodes->value(finalized.nodes->next(object)) == value + 1000;
-  ++finalized.calls;
-  finalized.wrong += right ? 0 : 1;
-  ++finalized.seen[value];
-}
-
-class Finalizer : public EachSource {
- protected:
-  void begin(const Nodes& nodes) {
-    finalized.calls = 0;
-    finalized.wrong = 0;
-    finalized.seen.clear();
-    finalized.nodes = &nodes;
-    static char rounds[64];
-    static std::size_t round = 0;
-    finalized.data = &rounds[round++ % sizeof rounds];
-  }
-  // Runs what is due until most of `count` were.
-  void expect_most(std::size_t count) {
-    for (int attempt = 0; attempt < 6 && finalized.calls < count; ++attempt) {
-      compact();
-      far_away([] { GC_invoke_finalizers(); });
-    }
-    EXPECT_GE(finalized.calls * 20, count * 19);
-    EXPECT_EQ(finalized.wrong, 0U);
-    for (const auto& [value, calls] : finalized.seen) EXPECT_EQ(calls, 1) << value;
-  }
-};
-JD_EACH_SOURCE(Finalizer);
-
-enum class Way { Native, Libgc, LibgcNoOrder };
-void finalize_sparse_list(const Nodes& nodes, Cell* list, Way way) {
-  list->set(nodes.sparse_list(kCount, 8));
-  for (void* node = list->get(); node != nullptr; node = nodes.next(node)) {
-    nodes.node(node)->other = static_cast<Node*>(nodes.make(nodes.value(node) + 1000));
-    GC_finalization_proc old = nullptr;
-    void* old_data = nullptr;
-    if (way == Way::Native) {
-      ASSERT_NE(jd_finalizer(node, note_finalized, finalized.data), 0);
-    } else if (way == Way::Libgc) {
-      GC_register_finalizer(node, note_finalized, finalized.data, &old, &old_data);
-    } else {
-      GC_register_finalizer_no_order(node, note_finalized, finalized.data, &old, &old_data);
-    }
-    ASSERT_EQ(old, nullptr);
-  }
-}
-// Cuts the list: each node now refers to its own companion only.
-void cut(const Nodes& nodes, Cell* list) {
-  void* node = list->get();
-  list->set(nullptr);
-  while (node != nullptr) {
-    void* next = nodes.next(node);
-    nodes.node(node)->next = static_cast<Node*>(nodes.other(node));
-    node = next;
-  }
-}
-
-TEST_P(Finalizer, RunsOnceWithThePresentAddress) {
-  const Nodes nodes(GetParam());
-  for (const Way way : {Way::Native, Way::Libgc, Way::LibgcNoOrder}) {
-    begin(nodes);
-    Cell list;
-    far_away([&] { finalize_sparse_list(nodes, &list, way); });
-    compact();
-    compact();
-    GC_invoke_finalizers();
-    ASSERT_EQ(finalized.calls, 0U);
-    far_away([&] { cut(nodes, &list); });
-    expect_most(kCount);
-  }
-}
-
-TEST_P(Finalizer, MayBeTakenBackAfterAMove) {
-  const Nodes nodes(GetParam());
-  begin(nodes);
-  Cell list;
-  far_away([&] { finalize_sparse_list(nodes, &list, Way::Native); });
-  compact();
-  far_away([&] {
-    for (void* node = list.get(); node != nullptr; node = nodes.next(node)) {
-      if (nodes.value(node) % 2 == 0) {
-        ASSERT_NE(jd_finalizer(node, nullptr, nullptr), 0);
-      } else {
-        // Replaced: the old one is known by the object's new address.
-        GC_finalization_proc old = nullptr;
-        void* data = nullptr;
-        GC_register_finalizer(node, note_finalized, finalized.data, &old, &data);
-        ASSERT_EQ(old, &note_finalized);
-        ASSERT_EQ(data, finalized.data);
-      }
-    }
-  });
-  compact();
-  far_away([&] { cut(nodes, &list); });
-  expect_most(kCount / 2);
-  EXPECT_LE(finalized.calls, kCount / 2);
-}
-
-TEST_P(Finalizer, WeakReferencesAreNullBeforeIt) {
-  const Nodes nodes(GetParam());
-  static Held<jd_weak>* weak;
-  static std::atomic<std::size_t> not_null;
-  const auto held = std::make_unique<Held<jd_weak>>(kCount);
-  weak = held.get();
-  not_null = 0;
-  static std::atomic<std::size_t> calls;
-  calls = 0;
-  finalized.nodes = &nodes;
-  far_away([&] {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      void* object = nodes.make(i);
-      (*weak)[i] = jd_weak_new(object);
-      jd_finalizer(
-          object,
-          [](void* dead, void*) {
-            ++calls;
-            not_null += jd_weak_get((*weak)[finalized.nodes->value(dead)]) != nullptr ? 1 : 0;
-          },
-          nullptr);
-    }
-  });
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    compact();
-    far_away([] { GC_invoke_finalizers(); });
-  }
-  EXPECT_GE(calls * 20, kCount * 19);
-  EXPECT_EQ(not_null, 0U);
-}
-
-// Also of one that only the dead object itself refers to.
-TEST_P(Finalizer, ItsOwnWeakReferenceIsNullBeforeIt) {
-  const Nodes nodes(GetParam());
-  static std::atomic<std::size_t> not_null;
-  static std::atomic<std::size_t> calls;
-  not_null = calls = 0;
-  finalized.nodes = &nodes;
-  far_away([&] {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      void* object = nodes.make(i);
-      nodes.node(object)->other = reinterpret_cast<Node*>(jd_weak_new(object));
-      jd_finalizer(
-          object,
-          [](void* dead, void*) {
-            ++calls;
-            auto* own = static_cast<jd_weak*>(finalized.nodes->other(dead));
-            not_null += jd_weak_get(own) != nullptr ? 1 : 0;
-          },
-          nullptr);
-    }
-  });
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    compact();
-    far_away([] { GC_invoke_finalizers(); });
-  }
-  EXPECT_GE(calls * 20, kCount * 19);
-  EXPECT_EQ(not_null, 0U);
-}
-
-// As its finalizer is.
-TEST_P(Finalizer, IsAnnouncedByTheAddressThatItWasGiven) {
-  const Nodes nodes(GetParam());
-  static std::atomic<std::size_t> right;
-  static std::atomic<std::size_t> wrong;
-  right = wrong = 0;
-  finalized.nodes = &nodes;
-  GC_set_await_finalize_proc([](void* object) {
-    const bool is_node =
-        jd_layout_of(object) == finalized.nodes->layout() && finalized.nodes->value(object) == 4711;
-    ++(is_node ? right : wrong);
-  });
-  far_away([&] {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      jd_finalizer(
-          nodes.make(4711), [](void*, void*) {}, nullptr);
-    }
-  });
-  for (int attempt = 0; attempt < 4; ++attempt) compact();
-  GC_set_await_finalize_proc(nullptr);
-  EXPECT_GE(right * 20, kCount * 19);
-  EXPECT_EQ(wrong, 0U);
-  GC_invoke_finalizers();
-}
-
-// An ephemeron that only dead objects lead to, whose key lives: it is as it was for their
-// finalizers, and what its value leads to is alive by all accounts.
-TEST_P(Finalizer, ItsOwnEphemeronIsWhole) {
-  const Nodes nodes(GetParam());
-  static std::atomic<std::size_t> broken;
-  static std::atomic<std::size_t> calls;
-  broken = calls = 0;
-  finalized.nodes = &nodes;
-  Held<void> keys(kCount);
-  // Of the values, where nobody looks for pointers.
-  std::vector<GC_hidden_pointer> links(kCount);
-  far_away([&] {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      void* object = nodes.make(i);
-      keys[i] = nodes.make(i + 1);
-      void* value = nodes.make(i + 2);
-      links[i] = GC_HIDE_POINTER(value);
-      GC_register_long_link(reinterpret_cast<void**>(&links[i]), value);
-      nodes.node(object)->other = reinterpret_cast<Node*>(jd_ephemeron_new(keys[i], value));
-      jd_finalizer(
-          object,
-          [](void* dead, void* links_of) {
-            ++calls;
-            const std::size_t number = finalized.nodes->value(dead);
-            auto* own = static_cast<jd_ephemeron*>(finalized.nodes->other(dead));
-            void* key = jd_ephemeron_key(own);
-            void* value_now = jd_ephemeron_value(own);
-            const bool whole = key != nullptr && finalized.nodes->value(key) == number + 1 &&
-                               value_now != nullptr &&
-                               finalized.nodes->value(value_now) == number + 2 &&
-                               static_cast<GC_hidden_pointer*>(links_of)[number] != 0;
-            broken += whole ? 0 : 1;
-          },
-          links.data());
-    }
-  });
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    compact();
-    far_away([] { GC_invoke_finalizers(); });
-  }
-  EXPECT_GE(calls * 20, kCount * 19);
-  EXPECT_EQ(broken, 0U);
-  for (GC_hidden_pointer& link : links) GC_unregister_long_link(reinterpret_cast<void**>(&link));
-}
-
-TEST_P(Finalizer, DataIsHeldAndMayBeTyped) {
-  const Nodes nodes(GetParam());
-  Cell list;
-  finalized.nodes = &nodes;
-  static std::atomic<std::size_t> right;
-  right = 0;
-  far_away([&] {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      void* object = nodes.make(i);
-      jd_finalizer(
-          object,
-          [](void* dead, void* data) {
-            right += finalized.nodes->value(dead) + 5000 == finalized.nodes->value(data) ? 1 : 0;
-          },
-          nodes.make(i + 5000));
-      list.set(object);
-    }
-  });
-  list.set(nullptr);
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    compact();
-    far_away([] { GC_invoke_finalizers(); });
-  }
-  EXPECT_GE(right * 20, kCount * 19);
 }
 
 }  // namespace

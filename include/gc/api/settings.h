@@ -55,8 +55,9 @@ GC_API void GC_CALLBACK GC_ignore_warn_proc(char* msg, GC_word arg);
 
 /*
  * Called once before the collector ends the program: with the message before abort(), with null
- * before exit(1). The default writes the message to stderr. Must not be null. Setter and getter
- * take the lock.
+ * before exit(1). The default writes the message to stderr; what the collector finds wrong itself
+ * is written there in any case. It may be called with the lock held, or with other threads stopped.
+ * Must not be null. Setter and getter take the lock.
  */
 typedef void(GC_CALLBACK* GC_abort_func)(const char* msg);
 GC_API void GC_CALL GC_set_abort_func(GC_abort_func) GC_ATTR_NONNULL(1);
