@@ -123,6 +123,7 @@ TEST(Bench, ListsItsBenchmarks) {
                            "finalizers",
                            "pause-registered-both",
                            "pause-500m",
+                           "steps-finalizable",
                            "startup",
                            "limit"}) {
     EXPECT_THAT(r.out, HasSubstr(std::string(name) + " "));

@@ -111,6 +111,14 @@ std::vector<Benchmark> make_catalogue() {
                      what),
          false});
   }
+  const std::vector<std::pair<std::string, std::string>> steps = {
+      {"uncollectable", "a collection with 300,000 uncollectable objects beside 500 MB"},
+      {"finalizable", "a collection that finds 300 finalizable trees beside 500 MB"},
+      {"typed-array", "a collection with an array of 8 million typed elements"},
+      {"unmap", "returning 4 GiB of untouched memory to the system"}};
+  for (const auto& [name, what] : steps) {
+    list.push_back({"steps-" + name, "steps", {name}, {}, what, false});
+  }
   list.push_back({"pause-500m",
                   "pause",
                   {"500"},
