@@ -95,10 +95,14 @@ TEST(Scope, AClosureThatCannotBeCopiedIsNoTask) {
 }
 
 TEST(Scope, AClosureMayBeConstAndChangeItsCopy) {
-  const auto closure = [n = 0]() mutable { ++n; };
+  int seen = 0;
+  const auto closure = [n = 0, &seen]() mutable { seen = ++n; };
   jd::scope scope;
-  scope.fork(closure);
-  scope.join();
+  for (int i = 0; i < 2; ++i) {
+    scope.fork(closure);
+    scope.join();
+  }
+  EXPECT_EQ(seen, 1) << "each fork has a copy of its own";
 }
 
 TEST(Scope, StaysCancelled) {
