@@ -81,7 +81,7 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   block.run = 1;
   base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
   base::clear_bytes(block.allocated, block.bit_words() * sizeof block.allocated[0]);
-  *clean = !start_using(number);
+  *clean = start_using(number) == 0;
   set_unowned(&extra);
   extra.next = extra.previous = kNoBlock;
   extra.bytes = 0;
@@ -95,7 +95,6 @@ namespace {
 
 // Blocks of a large object, as those that are not its first look. How many hold old data.
 BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to) {
-  BlockNumber dirty = 0;
   for (BlockNumber distance = from; distance < to; ++distance) {
     Block& body = space.blocks[head + distance];
     body.magic = 0;
@@ -104,9 +103,8 @@ BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to) {
     body.kind = kAtomic;
     body.state = BlockState::LargeBody;
     body.run = distance;
-    dirty += start_using(head + distance) ? 1 : 0;
   }
-  return dirty;
+  return start_using(head + from, to - from);
 }
 
 }  // namespace

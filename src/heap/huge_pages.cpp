@@ -62,16 +62,17 @@ void note_growth_for_huge_pages() {
       bytes_behind_large_objects() > (std::size_t{space.committed} << kBlockShift) / kTailShare;
 }
 
-void ask_for_huge_pages(BlockNumber number) {
+void ask_for_huge_pages(BlockNumber first, BlockNumber end) {
   const BlockNumber from = next_without_huge_page;
   const auto to = static_cast<BlockNumber>(
-      base::align_up(std::size_t{number} + 1, std::size_t{kHugePageBlocks}) + step -
-      kHugePageBlocks);
+      base::align_up(std::size_t{end}, std::size_t{kHugePageBlocks}) + step - kHugePageBlocks);
   next_without_huge_page = to;
   if (tails_are_long) return;
   os::advise_huge_pages(base::as_pointer(block_address(from)),
                         std::size_t{base::min_of(to, space.reserved) - from} << kBlockShift, true);
-  if (os::ns_of_first_touch(base::as_pointer(block_address(number))) <= kSlow) {
+  // One touch for all of a large object, since most of it may never be used.
+  const BlockNumber touched = base::max_of(first, from);
+  if (os::ns_of_first_touch(base::as_pointer(block_address(touched))) <= kSlow) {
     slow = 0;
     step = base::min_of(2 * step, kLongestStep);
     return;

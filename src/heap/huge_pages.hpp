@@ -17,17 +17,17 @@ extern BlockNumber next_without_huge_page;
 // Until then nobody asks.
 void start_huge_pages();
 
-// Pre: the block, which is about to be used for the first time, is no lower than that one.
-void ask_for_huge_pages(BlockNumber number);
+// Pre: the blocks are about to be used, some of them for the first time: `end` is beyond that one.
+void ask_for_huge_pages(BlockNumber first, BlockNumber end);
 
 // The heap has grown: looks whether its large objects leave so much of their last blocks untouched
 // that huge pages would waste it. Under the heap's lock.
 void note_growth_for_huge_pages();
 
-// A block is about to be used.
-inline void note_use_for_huge_pages(BlockNumber number) {
-  if (__builtin_expect(number >= next_without_huge_page && next_without_huge_page != kNoBlock, 0)) {
-    ask_for_huge_pages(number);
+// Blocks are about to be used together, by one large object if there are several.
+inline void note_use_for_huge_pages(BlockNumber first, BlockNumber end) {
+  if (__builtin_expect(end > next_without_huge_page && next_without_huge_page != kNoBlock, 0)) {
+    ask_for_huge_pages(first, end);
   }
 }
 

@@ -288,15 +288,18 @@ void discard_stale_records() {
 
 std::size_t returned_bytes() { return std::size_t{total_returned} << kBlockShift; }
 
-bool start_using(BlockNumber number) {
-  note_use_for_huge_pages(number);
-  BlockExtra& extra = space.extras[number];
-  const bool was_dirty = extra.dirty;
-  if (extra.returned) --total_returned;
-  extra.returned = false;
-  extra.dirty = true;
-  extra.age = 0;
-  return was_dirty;
+BlockNumber start_using(BlockNumber first, BlockNumber count) {
+  note_use_for_huge_pages(first, first + count);
+  BlockNumber dirty = 0;
+  for (BlockNumber number = first; number < first + count; ++number) {
+    BlockExtra& extra = space.extras[number];
+    dirty += extra.dirty ? 1 : 0;
+    total_returned -= extra.returned ? 1 : 0;
+    extra.returned = false;
+    extra.dirty = true;
+    extra.age = 0;
+  }
+  return dirty;
 }
 
 }  // namespace jd::heap

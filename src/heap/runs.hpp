@@ -72,7 +72,7 @@ std::size_t discard_idle(unsigned least_age, std::size_t most = SIZE_MAX,
 void discard_stale_records();
 // Bytes in free runs whose pages were given back and not used since.
 std::size_t returned_bytes();
-// A block's pages are about to be used. Returns whether they hold old data.
-bool start_using(BlockNumber number);
+// The pages of blocks are about to be used, together. Returns how many of them hold old data.
+BlockNumber start_using(BlockNumber first, BlockNumber count = 1);
 
 }  // namespace jd::heap

@@ -95,6 +95,17 @@ TEST_F(HugePages, AreNotForLargeObjectsThatEndEarly) {
   EXPECT_GT(looked_at, kHugePagesFrom / 2);
 }
 
+TEST_F(HugePages, ALargeObjectIsTouchedOnce) {
+  BlockNumber dirty = 0;
+  const Block* head = make_large(kAtomic, (kBlocks - 8) * kBlockSize, 1, &dirty);
+  ASSERT_NE(head, nullptr);
+  EXPECT_EQ(dirty, 0u);
+  EXPECT_GE(next_without_huge_page, kBlocks - 8);
+  BlockNumber present = 0;
+  for (BlockNumber b = number_of(head); b < kBlocks - 8; ++b) present += is_present(memory(b));
+  EXPECT_LE(present, kHugePageBlocks) << "a huge page at most";
+}
+
 TEST_F(HugePages, TheEndOfTheReservationIsNotPassed) {
   ASSERT_TRUE(grow(space.reserved - space.committed));
   start_using(space.reserved - 1);

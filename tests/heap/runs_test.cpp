@@ -105,7 +105,7 @@ TEST(Runs, DiscardedBlocksAreCleanAndReadAsZero) {
   ASSERT_TRUE(grow(64));
   const BlockNumber first = take_run(8);
   ASSERT_NE(first, kNoBlock);
-  for (BlockNumber b = first; b < first + 8; ++b) EXPECT_FALSE(start_using(b)) << "fresh: clean";
+  for (BlockNumber b = first; b < first + 8; ++b) EXPECT_EQ(start_using(b), 0u) << "fresh: clean";
   auto* bytes = reinterpret_cast<unsigned char*>(block_address(first));
   bytes[5] = 77;
   give_run(first, 8);
@@ -115,7 +115,7 @@ TEST(Runs, DiscardedBlocksAreCleanAndReadAsZero) {
   EXPECT_EQ(bytes[5], 0);
   const BlockNumber again = take_run(64);
   ASSERT_NE(again, kNoBlock);
-  for (BlockNumber b = again; b < again + 64; ++b) EXPECT_FALSE(start_using(b));
+  for (BlockNumber b = again; b < again + 64; ++b) EXPECT_EQ(start_using(b), 0u);
   EXPECT_EQ(returned_bytes(), 0u);
 }
 
