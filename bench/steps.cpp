@@ -112,6 +112,7 @@ int main(int argc, char** argv) {
     make_typed_array(elements);
     live = elements * 16;
     GC_gcollect();
+    GC_gcollect();  // helpers that the first one asked for are there
   } else if (strcmp(what, "unmap") == 0) {
     make_free(quick ? size_t{16} << 20 : size_t{4} << 30);
     GC_gcollect();

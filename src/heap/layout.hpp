@@ -51,6 +51,7 @@ struct Layout {
   const std::uint64_t* element_pointers;  // null: elements have none
   TraceProcedure trace;
   Word bits;
+  Word element_bits;  // as those, of an element; 0 if it is longer than 64 words
 };
 
 [[noreturn]] void broken_layout(const char* what, const Layout* layout, Word where);

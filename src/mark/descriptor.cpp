@@ -80,9 +80,9 @@ void call_procedure(Word object, std::size_t size, Word descriptor) {
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   if ((descriptor & heap::kDescriptorTag) != heap::kTagProcedure) return;
   if (index == kTypedArrayProcedure) {
-    const TypedElements elements = elements_of(object, size);
-    for (Word element = elements.first; element != elements.end; element += elements.size) {
-      call_procedure(element, elements.size, elements.descriptor);
+    const Elements elements = elements_of(object, size);
+    for (std::size_t i = 0; i < elements.count; ++i) {
+      call_procedure(elements.at(i), elements.size, elements.descriptor);
     }
     return;
   }

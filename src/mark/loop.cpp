@@ -7,6 +7,7 @@
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
+#include "mark/typed.hpp"
 #include "mark/visit.hpp"
 #include "os/cpu.hpp"
 
@@ -112,11 +113,6 @@ Range Marker::contents_of(const Block& block, Word address) {
           reinterpret_cast<const Word*>(address + heap::unmixed_size(block))};
 }
 
-// The words from `first` on whose bits are set, the highest for the first.
-struct Marker::Pointers {
-  const Word* first;
-  Word bits;
-};
 // What the descriptor of an object says is to be scanned. What a procedure finds is on the stack.
 struct Marker::Described {
   Range range = kNothing;
@@ -164,9 +160,9 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
 
 inline Marker::Described Marker::describe(Word object) {
   const Block& block = View().record_of(object);
-  if (__builtin_expect(block.state == BlockState::LargeBody, 0)) {
-    scan_waiting_elements(object);
-    return {};
+  if (__builtin_expect(block.state != BlockState::Small, 0) &&
+      (block.state == BlockState::LargeBody || object % kBlockSize != 0)) {
+    return {kNothing, waiting_elements(object)};
   }
   const heap::Kind& kind = heap::kinds[block.kind];
   const std::size_t size = heap::unmixed_size(block);
@@ -183,8 +179,7 @@ inline Marker::Described Marker::describe(Word object) {
         scan_layout({kind.layout, object, count});
         return {};
       }
-      const Word in_object = count < 64 ? ~(~Word{0} >> count) : ~Word{0};
-      return {kNothing, {words, descriptor & ~heap::kDescriptorTag & in_object}};
+      return {kNothing, {words, descriptor & ~heap::kDescriptorTag & first_bits(count)}};
     }
     case heap::kTagLength:
       return {{words, words + base::min_of(count, descriptor / sizeof(Word))}, {}};

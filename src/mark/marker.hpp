@@ -27,7 +27,7 @@ namespace jd::mark {
 
 using base::MarkStrategy;
 
-struct TypedElements;
+struct Elements;
 
 class alignas(128) Marker {
  public:
@@ -114,7 +114,11 @@ class alignas(128) Marker {
   enum class Company { Alone, Team };
   struct View;
   struct Rings;
-  struct Pointers;
+  // The words from `first` on whose bits are set, the highest for the first.
+  struct Pointers {
+    const Word* first;
+    Word bits;
+  };
   struct Described;
   // A block's bits as one marker set them; the first 8 words, of slots of 32 bytes and more, are a
   // line.
@@ -148,11 +152,12 @@ class alignas(128) Marker {
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_typed_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);
-  // The elements of a large object are scanned part by part: the rest waits on the stack.
-  void scan_elements(const TypedElements& elements);
-  void scan_elements(const heap::Typed& typed, Word first);
-  void scan_waiting_elements(Word first);
-  Word push_elements_behind(Word turn, Word end);
+  // The elements of a large object are scanned step by step: the others wait on the stack.
+  void scan_elements(const Elements& elements);
+  void scan_element(const Elements& elements, std::size_t index);
+  void await_elements(const Elements& elements, std::size_t index, std::size_t end);
+  Pointers next_elements(const Elements& elements, std::size_t index);
+  Pointers waiting_elements(Word address);
   Pointers pointers_of_mixed(heap::Block* block, Word granule);
   Pointers pointers_at_granule(heap::Block* block, Word granule);
   Pointers pointers_at(Word memory, const heap::Kind& kind);

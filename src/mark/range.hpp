@@ -9,8 +9,8 @@ using base::Word;
 
 // An entry of the mark stack: words that are still to be scanned, and, marked by an `end` that no
 // range has, one word that was scanned but not looked at, or an object with a descriptor. Where
-// that address lies in a later block of a large object, it stands for this one's elements from
-// there on. Range{}, an object at address 0, stands for nothing.
+// that address lies within a large object, it stands for elements of its (Marker::next_elements).
+// Range{}, an object at address 0, stands for nothing.
 struct Range {
   const Word* next;
   const Word* end;

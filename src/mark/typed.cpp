@@ -16,17 +16,14 @@ struct LongBitmap {
 
 constexpr std::size_t kFirstCapacity = 64;
 
-// Of a large object's elements about so many words at a time: all at once, an entry for each
-// pointer would make the stack as large as the object.
-constexpr std::size_t kElementBytesAtATime = 4096 * sizeof(Word);
-// The first that waits is not in the object's first block.
-static_assert(kElementBytesAtATime >= 2 * heap::kBlockSize);
+// Steps of a large array's elements in a part of it: what no other marker gets.
+constexpr std::size_t kPartSteps = 64;
 
-Word end_of_turn(Word first, Word end, std::size_t element_bytes) {
-  const std::size_t elements =
-      base::max_of(kElementBytesAtATime / element_bytes, std::size_t{1}) * element_bytes;
-  return end - first > elements ? first + elements : end;
+std::size_t elements_in_step(const Elements& elements) {
+  return elements.pointer_bits != 0 ? 64 * sizeof(Word) / elements.size : 1;
 }
+
+std::size_t lowest_power(std::size_t n) { return n & (~n + 1); }
 
 // Grown under the heap's lock, read by the marker in a stopped world.
 LongBitmap** bitmaps;
@@ -47,7 +44,43 @@ bool make_room() {
   return true;
 }
 
+Word bits_of_element(std::size_t size, Word descriptor) {
+  if (size > 64 * sizeof(Word) || size % sizeof(Word) != 0) return 0;
+  const Word in_element = first_bits(size / sizeof(Word));
+  switch (descriptor & heap::kDescriptorTag) {
+    case heap::kTagLength:
+      return first_bits(descriptor / sizeof(Word)) & in_element;
+    case heap::kTagBitmap:
+      return descriptor & ~heap::kDescriptorTag & in_element;
+    default:
+      return 0;
+  }
+}
+
+// Pre: the layout has elements.
+Elements elements_of(const heap::Typed& typed) {
+  const heap::Layout& layout = *typed.layout;
+  return {typed.object + layout.fixed_words * sizeof(Word),
+          (typed.words - layout.fixed_words) * sizeof(Word) / layout.element_bytes,
+          layout.element_bytes,
+          layout.element_bits,
+          &layout,
+          0};
+}
+
 }  // namespace
+
+Elements elements_of(Word object, std::size_t size) {
+  const auto* tail =
+      reinterpret_cast<const TypedArrayTail*>(object + size - sizeof(TypedArrayTail));
+  // An array whose tail is not written yet has no elements. And programs write beyond their arrays.
+  const std::size_t element = tail->element_size;
+  if (element == 0) return {};
+  const std::size_t room = (size - sizeof(TypedArrayTail)) / element;
+  return {object,  base::min_of(tail->elements, room),
+          element, bits_of_element(element, tail->element_descriptor),
+          nullptr, tail->element_descriptor};
+}
 
 bool keep_long_bitmap(const Word* bitmap, std::size_t bits, Word* number) {
   const std::size_t words = base::div_up(bits, 64);
@@ -76,57 +109,98 @@ void Marker::scan_layout(const heap::Typed& typed) {
   const heap::Layout& layout = *typed.layout;
   const bool has_pointers_apart =
       layout.trace == nullptr && layout.element_pointers != nullptr && !layout.element_is_pointers;
-  if (!has_pointers_apart || typed.words * sizeof(Word) <= kElementBytesAtATime) {
+  if (!has_pointers_apart || typed.words * sizeof(Word) <= heap::kMaxSmall) {
     heap::for_each_run(typed, [this](Word* first, std::size_t count) { queue_run(first, count); });
     return;
   }
   heap::for_each_run({&layout, typed.object, layout.fixed_words},
                      [this](Word* first, std::size_t count) { queue_run(first, count); });
-  scan_elements(typed, typed.object + layout.fixed_words * sizeof(Word));
-}
-
-void Marker::scan_elements(const heap::Typed& typed, Word first) {
-  const Word end = typed.object + typed.words * sizeof(Word);
-  const Word turn = push_elements_behind(end_of_turn(first, end, typed.layout->element_bytes), end);
-  heap::for_each_run_of_elements(*typed.layout, reinterpret_cast<Word*>(first),
-                                 reinterpret_cast<const Word*>(turn),
-                                 [this](Word* run, std::size_t count) { queue_run(run, count); });
+  scan_elements(elements_of(typed));
 }
 
 void Marker::scan_typed_array(Word object, std::size_t size) {
-  const TypedElements elements = elements_of(object, size);
-  if (elements.size != 0) scan_elements(elements);
+  const Elements elements = elements_of(object, size);
+  if (size > heap::kMaxSmall) return scan_elements(elements);
+  for (std::size_t i = 0; i < elements.count; ++i) scan_element(elements, i);
 }
 
-void Marker::scan_elements(const TypedElements& elements) {
-  const Word turn =
-      push_elements_behind(end_of_turn(elements.first, elements.end, elements.size), elements.end);
-  for (Word element = elements.first; element != turn; element += elements.size) {
-    scan_descriptor(element, elements.size, elements.descriptor);
+void Marker::scan_element(const Elements& elements, std::size_t index) {
+  const Word element = elements.at(index);
+  if (elements.layout == nullptr) {
+    return scan_descriptor(element, elements.size, elements.descriptor);
+  }
+  heap::for_each_run_of_elements(*elements.layout, reinterpret_cast<Word*>(element),
+                                 reinterpret_cast<const Word*>(elements.at(index + 1)),
+                                 [this](Word* run, std::size_t count) { queue_run(run, count); });
+}
+
+// The first step over the stack, since the object's address stands for the whole object.
+void Marker::scan_elements(const Elements& elements) {
+  if (elements.count == 0) return;
+  Pointers pointers = next_elements(elements, 0);
+  for (; pointers.bits != 0; pointers.bits <<= 1, ++pointers.first) {
+    if ((pointers.bits >> 63) != 0) queue_word(pointers.first);
   }
 }
 
-// Elements from `turn` on wait on the stack. Where they can't, they are scanned now: the end of
-// what is to be.
-Word Marker::push_elements_behind(Word turn, Word end) {
-  if (turn == end || (top_ == limit_ && !extend_stack())) return end;
-  *top_++ = Range::object(turn);
-  return turn;
+// Elements wait on the stack. For those for which it has no room, there is no other time.
+void Marker::await_elements(const Elements& elements, std::size_t index, std::size_t end) {
+  if (top_ != limit_ || extend_stack()) {
+    *top_++ = Range::object(elements.at(index));
+    return;
+  }
+  for (; index < end; ++index) scan_element(elements, index);
 }
 
-void Marker::scan_waiting_elements(Word first) {
+// An entry at an element stands for those up to the end of its part, and at the beginning of the
+// n-th part for as many parts as the largest power of two that divides n; of 0, for all. So what
+// waits of an array is a few entries, the oldest of which stands for half of it: other markers take
+// that one first. Leaves on the stack what the entry stands for but for one step, which it returns.
+Marker::Pointers Marker::next_elements(const Elements& elements, std::size_t index) {
+  const std::size_t step = elements_in_step(elements);
+  const std::size_t part = step * kPartSteps;
+  if (index % part == 0) {
+    const std::size_t number = index / part;
+    const std::size_t parts = base::div_up(elements.count, part);
+    const auto begin_of = [&](std::size_t n) { return base::min_of(n * part, elements.count); };
+    std::size_t stands_for = lowest_power(number);
+    if (number == 0) stands_for = std::size_t{2} << base::log2_floor(parts);
+    while ((stands_for /= 2) != 0) {
+      const std::size_t behind = number + stands_for;
+      if (behind >= parts) continue;
+      await_elements(elements, begin_of(behind), begin_of(behind + stands_for));
+    }
+  }
+  const std::size_t next = base::min_of(index + step, elements.count);
+  if (next != elements.count && next % part != 0) {
+    await_elements(elements, next, base::min_of((index / part + 1) * part, elements.count));
+  }
+  if (elements.pointer_bits == 0) {
+    scan_element(elements, index);
+    return {};
+  }
+  const std::size_t words = elements.size / sizeof(Word);
+  Word bits = elements.pointer_bits;
+  for (std::size_t repeated = words; repeated < 64; repeated *= 2) bits |= bits >> repeated;
+  return {reinterpret_cast<const Word*>(elements.at(index)),
+          bits & first_bits((next - index) * words)};
+}
+
+Marker::Pointers Marker::waiting_elements(Word address) {
   heap::Place place;
-  if (!heap::find_place(first, &place)) return;
+  if (!heap::find_place(address, &place)) return {};
   const Word memory = place.address();
   const heap::Kind& kind = heap::kinds[place.block->kind];
-  if (kind.source == heap::Source::None) {
-    TypedElements elements = elements_of(memory, place.size());
-    if (elements.size == 0) return;
-    elements.first = first;
-    return scan_elements(elements);
-  }
+  Elements elements;
   heap::Typed typed;
-  if (heap::typed_at(memory, kind, &typed)) scan_elements(typed, first);
+  if (kind.source == heap::Source::None) {
+    elements = elements_of(memory, place.size());
+  } else if (heap::typed_at(memory, kind, &typed)) {
+    elements = elements_of(typed);
+  } else {
+    return {};
+  }
+  return next_elements(elements, (address - elements.first) / elements.size);
 }
 
 }  // namespace jd::mark

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "heap/kinds.hpp"
+#include "heap/layout.hpp"
 
 namespace jd::mark {
 
@@ -30,6 +31,11 @@ extern void (*push_instead)(Word word);
 // Calls the mark procedure that the object's descriptor names, if it names one of the program's.
 void call_procedure(Word object, std::size_t size, Word descriptor);
 
+// The bits of an object's first words, the highest for the first.
+constexpr Word first_bits(std::size_t words) {
+  return words < 64 ? ~(~Word{0} >> words) : ~Word{0};
+}
+
 // What stands in the last words of a typed array's memory.
 struct TypedArrayTail {
   std::size_t elements;
@@ -37,22 +43,21 @@ struct TypedArrayTail {
   Word element_descriptor;
 };
 
-// The elements of a typed array's memory.
-struct TypedElements {
+// The elements of an array, one behind the other.
+struct Elements {
   Word first;
-  Word end;
-  std::size_t size;  // of each; 0: there are none
+  std::size_t count;
+  std::size_t size;  // of each, in bytes
+  // Of each, the highest bit for the first word. 0: too long or too odd for that, and the layout
+  // is to be asked, or the descriptor where there is none.
+  Word pointer_bits;
+  const heap::Layout* layout;
   Word descriptor;
+
+  [[nodiscard]] Word at(std::size_t index) const { return first + index * size; }
 };
-inline TypedElements elements_of(Word object, std::size_t size) {
-  const auto* tail =
-      reinterpret_cast<const TypedArrayTail*>(object + size - sizeof(TypedArrayTail));
-  // An array whose tail is not written yet has no elements. And programs write beyond their arrays.
-  const std::size_t room = size - sizeof(TypedArrayTail);
-  if (tail->element_size == 0) return {};
-  const std::size_t elements = base::min_of(tail->elements, room / tail->element_size);
-  return {object, object + elements * tail->element_size, tail->element_size,
-          tail->element_descriptor};
-}
+
+// The elements of a typed array's memory.
+Elements elements_of(Word object, std::size_t size);
 
 }  // namespace jd::mark

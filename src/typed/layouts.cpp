@@ -300,6 +300,9 @@ Layout* make_layout(const jd_layout_info& info) {
   for (std::size_t i = 0; layout->element_is_pointers && i < element_words; ++i) {
     layout->element_is_pointers = bit_is_set(layout->element_pointers, i);
   }
+  for (std::size_t i = 0; element_words <= 64 && i < element_words; ++i) {
+    if (bit_is_set(layout->element_pointers, i)) layout->element_bits |= Word{1} << (63 - i);
+  }
   return layout;
 }
 
