@@ -191,15 +191,14 @@ Marker::Pointers Marker::waiting_elements(Word address) {
   if (!heap::find_place(address, &place)) return {};
   const Word memory = place.address();
   const heap::Kind& kind = heap::kinds[place.block->kind];
-  Elements elements;
+  Elements elements{};
   heap::Typed typed;
   if (kind.source == heap::Source::None) {
     elements = elements_of(memory, place.size());
   } else if (heap::typed_at(memory, kind, &typed)) {
     elements = elements_of(typed);
-  } else {
-    return {};
   }
+  if (elements.size == 0) return {};
   return next_elements(elements, (address - elements.first) / elements.size);
 }
 
