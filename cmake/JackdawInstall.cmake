@@ -2,7 +2,7 @@
 #
 #   LIBDIR                 libjackdaw.so, libjackdaw.a, libjackdaw-malloc.so, pkgconfig/jackdaw.pc
 #   INCLUDEDIR             jackdaw/
-#   JD_INSTALL_GC_LIBDIR   libgc.so.1, libgc.so, pkgconfig/bdw-gc.pc
+#   JD_INSTALL_GC_LIBDIR   libgc.so.1, libgc.so, libgc.a (libjackdaw.a), pkgconfig/bdw-gc.pc
 #   JD_INSTALL_GC_INCLUDEDIR  gc.h, gc_cpp.h, gc/
 #   MANDIR                 the pages in docs/man
 #
@@ -19,6 +19,9 @@ if(TARGET jackdaw_malloc)
   install(TARGETS jackdaw_malloc LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 install(TARGETS gc LIBRARY DESTINATION "${JD_INSTALL_GC_LIBDIR}")
+# Without it `-static` would find another collector's, if the system has one.
+install(FILES "$<TARGET_FILE:jackdaw_static>" DESTINATION "${JD_INSTALL_GC_LIBDIR}"
+  RENAME libgc.a)
 
 if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/include/jackdaw")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/jackdaw"
@@ -36,6 +39,16 @@ foreach(page IN LISTS jd_man_pages)
   install(FILES "${page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man${section}")
 endforeach()
 
+# What a .pc file says of a folder that was given absolutely, or relative to the prefix.
+function(jackdaw_pkgconfig_folder variable folder)
+  cmake_path(IS_ABSOLUTE folder absolute)
+  if(absolute)
+    set(${variable} "${folder}" PARENT_SCOPE)
+  else()
+    set(${variable} "\${prefix}/${folder}" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # jackdaw_pkgconfig(<file.pc> <libdir>): the file finds its prefix from where it lies, so that
 # `cmake --install --prefix` and moved trees work.
 function(jackdaw_pkgconfig name libdir)
@@ -45,11 +58,15 @@ function(jackdaw_pkgconfig name libdir)
   file(RELATIVE_PATH up "${full}" "${CMAKE_INSTALL_PREFIX}")
   string(REGEX REPLACE "/$" "" up "${up}")
   set(JD_PC_PREFIX "\${pcfiledir}/${up}")
+  jackdaw_pkgconfig_folder(JD_PC_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
+  jackdaw_pkgconfig_folder(JD_PC_INCLUDEDIR "${CMAKE_INSTALL_INCLUDEDIR}")
+  jackdaw_pkgconfig_folder(JD_PC_GC_LIBDIR "${JD_INSTALL_GC_LIBDIR}")
+  jackdaw_pkgconfig_folder(JD_PC_GC_INCLUDEDIR "${JD_INSTALL_GC_INCLUDEDIR}")
   configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.in" "${PROJECT_BINARY_DIR}/${name}" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}" DESTINATION "${pkgconfig_dir}")
 endfunction()
 
-# A program built against a libgc in a folder of its own has to find it there when it runs.
+# A program built against a library in a folder of its own has to find it there when it runs.
 set(JD_PC_RPATH "")
 if(NOT JD_INSTALL_AS_LIBGC)
   set(JD_PC_RPATH " -Wl,-rpath,\${libdir}")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs into a temporary prefix and builds and runs a C program in each of the documented ways:
-# through bdw-gc.pc, through jackdaw.pc, statically, and by `jackdaw run`. Each run checks which library it loaded.
+# through bdw-gc.pc and jackdaw.pc, each shared and static, and by `jackdaw run`. Each run checks which library it
+# loaded.
 #
 #   build_against.sh CMAKE BUILD-FOLDER C-COMPILER
 set -euo pipefail
@@ -42,7 +43,14 @@ check() {
 check bdw-gc "$prefix/" $(pkg-config --cflags --libs bdw-gc)
 jackdaw_lib=$(pkg-config --variable=libdir jackdaw)
 # shellcheck disable=SC2046
-check jackdaw "$prefix/" $(pkg-config --cflags --libs jackdaw) "-Wl,-rpath,$jackdaw_lib"
+check jackdaw "$prefix/" $(pkg-config --cflags --libs jackdaw)
+# The system may have another collector's libgc.a.
+# shellcheck disable=SC2046
+check bdw-gc-static "" -static $(pkg-config --static --cflags --libs bdw-gc)
+if [[ -x $prefix/bdw-gc-static && $(nm -C "$prefix/bdw-gc-static") != *jd::alloc::* ]]; then
+  echo "FAILED: bdw-gc.pc links another collector statically"
+  failures=$((failures + 1))
+fi
 # shellcheck disable=SC2046
 check static "$prefix/static" $(pkg-config --cflags jackdaw) "$jackdaw_lib/libjackdaw.a" -lpthread
 
