@@ -280,7 +280,9 @@ static uint64_t identity_of(value v) {
   /* An immediate is itself; and an object in static data stays where it is. The collector has
    * numbers for its own objects only. */
   if ((v & IMMEDIATE) != 0 || jd_size_of(address_of(v)) == 0) return v;
-  return jd_address_hash(address_of(v));
+  const uint64_t number = jd_address_hash(address_of(v));
+  if (number == 0) fail_memory();
+  return number;
 }
 value hash_by_identity(value v) { return hash_value(mix(0, identity_of(v))); }
 

@@ -22,6 +22,7 @@
 #include "gc.h"
 
 #include <new>
+#include <type_traits>
 #include <utility>
 
 /* What an allocator does when memory is out. */
@@ -35,201 +36,131 @@
 /* The names are the interface's; the elements may well be pointers. */
 /* NOLINTBEGIN(readability-identifier-naming,bugprone-sizeof-expression) */
 
-struct GC_true_type {};
+/* Which element types have no pointers: their traits' GC_is_ptr_free is a GC_true_type. */
 struct GC_false_type {};
+struct GC_true_type {};
 
-template <class GC_tp>
+template <class Element>
 struct GC_type_traits {
   GC_false_type GC_is_ptr_free;
 };
 
-#define GC_DECLARE_PTRFREE(T)    \
+#define GC_DECLARE_PTRFREE(type) \
   template <>                    \
-  struct GC_type_traits<T> {     \
+  struct GC_type_traits<type> {  \
     GC_true_type GC_is_ptr_free; \
   }
 
-GC_DECLARE_PTRFREE(char);
-GC_DECLARE_PTRFREE(signed char);
-GC_DECLARE_PTRFREE(unsigned char);
-GC_DECLARE_PTRFREE(signed short);
-GC_DECLARE_PTRFREE(unsigned short);
-GC_DECLARE_PTRFREE(signed int);
-GC_DECLARE_PTRFREE(unsigned int);
-GC_DECLARE_PTRFREE(signed long);
-GC_DECLARE_PTRFREE(unsigned long);
+/* No others: a program may declare those that are missing, and only once. */
 GC_DECLARE_PTRFREE(float);
 GC_DECLARE_PTRFREE(double);
 GC_DECLARE_PTRFREE(long double);
+GC_DECLARE_PTRFREE(char);
+GC_DECLARE_PTRFREE(signed char);
+GC_DECLARE_PTRFREE(short);
+GC_DECLARE_PTRFREE(int);
+GC_DECLARE_PTRFREE(long);
+GC_DECLARE_PTRFREE(unsigned char);
+GC_DECLARE_PTRFREE(unsigned short);
+GC_DECLARE_PTRFREE(unsigned int);
+GC_DECLARE_PTRFREE(unsigned long);
 
-/* Collected memory of n bytes; the second argument's type says whether it is searched. */
-template <class GC_Tp>
-inline void* GC_selective_alloc(size_t n, GC_Tp, bool ignore_off_page) {
-  void* obj = ignore_off_page ? GC_MALLOC_IGNORE_OFF_PAGE(n) : GC_MALLOC(n);
-  if (obj == nullptr) GC_ALLOCATOR_THROW_OR_ABORT();
-  return obj;
-}
-template <>
-inline void* GC_selective_alloc<GC_true_type>(size_t n, GC_true_type, bool ignore_off_page) {
-  void* obj = ignore_off_page ? GC_MALLOC_ATOMIC_IGNORE_OFF_PAGE(n) : GC_MALLOC_ATOMIC(n);
-  if (obj == nullptr) GC_ALLOCATOR_THROW_OR_ABORT();
-  return obj;
-}
+/* Where an allocator's memory comes from: null when there is none. */
+struct GC_collected_memory {
+  static void* take(size_t bytes, bool has_pointers) {
+    return has_pointers ? GC_MALLOC(bytes) : GC_MALLOC_ATOMIC(bytes);
+  }
+};
+struct GC_memory_held_by_its_start {
+  static void* take(size_t bytes, bool has_pointers) {
+    return has_pointers ? GC_MALLOC_IGNORE_OFF_PAGE(bytes)
+                        : GC_MALLOC_ATOMIC_IGNORE_OFF_PAGE(bytes);
+  }
+};
+struct GC_memory_held_until_freed {
+  static void* take(size_t bytes, bool) { return GC_MALLOC_UNCOLLECTABLE(bytes); }
+};
 
-/* What the three allocators share: everything but their names and where memory comes from. */
-template <class GC_Tp>
-class GC_allocator_parts {
- public:
+/* What every allocator has, whatever its elements. None has a state, so all of a kind are equal. */
+template <template <class> class Allocator, class Element>
+struct GC_allocator_identity {
+  typedef Element value_type;
+  typedef Element* pointer;
+  typedef const Element* const_pointer;
   typedef size_t size_type;
   typedef ptrdiff_t difference_type;
-  typedef GC_Tp* pointer;
-  typedef const GC_Tp* const_pointer;
-  typedef GC_Tp& reference;
-  typedef const GC_Tp& const_reference;
-  typedef GC_Tp value_type;
-
-  pointer address(reference x) const { return &x; }
-  const_pointer address(const_reference x) const { return &x; }
-  size_type max_size() const GC_NOEXCEPT { return size_t(-1) / sizeof(GC_Tp); }
-  void deallocate(pointer p, size_type) GC_NOEXCEPT { GC_FREE(p); }
-  template <class GC_U, class... GC_Args>
-  void construct(GC_U* p, GC_Args&&... args) {
-    ::new (static_cast<void*>(p)) GC_U(std::forward<GC_Args>(args)...);
-  }
-  template <class GC_U>
-  void destroy(GC_U* p) {
-    p->~GC_U();
-  }
-
- protected:
-  /* n elements in bytes; a product that overflows becomes a size that cannot be had. */
-  static size_t bytes_of(size_type n) {
-    return n > size_t(-1) / sizeof(GC_Tp) ? size_t(-1) : n * sizeof(GC_Tp);
-  }
-};
-template <>
-class GC_allocator_parts<void> {
- public:
-  typedef size_t size_type;
-  typedef ptrdiff_t difference_type;
-  typedef void* pointer;
-  typedef const void* const_pointer;
-  typedef void value_type;
-};
-
-template <class GC_Tp>
-class gc_allocator : public GC_allocator_parts<GC_Tp> {
- public:
-  template <class GC_Tp1>
+  template <class Other>
   struct rebind {
-    typedef gc_allocator<GC_Tp1> other;
+    typedef Allocator<Other> other;
   };
-  gc_allocator() GC_NOEXCEPT {}
-  gc_allocator(const gc_allocator&) GC_NOEXCEPT : GC_allocator_parts<GC_Tp>() {}
-  gc_allocator& operator=(const gc_allocator&) GC_NOEXCEPT { return *this; }
-  template <class GC_Tp1>
-  GC_ATTR_EXPLICIT gc_allocator(const gc_allocator<GC_Tp1>&) GC_NOEXCEPT {}
 
-  GC_Tp* allocate(size_t n, const void* = nullptr) {
-    GC_type_traits<GC_Tp> traits;
-    return static_cast<GC_Tp*>(GC_selective_alloc(this->bytes_of(n), traits.GC_is_ptr_free, false));
+  template <class Other>
+  friend bool operator==(const Allocator<Element>&, const Allocator<Other>&) GC_NOEXCEPT {
+    return true;
+  }
+  template <class Other>
+  friend bool operator!=(const Allocator<Element>&, const Allocator<Other>&) GC_NOEXCEPT {
+    return false;
   }
 };
-template <>
-class gc_allocator<void> : public GC_allocator_parts<void> {
- public:
-  template <class GC_Tp1>
-  struct rebind {
-    typedef gc_allocator<GC_Tp1> other;
-  };
-};
-template <class GC_T1, class GC_T2>
-inline bool operator==(const gc_allocator<GC_T1>&, const gc_allocator<GC_T2>&) GC_NOEXCEPT {
-  return true;
-}
-template <class GC_T1, class GC_T2>
-inline bool operator!=(const gc_allocator<GC_T1>&, const gc_allocator<GC_T2>&) GC_NOEXCEPT {
-  return false;
-}
 
-template <class GC_Tp>
-class gc_allocator_ignore_off_page : public GC_allocator_parts<GC_Tp> {
- public:
-  template <class GC_Tp1>
-  struct rebind {
-    typedef gc_allocator_ignore_off_page<GC_Tp1> other;
-  };
-  gc_allocator_ignore_off_page() GC_NOEXCEPT {}
-  gc_allocator_ignore_off_page(const gc_allocator_ignore_off_page&) GC_NOEXCEPT
-      : GC_allocator_parts<GC_Tp>() {}
-  gc_allocator_ignore_off_page& operator=(const gc_allocator_ignore_off_page&) GC_NOEXCEPT {
-    return *this;
+template <template <class> class Allocator, class Element, class Memory>
+struct GC_allocator_of : GC_allocator_identity<Allocator, Element> {
+  typedef Element& reference;
+  typedef const Element& const_reference;
+
+  Element* allocate(size_t count, const void* /*near*/ = nullptr) {
+    constexpr size_t kMost = size_t(-1) / sizeof(Element);
+    constexpr bool kHasPointers =
+        std::is_same<decltype(GC_type_traits<Element>::GC_is_ptr_free), GC_false_type>::value;
+    /* More than fits into a size is a size that cannot be had. */
+    void* memory = Memory::take(count > kMost ? size_t(-1) : count * sizeof(Element), kHasPointers);
+    if (memory == nullptr) GC_ALLOCATOR_THROW_OR_ABORT();
+    return static_cast<Element*>(memory);
   }
-  template <class GC_Tp1>
-  GC_ATTR_EXPLICIT gc_allocator_ignore_off_page(const gc_allocator_ignore_off_page<GC_Tp1>&)
-      GC_NOEXCEPT {}
+  void deallocate(Element* memory, size_t /*count*/) GC_NOEXCEPT { GC_FREE(memory); }
+  size_t max_size() const GC_NOEXCEPT { return size_t(-1) / sizeof(Element); }
 
-  GC_Tp* allocate(size_t n, const void* = nullptr) {
-    GC_type_traits<GC_Tp> traits;
-    return static_cast<GC_Tp*>(GC_selective_alloc(this->bytes_of(n), traits.GC_is_ptr_free, true));
+  Element* address(reference element) const { return &element; }
+  const Element* address(const_reference element) const { return &element; }
+  template <class Made, class... Arguments>
+  void construct(Made* memory, Arguments&&... arguments) {
+    ::new (static_cast<void*>(memory)) Made(std::forward<Arguments>(arguments)...);
+  }
+  template <class Made>
+  void destroy(Made* object) {
+    object->~Made();
   }
 };
-template <>
-class gc_allocator_ignore_off_page<void> : public GC_allocator_parts<void> {
- public:
-  template <class GC_Tp1>
-  struct rebind {
-    typedef gc_allocator_ignore_off_page<GC_Tp1> other;
-  };
-};
-template <class GC_T1, class GC_T2>
-inline bool operator==(const gc_allocator_ignore_off_page<GC_T1>&,
-                       const gc_allocator_ignore_off_page<GC_T2>&) GC_NOEXCEPT {
-  return true;
-}
-template <class GC_T1, class GC_T2>
-inline bool operator!=(const gc_allocator_ignore_off_page<GC_T1>&,
-                       const gc_allocator_ignore_off_page<GC_T2>&) GC_NOEXCEPT {
-  return false;
-}
+template <template <class> class Allocator, class Memory>
+struct GC_allocator_of<Allocator, void, Memory> : GC_allocator_identity<Allocator, void> {};
 
-template <class GC_Tp>
-class traceable_allocator : public GC_allocator_parts<GC_Tp> {
+template <class Element>
+class gc_allocator : public GC_allocator_of<gc_allocator, Element, GC_collected_memory> {
  public:
-  template <class GC_Tp1>
-  struct rebind {
-    typedef traceable_allocator<GC_Tp1> other;
-  };
-  traceable_allocator() GC_NOEXCEPT {}
-  traceable_allocator(const traceable_allocator&) GC_NOEXCEPT : GC_allocator_parts<GC_Tp>() {}
-  traceable_allocator& operator=(const traceable_allocator&) GC_NOEXCEPT { return *this; }
-  template <class GC_Tp1>
-  GC_ATTR_EXPLICIT traceable_allocator(const traceable_allocator<GC_Tp1>&) GC_NOEXCEPT {}
+  gc_allocator() GC_NOEXCEPT = default;
+  template <class Other>
+  GC_ATTR_EXPLICIT gc_allocator(const gc_allocator<Other>& /*equal*/) GC_NOEXCEPT {}
+};
 
-  GC_Tp* allocate(size_t n, const void* = nullptr) {
-    void* obj = GC_MALLOC_UNCOLLECTABLE(this->bytes_of(n));
-    if (obj == nullptr) GC_ALLOCATOR_THROW_OR_ABORT();
-    return static_cast<GC_Tp*>(obj);
-  }
-};
-template <>
-class traceable_allocator<void> : public GC_allocator_parts<void> {
+template <class Element>
+class gc_allocator_ignore_off_page
+    : public GC_allocator_of<gc_allocator_ignore_off_page, Element, GC_memory_held_by_its_start> {
  public:
-  template <class GC_Tp1>
-  struct rebind {
-    typedef traceable_allocator<GC_Tp1> other;
-  };
+  gc_allocator_ignore_off_page() GC_NOEXCEPT = default;
+  template <class Other>
+  GC_ATTR_EXPLICIT gc_allocator_ignore_off_page(
+      const gc_allocator_ignore_off_page<Other>& /*equal*/) GC_NOEXCEPT {}
 };
-template <class GC_T1, class GC_T2>
-inline bool operator==(const traceable_allocator<GC_T1>&,
-                       const traceable_allocator<GC_T2>&) GC_NOEXCEPT {
-  return true;
-}
-template <class GC_T1, class GC_T2>
-inline bool operator!=(const traceable_allocator<GC_T1>&,
-                       const traceable_allocator<GC_T2>&) GC_NOEXCEPT {
-  return false;
-}
+
+template <class Element>
+class traceable_allocator
+    : public GC_allocator_of<traceable_allocator, Element, GC_memory_held_until_freed> {
+ public:
+  traceable_allocator() GC_NOEXCEPT = default;
+  template <class Other>
+  GC_ATTR_EXPLICIT traceable_allocator(const traceable_allocator<Other>& /*equal*/) GC_NOEXCEPT {}
+};
 
 /* NOLINTEND(readability-identifier-naming,bugprone-sizeof-expression) */
 

@@ -43,9 +43,9 @@ JD_HEAP_API int jd_thread_register(void);
  * they are. */
 enum jd_policy { JD_EVACUATE = 0, JD_MCC = 1, JD_NON_MOVING = 2 };
 
-/* Chooses the policy, which JACKDAW_POLICY overrules. Once, before the first layout is defined,
- * root added or weak reference made; 0 if it is too late. Never needed: the default is JD_EVACUATE.
- */
+/* Chooses the policy. The last call counts that comes before the first layout is defined, root added
+ * or weak reference made; 0 if it is too late, or for no policy. JACKDAW_POLICY overrules it, where
+ * this still returns 1 (jd_heap_get_policy tells). Never needed: the default is JD_EVACUATE. */
 JD_HEAP_API int jd_heap_set_policy(enum jd_policy policy);
 JD_HEAP_API enum jd_policy jd_heap_get_policy(void);
 
@@ -95,7 +95,7 @@ static inline void* jd_new(const jd_layout* layout) {
 }
 
 /* A new object with that many elements. Null when memory has run out, or if no object can be so
- * large. */
+ * large. A layout without elements ends the program with a message, unless 0 are asked for. */
 static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
   if (__builtin_expect(elements <= JD_MOST_INLINE, 1)) {
     jd_hole* hole = jd_holes[layout->array_hole];
@@ -147,7 +147,8 @@ JD_HEAP_API void jd_root_remove(void* variable);
 /* Counts the collections that moved objects: while it is the same, so are all addresses. */
 JD_HEAP_API uint64_t jd_epoch(void);
 /* A number that stays an object's own wherever it moves; it takes some memory as long as the object
- * lives. For any object of the heap, by the address of its first byte. */
+ * lives. For any object of the heap, by the address of its first byte; any other pointer ends the
+ * program with a message. 0 if memory has run out, and the object has none yet. */
 JD_HEAP_API uint64_t jd_address_hash(const void* object);
 /* A collection. With `compact`, all that may move does where that frees memory, in as many as three
  * collections, and what is free goes back to the system. */

@@ -35,8 +35,8 @@ extern "C" {
 
 /* ---- The workers ---- */
 
-/* Starts that many workers (0: by JACKDAW_WORKERS, or as many as there are CPUs) unless they run
- * already; returns how many there are. Never needed: the first task does it. They block the signals
+/* Starts that many workers (0: by JACKDAW_WORKERS, or as many as there are CPUs; 128 at most) unless
+ * they run already; returns how many there are. Never needed: the first task does it. They block the signals
  * that the calling thread blocks, but for those that the library needs. */
 JD_TASK_API unsigned jd_task_start(unsigned workers);
 /* Ends the workers, and waits for the ends of their threads; the next task starts others. Call it
@@ -52,8 +52,9 @@ JD_TASK_API int jd_task_in_worker(void);
  * JD_TASK_STOP: the same with a stop at each steal. JD_TASK_DEQUE: a fork is pushed to a deque and
  * popped from it; works on every machine and under every tool. */
 enum jd_task_mode { JD_TASK_DEQUE = 0, JD_TASK_STOP = 1, JD_TASK_BARRIER = 2 };
-/* Chooses the mode; 0 if the workers run already or the mode is not to be had here (it is not
- * where JACKDAW_TASK_MODE, the machine or a tool says otherwise). */
+/* Chooses the mode of workers that do not run yet. Returns 1 if theirs is, or will be, that one; 0,
+ * having changed nothing, if they run in another, if JACKDAW_TASK_MODE says another, or if the
+ * machine or a tool leaves only JD_TASK_DEQUE. */
 JD_TASK_API int jd_task_set_mode(enum jd_task_mode mode);
 /* The mode of the workers, or what it would be. */
 JD_TASK_API enum jd_task_mode jd_task_get_mode(void);
@@ -84,7 +85,8 @@ typedef struct jd_task_scope {
 } jd_task_scope;
 
 JD_TASK_API void jd_task_scope_begin(jd_task_scope* scope);
-/* May return before function has begun; never after it must have. */
+/* Makes function(argument) a task of the scope. The task may begin, and end, before this returns, or
+ * at any time until the join; where memory for one has run out, it runs now. */
 JD_TASK_API void jd_task_scope_fork(jd_task_scope* scope, void (*function)(void*), void* argument);
 /* Returns when all tasks of the scope have ended. Then the scope may be used again, but for one
  * that was cancelled: it stays so, and what is forked in it is not run. */

@@ -42,13 +42,16 @@ void for_pieces(std::size_t begin, std::size_t end, std::size_t grain, const can
       [&, middle, end] { for_pieces(middle, end, grain, cancel, body); });
 }
 
+// A piece that is cancelled is map(begin, begin).
 template <class T, class Map, class Combine>
-T reduce_pieces(std::size_t begin, std::size_t end, std::size_t grain, Map& map, Combine& combine) {
-  if (end - begin <= grain) return map(begin, end);
+T reduce_pieces(std::size_t begin, std::size_t end, loop_options options, Map& map,
+                Combine& combine) {
+  if (options.cancel != nullptr && options.cancel->requested()) return map(begin, begin);
+  if (end - begin <= options.grain) return map(begin, end);
   const std::size_t middle = begin + (end - begin) / 2;
   auto halves =
-      par([&, begin, middle] { return reduce_pieces<T>(begin, middle, grain, map, combine); },
-          [&, middle, end] { return reduce_pieces<T>(middle, end, grain, map, combine); });
+      par([&, begin, middle] { return reduce_pieces<T>(begin, middle, options, map, combine); },
+          [&, middle, end] { return reduce_pieces<T>(middle, end, options, map, combine); });
   return std::invoke(combine, std::move(halves.first), std::move(halves.second));
 }
 
@@ -92,10 +95,11 @@ void parallel_for(R&& range, F&& f, loop_options options = {}) {
 }
 
 // combine(…combine(identity, map(first))…, map(last - 1)), with brackets wherever they suit:
-// combine must be associative, and need not be commutative.
+// combine must be associative, and need not be commutative. Cancelled, it is of those elements that
+// were reached.
 template <std::integral I, class T, class Map, class Combine>
 T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
-                  std::size_t grain = 0) {
+                  loop_options options = {}) {
   static_assert(std::is_invocable_v<Map&, I>, "map is called with an index");
   static_assert(std::is_invocable_r_v<T, Combine&, T, std::invoke_result_t<Map&, I>>,
                 "combine is called with the result so far and what map returned");
@@ -107,19 +111,19 @@ T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
   auto piece = [&](std::size_t begin, std::size_t end) {
     T result = identity;
     for (std::size_t i = begin; i < end; ++i) {
+      if (options.cancel != nullptr && options.cancel->requested()) break;
       result = std::invoke(combine, std::move(result),
                            std::invoke(map, static_cast<I>(static_cast<std::size_t>(first) + i)));
     }
     return result;
   };
-  return run([&] {
-    return detail::reduce_pieces<T>(0, length, detail::grain_for(length, grain), piece, combine);
-  });
+  options.grain = detail::grain_for(length, options.grain);
+  return run([&] { return detail::reduce_pieces<T>(0, length, options, piece, combine); });
 }
 
 // The same over the elements of a range: map(element).
 template <std::ranges::random_access_range R, class T, class Map, class Combine>
-T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, std::size_t grain = 0) {
+T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, loop_options options = {}) {
   auto begin = std::ranges::begin(range);
   using Difference = std::iter_difference_t<decltype(begin)>;
   static_assert(std::is_invocable_v<Map&, std::ranges::range_reference_t<R>>,
@@ -129,7 +133,7 @@ T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, std::size
       [&](std::size_t i) -> decltype(auto) {
         return std::invoke(map, begin[static_cast<Difference>(i)]);
       },
-      combine, grain);
+      combine, options);
 }
 
 namespace detail {

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "os/cpu.hpp"
+#include "os/log.hpp"
 #include "task/steal.hpp"
 #include "task/unwind.hpp"
 
@@ -28,6 +29,15 @@ bool machine_has_stacks() {
 
 bool is_sanitized() {
   return &__asan_init != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr;
+}
+
+void warn_of_blind_tools() {
+#if !defined(JD_SANITIZE_THREAD)
+  if (&__tsan_init == nullptr) return;
+  os::warn(
+      "ThreadSanitizer is there, but this library was built without it: it will report races "
+      "between tasks that are none. Link with a build of the tsan preset");
+#endif
 }
 
 // task.req.fall-back: a sanitizer keeps a shadow of each stack, valgrind an idea of where each

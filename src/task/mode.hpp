@@ -11,5 +11,7 @@ bool mode_is_possible(jd_task_mode mode);
 
 // Is the run-time of AddressSanitizer, ThreadSanitizer or MemorySanitizer loaded?
 bool is_sanitized();
+// Tells of one that can't make anything of this build of the library.
+void warn_of_blind_tools();
 
 }  // namespace jd::task

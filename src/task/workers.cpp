@@ -178,6 +178,8 @@ bool choose_mode(jd_task_mode mode) {
   LockGuard guard(runtime.lock);
   if (runtime.running.load(std::memory_order_relaxed)) return mode == runtime.mode;
   if (!mode_is_possible(mode)) return false;
+  const bool is_asked_for = base::was_given(&base::Options::task_mode);
+  if (is_asked_for && mode != static_cast<jd_task_mode>(cycle::options.task_mode)) return false;
   runtime.mode = mode;
   runtime.mode_chosen.store(true, std::memory_order_release);
   return true;
@@ -226,6 +228,7 @@ unsigned start(unsigned workers) {
   static bool first = true;
   if (first) {
     first = false;
+    warn_of_blind_tools();
     prepare_stacks();
     watch_for_overflows();
   }

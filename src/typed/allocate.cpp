@@ -4,6 +4,7 @@
 #include "heap/arena.hpp"
 #include "jackdaw/heap.h"
 #include "os/lock.hpp"
+#include "os/log.hpp"
 #include "typed/holes.hpp"
 #include "typed/layouts.hpp"
 
@@ -121,7 +122,8 @@ void* jd_new_slowly(const jd_layout* layout) { return jd_new_array_slowly(layout
 void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
   const auto& own = *reinterpret_cast<const heap::Layout*>(layout);
   if (own.element_bytes == 0 && elements != 0) {
-    heap::broken_layout("jd_new_array for a layout without elements", &own, elements);
+    os::fatal("jd_new_array: layout ", own.name, " has no elements, and ", elements,
+              " were asked for");
   }
   const std::size_t bytes = heap::bytes_for(own, elements);
   // Which hole depends on the length: there is none to show, and each allocation comes here.

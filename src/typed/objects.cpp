@@ -101,9 +101,7 @@ uint64_t jd_epoch() {
 uint64_t jd_address_hash(const void* object) {
   cycle::start();
   const LockGuard guard(heap_lock);
-  const std::uint64_t hash = copy::hash_of(typed::object_at(object, "jd_address_hash").address());
-  if (hash == 0) os::fatal("jd_address_hash: no memory for an object's number");
-  return hash;
+  return copy::hash_of(typed::object_at(object, "jd_address_hash").address());
 }
 
 void jd_collect(int compact) {

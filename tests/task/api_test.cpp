@@ -364,7 +364,7 @@ TEST(ParallelFor, ThrowsAndStopsWhenCancelled) {
 TEST(ParallelReduce, KeepsTheOrder) {
   const std::string text = jd::parallel_reduce(
       0, 1000, std::string(), [](int i) { return std::to_string(i % 10); },
-      [](std::string a, const std::string& b) { return a += b; }, 7);
+      [](std::string a, const std::string& b) { return a += b; }, {.grain = 7});
   std::string expected;
   for (int i = 0; i < 1000; ++i) expected += std::to_string(i % 10);
   EXPECT_EQ(text, expected);
@@ -381,11 +381,25 @@ TEST(ParallelReduce, TakesARange) {
     expected += words.back();
   }
   const auto joined = [](std::string a, const std::string& b) { return a += b; };
-  EXPECT_EQ(jd::parallel_reduce(
-                words, std::string(), [](const std::string& word) { return word; }, joined, 7),
+  EXPECT_EQ(jd::parallel_reduce(words, std::string(), [](const std::string& word) { return word; },
+                                joined, {.grain = 7}),
             expected);
   EXPECT_EQ(jd::parallel_reduce(words, std::size_t{0}, &std::string::size, std::plus<>()),
             expected.size());
+}
+
+TEST(ParallelReduce, EndsEarlyWhenCancelled) {
+  jd::cancellation cancel;
+  std::atomic<int> count{0};
+  const int reached = jd::parallel_reduce(0, 100000, 0,
+                                          [&](int) {
+                                            if (++count == 100) cancel.cancel();
+                                            return 1;
+                                          },
+                                          std::plus<>(), {.grain = 1, .cancel = &cancel});
+  EXPECT_EQ(reached, count.load());
+  EXPECT_GE(reached, 100);
+  EXPECT_LT(reached, 100000);
 }
 
 TEST(ParallelSort, Sorts) {

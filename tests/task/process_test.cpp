@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 namespace {
@@ -354,6 +355,20 @@ TEST(Counters, MayBeReadWithinACollection) {
   }
 }
 
+// As JACKDAW_TASK_MODE has them, which ctest sets.
+constexpr std::string_view kModes[] = {"deque", "stop", "barrier"};
+
+TEST(Modes, TheEnvironmentHasTheLastWord) {
+  const char* asked = std::getenv("JACKDAW_TASK_MODE");
+  const jd_task_mode to_be = jd_task_get_mode();
+  for (const jd_task_mode mode : {JD_TASK_DEQUE, JD_TASK_STOP, JD_TASK_BARRIER}) {
+    if (asked == nullptr) break;
+    EXPECT_EQ(jd_task_set_mode(mode), mode == to_be && asked == kModes[mode] ? 1 : 0) << mode;
+  }
+  jd_task_start(2);
+  EXPECT_EQ(jd_task_get_mode(), to_be);
+  EXPECT_EQ(jd_task_set_mode(to_be), 1) << "it is theirs";
+}
 TEST(Modes, ThereAreThree) {
   EXPECT_EQ(jd_task_set_mode(static_cast<jd_task_mode>(JD_TASK_BARRIER + 1)), 0);
 }

@@ -101,7 +101,8 @@ struct Parallel {
   template <class F>
   static Word loop(int count, F f) {
     return jd::parallel_reduce(
-        0, count, Word{0}, [&](int i) { return f(i); }, [](Word a, Word b) { return a + b; }, 1);
+        0, count, Word{0}, [&](int i) { return f(i); }, [](Word a, Word b) { return a + b; },
+        {.grain = 1});
   }
   template <class F>
   static Word blocking(F f) {
