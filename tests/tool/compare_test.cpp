@@ -136,6 +136,12 @@ TEST(Bench, NamesAnUnknownBenchmark) {
   EXPECT_THAT(r.err, HasSubstr("'gcbanch'"));
 }
 
+TEST(Bench, AReportRunsByItself) {
+  const Result r = run_jackdaw({"bench", "startup", "scale"});
+  EXPECT_EQ(r.status, 2) << r;
+  EXPECT_THAT(r.err, HasSubstr("the report scale runs by itself: jackdaw bench scale"));
+}
+
 // Every benchmark runs, checks its own data, and reports; small, and untimed.
 TEST(Bench, AllRunQuickly) {
   const Scratch scratch;

@@ -33,7 +33,15 @@ const Report* chosen_report(const BenchSettings& settings) {
   const auto* const found =
       std::find_if(kReports.begin(), kReports.end(),
                    [&](const Report& report) { return report.name == settings.names.front(); });
-  return found == kReports.end() ? nullptr : found;
+  if (found != kReports.end()) return found;
+  for (const std::string& name : settings.names) {
+    for (const Report& report : kReports) {
+      if (report.name != name) continue;
+      throw Failure(kExitUsage,
+                    fmt::format("the report {0} runs by itself: jackdaw bench {0}", name));
+    }
+  }
+  return nullptr;
 }
 
 std::vector<std::string> chosen_parts(const BenchSettings& settings) {
