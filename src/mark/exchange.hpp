@@ -99,11 +99,19 @@ class Exchange {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return counts_;
   }
 
-  // The child of a fork has no helpers. Pre: no phase is under way.
-  void forget_helpers_in_child() {
+  // The child of a fork has no helpers. True if there were some in a phase that is under way: with
+  // them went what they had to do. The leader, if the caller has interrupted it, comes to the
+  // phase's end alone.
+  [[nodiscard]] bool forget_helpers_in_child() {
+    const bool some_are_lost = open_.load(std::memory_order_relaxed) && members_ > 1;
     lock_.reset_in_child();
     sleepers_.store(0, std::memory_order_relaxed);
-    open_.store(false, std::memory_order_relaxed);
+    packet_count_.store(0, std::memory_order_relaxed);
+    invited_ = guests_ = seats_ = 0;
+    members_ = 1;
+    idle_ = 0;
+    hungry_.store(0, std::memory_order_relaxed);
+    return some_are_lost;
   }
 
  private:

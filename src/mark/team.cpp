@@ -4,6 +4,7 @@
 #include "heap/space.hpp"
 #include "mark/marker.hpp"
 #include "os/context.hpp"
+#include "os/log.hpp"
 #include "os/thread.hpp"
 
 namespace jd::mark {
@@ -44,6 +45,11 @@ bool Team::mark(Marker* first) {
       [=, this] {
         if (guests != 0) pool_.wake(guests);
       });
+  if (some_are_lost_) {
+    os::fatal(
+        "the child of a fork() in a signal handler has returned into a collection, whose other "
+        "markers it does not have; it should have called exec or _exit");
+  }
   for_each_other([=](Marker* other) { first->adopt_overflow(other); });
   first->merge_own_marks();
   for_each_other([](Marker* other) { other->merge_own_marks(); });
@@ -113,7 +119,7 @@ unsigned Team::start_helpers() {
 }
 
 void Team::forget_helpers_in_child() {
-  exchange_.forget_helpers_in_child();
+  some_are_lost_ = exchange_.forget_helpers_in_child();
   helpers_.store(0, std::memory_order_relaxed);
   publish(0);
   demand_.store(false, std::memory_order_relaxed);

@@ -83,7 +83,9 @@ class Team {
   // allocates, maybe through us. Returns how many helpers there are now.
   unsigned start_helpers();
 
-  // The child of a fork has no helpers; it gets new ones when they are wanted again.
+  // The child of a fork has no helpers; it gets new ones when they are wanted again. Where the fork
+  // was called by a handler that interrupted a phase with helpers, the child ends with a message
+  // should it go on with that.
   void forget_helpers_in_child();
 
   // For working markers (Exchange).
@@ -126,6 +128,9 @@ class Team {
   // Helpers are wanted. Set by the collector, taken back by the maker; read by every slow path, as
   // a hint (relaxed).
   std::atomic<bool> demand_{false};
+  // The child of a fork has come into a phase whose helpers it does not have. Under the heap's
+  // lock.
+  bool some_are_lost_ = false;
   // Somebody makes helpers. Whoever changes it from false (acquire) to true is the maker, until it
   // changes it back (release).
   std::atomic<bool> starting_{false};

@@ -9,6 +9,12 @@ namespace jd::os {
 
 // pthread_sigmask.
 int change_signal_mask(int how, const sigset_t* set, sigset_t* old);
+// The same, but for what libc keeps out of every mask: its signals may be among these.
+int change_whole_mask(int how, const sigset_t* set, sigset_t* old);
+// All signals, libc's for cancellation among them: a thread would else be cancelled in the midst of
+// a handler that interrupted a call like read(), where libc has it cancellable at any instruction.
+// But not libc's for setuid(), for which others wait.
+sigset_t all_signals();
 // sigaction.
 int change_action(int signal, const struct sigaction* action, struct sigaction* old);
 // sigaltstack.

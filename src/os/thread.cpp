@@ -292,8 +292,8 @@ bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*), Faults
   struct sigaction action {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  // While a thread is stopped no other handler of the client's may run in it.
-  sigfillset(&action.sa_mask);
+  // While a thread is stopped no other handler of the client's may run in it, nor may it end.
+  action.sa_mask = all_signals();
   if (faults == Faults::Open) sigdelset(&action.sa_mask, SIGSEGV);
   return change_action(signal, &action, nullptr) == 0;
 }
@@ -352,11 +352,10 @@ SignalWait why_signal_waits(int thread, int signal) {
 }
 
 SignalsBlocked::SignalsBlocked() {
-  sigset_t all;
-  sigfillset(&all);
-  change_signal_mask(SIG_BLOCK, &all, &saved_);
+  const sigset_t all = all_signals();
+  change_whole_mask(SIG_BLOCK, &all, &saved_);
 }
 
-SignalsBlocked::~SignalsBlocked() { change_signal_mask(SIG_SETMASK, &saved_, nullptr); }
+SignalsBlocked::~SignalsBlocked() { change_whole_mask(SIG_SETMASK, &saved_, nullptr); }
 
 }  // namespace jd::os

@@ -25,11 +25,11 @@ bool forked_by_main = true;
 ForkHooks hooks;
 
 // The fork under way was called by a handler that interrupted the holder of the heap's lock; nobody
-// else waits for that. Written and read by the only thread there is.
+// else waits for that. Written and read by the program's only thread.
 bool in_handler = false;
 
 bool interrupts_holder() {
-  if (!heap::heap_lock.try_acquire()) return os::count_threads() == 1;
+  if (!heap::heap_lock.try_acquire()) return os::count_threads() == 1 + mark::team.helpers();
   heap::heap_lock.release();
   return false;
 }
@@ -51,8 +51,9 @@ bool install_fork_handlers() {
 void set_fork_hooks(const ForkHooks& wanted) { hooks = wanted; }
 
 void before_fork() {
-  // A process with one thread, whose lock is held, forks in a handler that has interrupted the
-  // holder: POSIX allowed that until 2017. The child goes on in the midst of it just as the parent.
+  // A program with one thread, whose lock is held, forks in a handler that has interrupted the
+  // holder: POSIX allowed that until 2017. The child goes on in the midst of it just as the parent,
+  // but for a collection that others help to mark (Team::forget_helpers_in_child).
   in_handler = interrupts_holder();
   if (in_handler) return;
   for (;;) {
@@ -79,6 +80,7 @@ void after_fork_in_child() {
   own_process = os::process_id();
   if (in_handler) {
     if (Thread* mine = self()) mine->id = os::thread_id();
+    mark::team.forget_helpers_in_child();
     return;
   }
   os::reset_own_ranges_in_child();

@@ -163,7 +163,7 @@ void complain_about_silence() {
 
 // A thread that is signalled again before it has left its last stop enters the next one without an
 // instruction of its own in between; and where others collect one after another, so it goes on.
-// Not for ever: a thread that was cancelled in its handler never leaves it.
+// Not for ever: one may get no processor.
 void let_all_leave() {
   constexpr std::uint64_t kGlance = 20000;      // 20 us: about what leaving takes; a guess
   constexpr std::uint64_t kLongest = 20000000;  // 20 ms: some time slices; a guess

@@ -2,6 +2,7 @@
 // and so have its children.
 #include <pthread.h>
 #include <sched.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -219,6 +220,43 @@ JD_CHILD(fork_by_hand) {
 TEST(Fork, ByTheClientsOwnHandlers) {
   const ChildResult r = run_child("fork_by_hand");
   EXPECT_TRUE(r.ok()) << r;
+}
+
+// POSIX allowed that until 2017. Its helpers do not make a program one with several threads.
+volatile sig_atomic_t children_of_handlers = 0;
+volatile sig_atomic_t failures_of_children = 0;
+JD_CHILD(fork_in_a_handler) {
+  GC_INIT();
+  void* volatile list = make_list(200000);
+  for (int i = 0; i < 3; ++i) GC_gcollect();
+  std::signal(SIGALRM, [](int) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    if (wait_for(pid, 20) != 0) failures_of_children = 1;
+    children_of_handlers = children_of_handlers + 1;
+  });
+  itimerval often{{0, 2000}, {0, 2000}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  const int wanted = static_cast<int>(rounds(100));
+  while (children_of_handlers < wanted) {
+    opaque(make_list(1000));
+    GC_gcollect();
+  }
+  often = {};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  if (list_length(list) != 200000) return 1;
+  return failures_of_children == 0 ? 0 : 2;
+}
+
+TEST(Fork, InAHandlerOfTheOnlyThread) {
+  JD_OURS_ONLY("bdwgc's threads that mark are the program's, too");
+  for (const char* markers : {"1", "2"}) {
+#if defined(JD_SANITIZE_THREAD)
+    if (markers[0] != '1') continue;
+#endif
+    const ChildResult r = run_child("fork_in_a_handler", {{"GC_MARKERS", markers}}, 60);
+    EXPECT_TRUE(r.ok()) << markers << ": " << r;
+  }
 }
 
 // The number of the child's only thread is the process's, which is what main threads are known by.

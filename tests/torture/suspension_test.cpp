@@ -161,6 +161,48 @@ JD_CHILD(suspended_becomes_active) {
   });
 }
 
+// libc makes a thread cancellable at any instruction while it is in read(): also in a handler that
+// interrupts it there.
+int pipe_ends[2];
+
+JD_CHILD(suspended_is_cancelled) {
+  GC_INIT();
+  if (pipe(pipe_ends) != 0) return fail("no pipe");
+  const pthread_t thread = start([](void*) -> void* {
+    const auto note = [](void* list) {
+      after = true;
+      if (list_length(list) != 300) _exit(fail("its list is damaged"));
+    };
+    void* volatile list = make_list(300);
+    pthread_cleanup_push(note, list);
+    inside = true;
+    for (char byte = 0;;) {
+      if (read(pipe_ends[0], &byte, 1) < 0) break;
+    }
+    pthread_cleanup_pop(0);
+    keep_here(list);
+    return nullptr;
+  });
+  while (!inside.load()) sched_yield();
+  usleep(2000);
+  GC_suspend_thread(thread);
+  pthread_cancel(thread);
+  if (!stays_false(after)) return fail("it was cancelled while it was suspended");
+  for (int i = 0; i < 3; ++i) GC_gcollect();
+  for (int i = 0; i < 10; ++i) opaque(make_list(10000));
+  GC_resume_thread(thread);
+  GC_pthread_join(thread, nullptr);
+  return after ? 0 : fail("it was never cancelled");
+}
+
+TEST(Suspension, OutlastsCancellation) {
+#if defined(JD_SANITIZE_ADDRESS)
+  GTEST_SKIP() << "AddressSanitizer reports its own clean-up of a cancelled thread";
+#elif defined(JD_SANITIZE_THREAD)
+  GTEST_SKIP() << "ThreadSanitizer hands no signal to a thread in read()";
+#endif
+  expect_ok("suspended_is_cancelled");
+}
 TEST(Suspension, HoldsWhoLeavesABlockingSection) { expect_ok("suspended_leaves_blocking_section"); }
 TEST(Suspension, HoldsWhoBecomesActive) { expect_ok("suspended_becomes_active"); }
 
