@@ -12,7 +12,8 @@
 // What it refers to must live until the join; all that the caller of par() or join() has, does.
 //
 // Exceptions. What a task throws is thrown again by the call that joins it, once all its siblings
-// have ended; of several, the first one thrown. The C++ library keeps what is thrown in malloc's
+// have ended; of several, the first one thrown. Instead of one that is not C++'s, which its library
+// can't keep, foreign_exception is thrown. The C++ library keeps what is thrown in malloc's
 // memory, which no collection looks into: an object that only an exception refers to is collected.
 #pragma once
 
@@ -53,7 +54,22 @@ extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
 #endif
 
 namespace jd {
+
+// A task threw what is no exception of C++'s (another language's, or of another C++ run-time).
+class foreign_exception : public std::exception {
+ public:
+  const char* what() const noexcept override { return "a task threw what is no C++ exception"; }
+};
+
 namespace detail {
+
+#if defined(__cpp_exceptions)
+// What is being handled. Pre: something is.
+inline std::exception_ptr caught() noexcept {
+  std::exception_ptr exception = std::current_exception();
+  return exception != nullptr ? exception : std::make_exception_ptr(foreign_exception());
+}
+#endif
 
 // A result of a task; std::monostate for none.
 template <class R>
@@ -120,7 +136,7 @@ class Outcome {
       ::new (place()) Value<R>(call(f));
       threw_ = false;
     } catch (...) {
-      keep_exception(std::current_exception(), now());
+      keep_exception(caught(), now());
     }
 #else
     ::new (place()) Value<R>(call(f));
@@ -267,7 +283,7 @@ template <class F>
     std::memcpy(&returned.value, static_cast<const void*>(std::addressof(value)), sizeof value);
 #if defined(__cpp_exceptions)
   } catch (...) {
-    returned.value = as_word(std::current_exception());
+    returned.value = as_word(caught());
     returned.status = static_cast<Word>(now()) << kWhenShift | kThrew;
   }
 #endif
@@ -556,7 +572,7 @@ class scope {
     } catch (...) {
       // Written by the first; read by the join, after all have ended.
       if (thrown_.exchange(1, std::memory_order_acq_rel) == 0) {
-        exception_ = std::current_exception();
+        exception_ = detail::caught();
       }
     }
 #else

@@ -55,6 +55,24 @@ T reduce_pieces(std::size_t begin, std::size_t end, loop_options options, Map& m
   return std::invoke(combine, std::move(halves.first), std::move(halves.second));
 }
 
+// combine(…combine(identity, map(at(0)))…, map(at(length - 1))). What at(i) returns lives until it
+// has been combined.
+template <class T, class At, class Map, class Combine>
+T reduce(std::size_t length, const T& identity, At& at, Map& map, Combine& combine,
+         loop_options options) {
+  static_assert(std::is_copy_constructible_v<T>, "each piece begins with a copy of identity");
+  auto piece = [&](std::size_t begin, std::size_t end) {
+    T result = identity;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (options.cancel != nullptr && options.cancel->requested()) break;
+      result = std::invoke(combine, std::move(result), std::invoke(map, at(i)));
+    }
+    return result;
+  };
+  options.grain = grain_for(length, options.grain);
+  return run([&] { return reduce_pieces<T>(0, length, options, piece, combine); });
+}
+
 // The number of indices in [first, last), which is not empty. Without sign: the difference of two
 // ints may be no int.
 template <class I>
@@ -105,20 +123,9 @@ T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
                 "combine is called with the result so far and what map returned");
   static_assert(std::is_invocable_r_v<T, Combine&, T, T>,
                 "combine is called with the results of two pieces");
-  static_assert(std::is_copy_constructible_v<T>, "each piece begins with a copy of identity");
   if (!(first < last)) return identity;
-  const std::size_t length = detail::length_of(first, last);
-  auto piece = [&](std::size_t begin, std::size_t end) {
-    T result = identity;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (options.cancel != nullptr && options.cancel->requested()) break;
-      result = std::invoke(combine, std::move(result),
-                           std::invoke(map, static_cast<I>(static_cast<std::size_t>(first) + i)));
-    }
-    return result;
-  };
-  options.grain = detail::grain_for(length, options.grain);
-  return run([&] { return detail::reduce_pieces<T>(0, length, options, piece, combine); });
+  auto at = [first](std::size_t i) { return static_cast<I>(static_cast<std::size_t>(first) + i); };
+  return detail::reduce(detail::length_of(first, last), identity, at, map, combine, options);
 }
 
 // The same over the elements of a range: map(element).
@@ -128,12 +135,15 @@ T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, loop_opti
   using Difference = std::iter_difference_t<decltype(begin)>;
   static_assert(std::is_invocable_v<Map&, std::ranges::range_reference_t<R>>,
                 "map is called with an element");
-  return parallel_reduce(
-      std::size_t{0}, static_cast<std::size_t>(std::ranges::distance(range)), std::move(identity),
-      [&](std::size_t i) -> decltype(auto) {
-        return std::invoke(map, begin[static_cast<Difference>(i)]);
-      },
-      combine, options);
+  static_assert(
+      std::is_invocable_r_v<T, Combine&, T,
+                            std::invoke_result_t<Map&, std::ranges::range_reference_t<R>>>,
+      "combine is called with the result so far and what map returned");
+  static_assert(std::is_invocable_r_v<T, Combine&, T, T>,
+                "combine is called with the results of two pieces");
+  auto at = [&](std::size_t i) -> decltype(auto) { return begin[static_cast<Difference>(i)]; };
+  return detail::reduce(static_cast<std::size_t>(std::ranges::distance(range)), identity, at, map,
+                        combine, options);
 }
 
 namespace detail {

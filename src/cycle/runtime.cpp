@@ -156,6 +156,13 @@ void make_heap() {
   }
 }
 
+void handle_forks() {
+  static std::atomic<bool> done{false};
+  if (settings.handle_fork != 1 || done.exchange(true, std::memory_order_relaxed)) return;
+  if (world::install_fork_handlers()) return;
+  os::warn("pthread_atfork failed; after fork() the child must not allocate");
+}
+
 // Once, by the first thread that comes; the others wait for the lock. Pre: the lock is held.
 void start_once() {
   apply_options();
@@ -169,9 +176,7 @@ void start_once() {
     os::warn("no memory to exclude the markers' packets from the roots");
   }
   world::initialise_threads();
-  if (settings.handle_fork == 1 && !world::install_fork_handlers()) {
-    os::warn("pthread_atfork failed; after fork() the child must not allocate");
-  }
+  if (settings.serves_malloc) handle_forks();
 }
 
 // What a collection leaves to be done when the lock is free.
@@ -212,6 +217,9 @@ bool started() { return is_started.load(std::memory_order_acquire); }
 
 void start_without_registering() {
   if (started()) return;
+  // Before the lock is first held: the child of a fork meanwhile would find it so for ever. (libc's
+  // allocator, which this calls, may itself be what starts the collector: then later.)
+  if (!settings.serves_malloc) handle_forks();
   LockGuard guard(heap_lock);
   if (!started()) start_once();
   is_started.store(true, std::memory_order_release);

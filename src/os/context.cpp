@@ -96,4 +96,30 @@ void clear_vector_registers() {
   asm volatile("" : : "r"(&saved[0]), "r"(&registers[0]) : "memory");
 }
 
+FloatingControl floating_control() {
+  FloatingControl control;
+#if defined(__x86_64__)
+  unsigned mxcsr = 0;
+  unsigned short x87 = 0;
+  asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(x87));
+  control.words[0] = mxcsr;
+  control.words[1] = x87;
+#elif defined(__aarch64__)
+  asm volatile("mrs %0, fpcr" : "=r"(control.words[0]));
+#endif
+  return control;
+}
+
+void set_floating_control(const FloatingControl& control) {
+#if defined(__x86_64__)
+  const auto mxcsr = static_cast<unsigned>(control.words[0]);
+  const auto x87 = static_cast<unsigned short>(control.words[1]);
+  asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr), "m"(x87));
+#elif defined(__aarch64__)
+  asm volatile("msr fpcr, %0" : : "r"(control.words[0]));
+#else
+  static_cast<void>(control);
+#endif
+}
+
 }  // namespace jd::os

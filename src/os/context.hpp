@@ -18,6 +18,15 @@ void clear_stack_below();
 // names for, and there they stay for as long as no other copy comes.
 void clear_vector_registers();
 
+// How the calling thread rounds, and which exceptions of floating-point arithmetic it traps: what a
+// call keeps of the processor's state beside registers. Elsewhere than on x86-64 and AArch64
+// nothing.
+struct FloatingControl {
+  unsigned long words[2] = {};
+};
+FloatingControl floating_control();
+void set_floating_control(const FloatingControl& control);
+
 // An address inside the caller's frame. Not inlined frames below it may hold older data.
 inline char* frame_address() { return static_cast<char*>(__builtin_frame_address(0)); }
 

@@ -217,11 +217,12 @@ StackBounds static_thread_locals(void* control_block) {
 }
 
 bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size,
-                  const char* name, pthread_t* to_join) {
+                  const char* name, pthread_t* to_join, std::size_t guard) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   if (to_join == nullptr) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, stack_size);
+  if (guard != 0) pthread_attr_setguardsize(&attributes, guard);
   // The new thread's mask, not the caller's, which must be open all the while: pthread_create
   // allocates, maybe through us, and so may wait for a collector that waits for this thread's
   // answer to a signal.

@@ -77,10 +77,10 @@ StackBounds static_thread_locals(void* control_block);
 
 // Makes a thread, in which all signals are blocked, with a stack of its own of that size and a name
 // (at most 15 characters) for debuggers and `top -H`. It is to be joined by what it is called in
-// *to_join, or is detached.
+// *to_join, or is detached. `guard`: bytes of the stack, at its low end, that fault; 0: a page.
 // False if the system refuses. Allocates, with the C library's allocator.
 bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size,
-                  const char* name, pthread_t* to_join = nullptr);
+                  const char* name, pthread_t* to_join = nullptr, std::size_t guard = 0);
 void join_thread(pthread_t thread);
 
 enum class Signalled : unsigned char { Sent, ThreadGone, Refused };

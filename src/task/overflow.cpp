@@ -24,12 +24,12 @@ void look(const os::Fault& fault) {
   const Worker* worker = current();
   if (worker == nullptr) return;
   const Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  // In deque mode tasks run on the thread's own, below which there is a page.
+  // In deque mode tasks run on the thread's own.
   const char* low = stack != nullptr ? stack->low : worker->own_stack.low;
-  const std::size_t guard = stack != nullptr ? kStackGuard : os::page_size();
   if (low == nullptr) return;
-  if (!is_below(fault.address, low, guard) &&
-      !(fault.address_is_missing && is_below(fault.stack_top, low + kFrame, guard + kFrame))) {
+  if (!is_below(fault.address, low, kStackGuard) &&
+      !(fault.address_is_missing &&
+        is_below(fault.stack_top, low + kFrame, kStackGuard + kFrame))) {
     return;
   }
   os::warn("stack overflow in a task: its stack of ", cycle::options.task_stack,

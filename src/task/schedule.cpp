@@ -5,6 +5,7 @@
 // ends last, and the worker looks for other work (task.req.last-continues).
 #include "base/random.hpp"
 #include "cycle/settings.hpp"
+#include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
@@ -84,6 +85,18 @@ Stack* tell(const End& end) {
 
 // ---- Joins that run other tasks meanwhile: deque mode ----
 
+// A task that has nothing to do with the caller's: it finds no exception of the caller's that is
+// being handled, and rounds as the worker did at its start.
+void run_on_top(const Worker* worker, jd_task* task) {
+  const os::FloatingControl control = os::floating_control();
+  ExceptionState exceptions;
+  exceptions.save();
+  os::set_floating_control(worker->floating_control);
+  run_here(task);
+  exceptions.restore();
+  os::set_floating_control(control);
+}
+
 // A sleeper in a join looks for other work that often.
 constexpr std::uint64_t kLookAgain = 1000000;  // ns
 
@@ -93,7 +106,7 @@ void help_until(Worker* worker, Done done, Sleep sleep) {
   constexpr int kLooks = 200;
   for (int looks = 0; !done();) {
     if (jd_task* task = find_task(worker); task != nullptr) {
-      run_here(task);
+      run_on_top(worker, task);
       looks = 0;
     } else if (++looks < kLooks) {
       for (int i = 0; i < 32; ++i) os::cpu_relax();
@@ -251,6 +264,7 @@ void schedule(Worker* worker) {
       start_on_stack(worker, task);
     } else {
       run_here(task);
+      os::set_floating_control(worker->floating_control);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "jackdaw/task.h"
+#include "os/context.hpp"
 #include "os/lock.hpp"
 #include "os/thread.hpp"
 #include "os/waking_place.hpp"
@@ -68,6 +69,8 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by who use
   // The thread's, as long as its memory may be read: by itself; the collector reads it in a stopped
   // world.
   char* control_block = nullptr;
+  // The thread's at its start. By itself.
+  os::FloatingControl floating_control;
 
   Deque deque;
 

@@ -14,6 +14,7 @@
 #include "cycle/settings.hpp"
 #include "heap/space.hpp"
 #include "mark/team.hpp"
+#include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
@@ -76,6 +77,7 @@ void* live(void* argument) {
   worker->control_block = static_cast<char*>(os::own_thread_control_block());
   worker->direct = &jd_task_direct;
   worker->wanted = &jd_task_wanted;
+  worker->floating_control = os::floating_control();
   // A task gets the signals that its program expects, and so do the threads and processes it makes.
   os::unblock_signals_but(runtime.blocked_signals);
   unblock_faults();
@@ -125,7 +127,8 @@ bool add_worker() {
   if (with_stacks() && !worker->unwinder.prepare()) return false;
   prepare_for_overflow(worker);
   runtime.alive.fetch_add(1, std::memory_order_relaxed);
-  if (!os::start_thread(live, worker, thread_stack_size(), "jd-worker", &worker->handle)) {
+  if (!os::start_thread(live, worker, thread_stack_size(), "jd-worker", &worker->handle,
+                        kStackGuard)) {
     runtime.alive.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
@@ -204,14 +207,27 @@ unsigned workers_to_be() {
 
 // Without the runtime's lock, for which a fork may wait with libc's lock of the handlers held.
 static void prepare_for_forks() {
+  // The process that prepares. A child may have been forked by another thread in the midst of it.
+  static std::atomic<int> preparing{0};
   static std::atomic<bool> done{false};
-  if (done.exchange(true, std::memory_order_relaxed)) return;
+  const int process = os::process_id();
+  for (int seen = preparing.load(std::memory_order_relaxed);;) {
+    if (done.load(std::memory_order_acquire)) return;
+    if (seen == process) {
+      os::yield();
+    } else if (preparing.compare_exchange_weak(seen, process, std::memory_order_acquire)) {
+      break;
+    }
+  }
   if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
     os::warn("pthread_atfork failed; after fork() the child must not run tasks");
   }
-  // libc calls them as well, in whatever order: the heap's lock is to come last.
-  LockGuard guard(heap::heap_lock);
-  world::set_fork_hooks({before_fork, after_fork_in_parent, after_fork_in_child});
+  {
+    // libc calls them as well, in whatever order: the heap's lock is to come last.
+    LockGuard guard(heap::heap_lock);
+    world::set_fork_hooks({before_fork, after_fork_in_parent, after_fork_in_child});
+  }
+  done.store(true, std::memory_order_release);
 }
 
 unsigned start(unsigned workers) {
@@ -252,8 +268,11 @@ unsigned start(unsigned workers) {
   return runtime.wanted;
 }
 
+// A destructor of a thread-local variable of a worker that ends may want to fork: others, which
+// start() makes once stop() has let go of the lock.
 void ensure_running() {
-  if (!runtime.running.load(std::memory_order_acquire)) start(0);
+  const bool ends = runtime.quitting.load(std::memory_order_acquire);
+  if (ends || !runtime.running.load(std::memory_order_acquire)) start(0);
 }
 
 void wait_for_workers(std::atomic<std::uint32_t>* word, std::uint32_t seen) {
@@ -548,6 +567,8 @@ void call_blocking(void (*function)(void*), void* argument) {
   worker->away.store(true, std::memory_order_release);
   __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
   function(argument);
+  // The child of a fork() in it stays away.
+  if (runtime.alone_in_child) return;
   worker = current();
   worker->away.store(false, std::memory_order_release);
   begin_to_fork(worker);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -386,6 +387,19 @@ TEST(ParallelReduce, TakesARange) {
             expected);
   EXPECT_EQ(jd::parallel_reduce(words, std::size_t{0}, &std::string::size, std::plus<>()),
             expected.size());
+}
+
+// What a range yields may be a value, into which the result of map refers.
+TEST(ParallelReduce, ElementsLiveUntilTheyAreCombined) {
+  const auto words = std::views::iota(0, 1000) | std::views::transform([](int i) {
+                       return std::string(40, static_cast<char>('a' + i % 26));
+                     });
+  const std::string text = jd::parallel_reduce(
+      words, std::string(), [](auto&& word) -> auto&& { return word; },
+      [](std::string a, const std::string& b) { return a += b; }, {.grain = 7});
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) expected += std::string(40, static_cast<char>('a' + i % 26));
+  EXPECT_EQ(text, expected);
 }
 
 TEST(ParallelReduce, EndsEarlyWhenCancelled) {

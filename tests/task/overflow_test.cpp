@@ -15,6 +15,14 @@ namespace {
   return deeper(n + 1) + frame[n % 512];
 }
 
+// A frame that steps over a page or two.
+[[gnu::noinline]] long deeper_at_once(long n) {
+  volatile char frame[50'000];
+  frame[n % 50'000] = 1;
+  if (n < 0) return n;
+  return deeper_at_once(n + 1) + frame[n % 50'000];
+}
+
 // Through forks, too.
 [[gnu::noinline]] long fork_deeper(long n) {
   volatile char frame[512];
@@ -75,6 +83,8 @@ using OverflowDeathTest = Overflow;
 TEST_F(OverflowDeathTest, IsToldAndKills) {
   EXPECT_EXIT(jd::run([] { return deeper(0); }), testing::KilledBySignal(SIGSEGV), kMessage);
   EXPECT_EXIT(jd::run([] { return fork_deeper(0); }), testing::KilledBySignal(SIGSEGV), kMessage);
+  EXPECT_EXIT(jd::run([] { return deeper_at_once(0); }), testing::KilledBySignal(SIGSEGV),
+              kMessage);
 }
 
 TEST_F(OverflowDeathTest, GoesToTheProgramsHandlerThen) {

@@ -355,6 +355,48 @@ TEST(Counters, MayBeReadWithinACollection) {
   }
 }
 
+// --- Children -----------------------------------------------------------------------------------
+
+TEST(Children, OfABlockingSectionMayBlock) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer starts no threads in the child of a process with several";
+#endif
+  jd_task_start(2);
+  const int status = jd::run([] {
+    const pid_t child = jd::blocking([] { return fork(); });
+    if (child == 0) {
+      alarm(20);
+      const int seven = jd::blocking([] { return jd::blocking([] { return 7; }); });
+      const auto [a, b] = jd::par([] { return 1; }, [] { return 2; });
+      _exit(seven + a + b);
+    }
+    int ended = 0;
+    waitpid(child, &ended, 0);
+    return ended;
+  });
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 10);
+}
+
+// --- Ends ---------------------------------------------------------------------------------------
+
+struct ForksAtItsEnd {
+  long touched = 0;
+  ~ForksAtItsEnd() {
+    touched = fib(10) + jd::run([] { return fib(10); });
+  }
+};
+thread_local ForksAtItsEnd forks_at_its_end;
+
+TEST(Ends, DestructorsOfThreadLocalVariablesMayFork) {
+  for (int i = 0; i < 5; ++i) {
+    jd_task_start(2);
+    jd::run([] { forks_at_its_end.touched = 1; });
+    jd_task_stop();
+  }
+  EXPECT_EQ(fib(12), 144);
+}
+
 // As JACKDAW_TASK_MODE has them, which ctest sets.
 constexpr std::string_view kModes[] = {"deque", "stop", "barrier"};
 

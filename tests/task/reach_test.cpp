@@ -5,10 +5,17 @@
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
+#include <unwind.h>
 
 #include <atomic>
+#include <cfenv>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -236,6 +243,68 @@ TEST_F(Reach, DifferencesThatNoIntHolds) {
       std::int8_t{-128}, std::int8_t{127}, 0L, [](std::int8_t i) { return long{i}; },
       std::plus<>{});
   EXPECT_EQ(sum, -128L - 127);
+}
+
+// --- What a task finds ---------------------------------------------------------------------------
+
+// Tasks that a join runs meanwhile have nothing to do with who joins, and leave nothing behind.
+TEST(Tasks, HaveNothingOfTheJoinerTheyRunOn) {
+  const int before = std::fegetround();
+  std::atomic<int> strange{0};
+  std::atomic<bool> go_on{false};
+  const auto other = [&] {
+    if (std::current_exception() != nullptr || std::fegetround() != before) ++strange;
+    std::fesetround(FE_DOWNWARD);
+    usleep(100);
+  };
+  std::thread outside([&] {
+    while (!go_on.load()) jd::run(other);
+  });
+  std::vector<std::thread> more;
+  for (int i = 0; i < 3; ++i) {
+    more.emplace_back([&] {
+      for (int k = 0; k < 50; ++k) {
+        jd::run([&] {
+          try {
+            throw std::runtime_error("mine");
+          } catch (const std::runtime_error&) {
+            std::fesetround(FE_UPWARD);
+            jd::par([] { usleep(50); }, [] { usleep(300); });
+            if (std::fegetround() != FE_UPWARD || std::current_exception() == nullptr) ++strange;
+            std::fesetround(before);
+          }
+        });
+      }
+    });
+  }
+  for (std::thread& thread : more) thread.join();
+  go_on = true;
+  outside.join();
+  EXPECT_EQ(strange.load(), 0);
+}
+
+// --- Exceptions that are not C++'s ---------------------------------------------------------------
+
+[[noreturn]] void throw_foreign() {
+  static _Unwind_Exception exception{};
+  std::memcpy(&exception.exception_class, "JDTEST\0\0", sizeof exception.exception_class);
+  exception.exception_cleanup = [](_Unwind_Reason_Code, _Unwind_Exception*) {};
+  _Unwind_RaiseException(&exception);
+  std::abort();
+}
+
+TEST(ForeignExceptions, BecomeOneOfOurs) {
+  const auto two = [] { return 2; };
+  const auto throws = []() -> int { throw_foreign(); };
+  EXPECT_THROW(jd::par(throws, two), jd::foreign_exception);
+  EXPECT_THROW(jd::par(two, throws), jd::foreign_exception);
+  EXPECT_THROW(jd::run(throws), jd::foreign_exception);
+  jd::run([&] {
+    EXPECT_THROW(jd::par(throws, two), jd::foreign_exception);
+    jd::scope scope;
+    scope.fork(throw_foreign);
+    EXPECT_THROW(scope.join(), jd::foreign_exception);
+  });
 }
 
 struct Numbered {

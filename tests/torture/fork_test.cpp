@@ -227,7 +227,8 @@ volatile sig_atomic_t children_of_handlers = 0;
 volatile sig_atomic_t failures_of_children = 0;
 JD_CHILD(fork_in_a_handler) {
   GC_INIT();
-  void* volatile list = make_list(200000);
+  const std::size_t length = rounds(200000);
+  void* volatile list = make_list(length);
   for (int i = 0; i < 3; ++i) GC_gcollect();
   std::signal(SIGALRM, [](int) {
     const pid_t pid = fork();
@@ -239,12 +240,12 @@ JD_CHILD(fork_in_a_handler) {
   setitimer(ITIMER_REAL, &often, nullptr);
   const int wanted = static_cast<int>(rounds(100));
   while (children_of_handlers < wanted) {
-    opaque(make_list(1000));
+    opaque(make_list(rounds(1000)));
     GC_gcollect();
   }
   often = {};
   setitimer(ITIMER_REAL, &often, nullptr);
-  if (list_length(list) != 200000) return 1;
+  if (list_length(list) != length) return 1;
   return failures_of_children == 0 ? 0 : 2;
 }
 
