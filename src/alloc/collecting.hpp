@@ -17,6 +17,9 @@ struct Pacer {
   // heap. False if there is nothing more to be had. The lock may have been released meanwhile.
   // `attempt`: how often it was called for the same allocation before.
   bool (*make_room)(BlockNumber blocks, unsigned attempt);
+  // Would that give a block without more collections than the program's allocation calls for? Pre:
+  // as there.
+  bool (*has_room)();
   // Collects if that was put off and is not any more. Pre: collection_is_overdue; the heap's lock
   // is held, and may be released meanwhile.
   void (*catch_up)();

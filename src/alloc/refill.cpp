@@ -200,23 +200,47 @@ bool refill_from_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   return true;
 }
 
+// The nearest hole for slots that are larger, but of no more than so many bytes, which has some, or
+// a listed block that it may go on to. Null if there is none. Pre: the lock is held.
+Hole* larger_hole(HoleRow* row, KindNumber kind, std::size_t bytes, std::size_t most) {
+  for (unsigned size = heap::class_for(bytes) % heap::kFirstFullClass;
+       ++size < heap::kFirstFullClass && heap::slot_size_of(size) <= most;) {
+    for (const unsigned size_class : {size, size + heap::kFirstFullClass}) {
+      Hole* hole = &row->holes[size_class];
+      if (hole->cursor < hole->end || heap::has_listed_block(kind, size_class)) return hole;
+    }
+  }
+  return nullptr;
+}
+
 // Leaves the hole's block for another with free slots, collecting or growing if there is none.
-// False when memory has run out.
-bool next_block(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
-                unsigned size_class) {
+// Where the heap has no room, the hole becomes one of larger slots (docs/design/alloc.md, "At the
+// limit"), if that may be: so many bytes are wanted. False when memory has run out.
+bool next_block(ThreadCache* owner, HoleRow* row, Hole** hole, KindNumber kind, std::size_t bytes,
+                bool may_be_larger) {
+  // Before a collection that nothing but the want of a block calls for.
+  constexpr std::size_t kMostBefore = 2;
   os::clear_stack_below();
   LockGuard guard(heap_lock);
   add_taken(owner);
-  if (hole->block != kNoBlock) retire(hole);
+  if ((*hole)->block != kNoBlock) retire(*hole);
   if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
+  const auto size_class = static_cast<unsigned>(*hole - row->holes);
+  const auto go_to_larger = [&](std::size_t most) {
+    Hole* larger = may_be_larger ? larger_hole(row, kind, bytes, most) : nullptr;
+    if (larger != nullptr) *hole = larger;
+    return larger != nullptr;
+  };
   for (unsigned attempt = 0;; ++attempt) {
     const bool may_use_kept = attempt != 0;
-    const BlockNumber number = take_blocks(owner, row, hole, kind, size_class, may_use_kept);
+    const BlockNumber number = take_blocks(owner, row, *hole, kind, size_class, may_use_kept);
     if (number != kNoBlock) {
-      move_to_block(hole, number);
+      move_to_block(*hole, number);
       return true;
     }
-    if (!pacer.make_room(1, attempt) && may_use_kept) return false;
+    const std::size_t slot = heap::slot_size_of(size_class);
+    if (attempt == 0 && !pacer.has_room() && go_to_larger(kMostBefore * slot)) return true;
+    if (!pacer.make_room(1, attempt) && may_use_kept) return go_to_larger(heap::kMaxSmall);
   }
 }
 
@@ -235,8 +259,10 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     row = make_row(owner, kind);
     if (row == nullptr) return nullptr;
   }
+  // A layout's elements fill their slot, and a power of two has to lie at its multiple.
+  const bool may_be_larger =
+      alignment <= heap::kGranule && heap::kinds[kind].source == heap::Source::None;
   Hole* hole = hole_for(row, bytes, kind, alignment);
-  const auto size_class = static_cast<unsigned>(hole - row->holes);
   for (;;) {
     {
       world::NoStop guard(thread);
@@ -244,7 +270,7 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
       if (slot == nullptr && refill_from_blocks(owner, row, hole, kind)) slot = hole->take();
       if (slot != nullptr) return slot;
     }
-    if (!next_block(owner, row, hole, kind, size_class)) return nullptr;
+    if (!next_block(owner, row, &hole, kind, bytes, may_be_larger)) return nullptr;
   }
 }
 

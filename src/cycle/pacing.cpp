@@ -245,9 +245,7 @@ bool may_grow(BlockNumber blocks) {
 
 bool commit_quietly(BlockNumber blocks) {
   if (!within_limits(blocks) || !heap::grow(blocks)) return false;
-  // A heap with a limit is to hold as much as it can.
-  const bool is_large = bytes_of(space.committed - 1) > options.coarse_classes;
-  if (is_large || settings.max_heap_size != 0) use_fine_classes();
+  if (bytes_of(space.committed - 1) > options.coarse_classes) use_fine_classes();
   return true;
 }
 
@@ -309,6 +307,8 @@ bool little_was_allocated(std::size_t share) {
 }
 
 }  // namespace
+
+bool has_room() { return may_grow(1) || (!collecting_is_off() && collection_is_due()); }
 
 bool make_room(BlockNumber blocks, unsigned attempt) {
   const bool may_collect = !collecting_is_off();

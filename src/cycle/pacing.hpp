@@ -17,6 +17,7 @@ bool collection_is_due();
 // Makes room for a run of that many blocks, by collecting or by growing; false when neither helps.
 // `attempt`: how often it was called for the same allocation before.
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
+bool has_room();
 
 // Collects if the heap grew meanwhile only because the program had switched that off.
 void catch_up();

@@ -314,5 +314,8 @@ std::size_t peak_heap_bytes() { return base::max_of(measured.peak_heap_bytes, he
 }  // namespace jd::cycle
 
 const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start_without_registering,
-                                           jd::cycle::make_room, jd::cycle::catch_up,
-                                           jd::cycle::on_slow_path, jd::cycle::out_of_memory};
+                                           jd::cycle::make_room,
+                                           jd::cycle::has_room,
+                                           jd::cycle::catch_up,
+                                           jd::cycle::on_slow_path,
+                                           jd::cycle::out_of_memory};

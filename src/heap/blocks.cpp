@@ -66,6 +66,10 @@ BlockNumber take_listed_block(KindNumber kind, unsigned size_class) {
   return number;
 }
 
+bool has_listed_block(KindNumber kind, unsigned size_class) {
+  return lists[kind][size_class].head != kNoBlock;
+}
+
 BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) {
   const BlockNumber number = take_run(1);
   if (number == kNoBlock) return kNoBlock;

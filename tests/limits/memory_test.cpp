@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "child.hpp"
 #include "gc_test.hpp"
@@ -162,6 +163,37 @@ TEST(Memory, AWarnProcedureMayAllocateWhereThereIsNoRoom) {
   const ChildResult r = run_child("warn_procedure_that_allocates");
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_NE(r.err.find("Out of memory"), std::string::npos) << "the nested one";
+}
+
+// Some 150 KiB of all sizes and two kinds, of which each has blocks of its own.
+JD_CHILD(many_sizes_in_a_small_heap) {
+  GC_INIT();
+  GC_set_max_heap_size(std::size_t{704} << 10);
+  constexpr std::size_t kObjects = 200;
+  auto** objects =
+      static_cast<unsigned char**>(GC_malloc_uncollectable(kObjects * sizeof(unsigned char*)));
+  Random random(1);
+  std::vector<std::size_t> sizes(kObjects);
+  const std::size_t count = rounds(100000);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t k = random.below(kObjects);
+    if (objects[k] != nullptr) {
+      const auto mark = static_cast<unsigned char>(k);
+      if (objects[k][0] != mark || objects[k][sizes[k] - 1] != mark) return 2;
+    }
+    objects[k] = nullptr;
+    sizes[k] = 32 + random.below(i % 20 == 0 ? 9000 : 300);
+    void* made = i % 2 == 0 ? GC_malloc(sizes[k]) : GC_malloc_atomic(sizes[k]);
+    if (made == nullptr) return 1;
+    objects[k] = static_cast<unsigned char*>(made);
+    objects[k][0] = objects[k][sizes[k] - 1] = static_cast<unsigned char>(k);
+  }
+  return GC_get_heap_size() <= std::size_t{704} << 10 ? 0 : 3;
+}
+
+TEST(Memory, ASmallHeapHoldsManySizes) {
+  const ChildResult r = run_child("many_sizes_in_a_small_heap");
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 JD_CHILD(heap_limit_all_functions) {
