@@ -126,12 +126,20 @@ void note_lost_slots(const Hole& hole) {
   static_cast<void>(lost_slots.push(slots_between(hole, hole.cursor, hole.limit)));
 }
 
+// Where gaps are kept, nobody allocates from what is left of a hole before its block is free: it
+// counts as taken. Or threads that come and go would fill the heap, and no collection be due.
+void count_rest(ThreadCache* gone, const MixedHole& hole) {
+  if (!heap::sweep_policy.keep_gaps || hole.cursor == nullptr || hole.end < hole.limit) return;
+  gone->count_taken(static_cast<std::size_t>(hole.end - hole.limit));
+}
+
 // `left_by_fork`: the thread does not exist in this process, and may have been in the middle of an
 // allocation. Slots that were ready stay allocated until the next collection finds them unmarked.
 void leave(world::Thread* thread, bool left_by_fork) {
   auto* gone = static_cast<ThreadCache*>(thread->cache);
   thread->cache = nullptr;
   if (forget_typed != nullptr) forget_typed(gone, cache == gone);
+  for (const MixedHole& hole : gone->mixed) count_rest(gone, hole);
   add_taken(gone);
   for (MixedHole& hole : gone->mixed) retire_mixed(&hole);
   for (unsigned kind = 0; kind < heap::kMaxKinds; ++kind) {

@@ -268,6 +268,24 @@ TEST(Fork, ChildOfSeveralThreadsAllocatesAndMoves) {
   }
 }
 
+// ---- Threads that come and go ----
+
+// Each leaves a block of which it used an object's bytes, and which no other allocates from.
+JD_CHILD(short_threads) {
+  GC_INIT();
+  for (const jd_source source : {JD_HOMOGENEOUS, JD_SELF, JD_HEADER}) {
+    const Nodes nodes(source);
+    for (int i = 0; i < 300; ++i) GcThread([&] { static_cast<void>(nodes.make()); }).join();
+  }
+  return GC_get_heap_size() < 8U << 20 ? 0 : 1;
+}
+TEST(ThreadsThatComeAndGo, DoNotFillTheHeap) {
+  for (const char* policy : {"evacuate", "mcc"}) {
+    const ChildResult r = run_child("short_threads", {{"JACKDAW_POLICY", policy}});
+    EXPECT_TRUE(r.ok()) << policy << r;
+  }
+}
+
 // ---- Libraries ----
 
 TEST(Plugin, DefinesALayout) {
