@@ -43,9 +43,10 @@ JD_HEAP_API int jd_thread_register(void);
  * they are. */
 enum jd_policy { JD_EVACUATE = 0, JD_MCC = 1, JD_NON_MOVING = 2 };
 
-/* Chooses the policy. The last call counts that comes before the first layout is defined, root added
- * or weak reference made; 0 if it is too late, or for no policy. JACKDAW_POLICY overrules it, where
- * this still returns 1 (jd_heap_get_policy tells). Never needed: the default is JD_EVACUATE. */
+/* Chooses the policy. The last call counts that comes before the first layout is defined, root
+ * added or weak reference made; 0 if it is too late, or for no policy. JACKDAW_POLICY overrules it,
+ * where this still returns 1 (jd_heap_get_policy tells). Never needed: the default is JD_EVACUATE.
+ */
 JD_HEAP_API int jd_heap_set_policy(enum jd_policy policy);
 JD_HEAP_API enum jd_policy jd_heap_get_policy(void);
 
@@ -81,8 +82,11 @@ static inline void* jd_new(const jd_layout* layout) {
   char* next;
   /* In this order: a thread that is stopped in between still has the address in a register. */
   __atomic_signal_fence(__ATOMIC_ACQUIRE);
+  /* Of numbers: a hole that is empty may have null pointers, to which nothing can be added. */
+  if (__builtin_expect((uintptr_t)memory + layout->bytes > (uintptr_t)hole->limit, 0)) {
+    return jd_new_slowly(layout);
+  }
   next = memory + layout->bytes;
-  if (__builtin_expect(next > hole->limit, 0)) return jd_new_slowly(layout);
   if (layout->header != 0) {
     *(uint64_t*)memory = layout->header;
     if (layout->in_order) {
