@@ -322,6 +322,10 @@ const jd_layout* define_layout(std::atomic<const jd_layout*>* cache) {
   return layout;
 }
 
+// An aggregate may be given fewer arguments than it has members: the others are zero.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 // Constructs in zeros that the collector has seen before. The compiler may take what memory held
 // before a construction for nothing; so it must not know that the two are next to each other, or it
 // leaves out jd_new's store of a header, and takes members that no constructor sets for unset.
@@ -338,6 +342,8 @@ T* construct(void* memory, Arguments&&... arguments) {
   asm volatile("" : "+r"(object) : : "memory");
   return object;
 }
+
+#pragma GCC diagnostic pop
 
 }  // namespace detail
 

@@ -28,6 +28,10 @@ for header in "${headers[@]}"; do
     if [[ $header == *.hpp ]]; then
       printf 'struct chain { jd::ref<chain> next; using jd_members = jd::pointers<&chain::next>; };\n'
       printf 'chain* make_chain(chain* next) { return jd::make<chain>(next); }\n'
+      # Fewer arguments than there are members.
+      printf 'struct entry { jd::ref<entry> next; long number; '
+      printf 'using jd_members = jd::pointers<&entry::next>; };\n'
+      printf 'entry* make_entry(entry* next) { return jd::make<entry>(next); }\n'
     fi
   } >"$work/alone.$extension"
   for options in "" "-O2 -fno-strict-aliasing" "-DGC_THREADS" "-fPIC"; do
