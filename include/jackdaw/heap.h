@@ -160,7 +160,8 @@ JD_HEAP_API void jd_collect(int compact);
 
 /* ---- Weak references ---- */
 
-/* Objects themselves, which live as long as they are referred to, and move. */
+/* Objects themselves, which live as long as they are referred to, and move. They have layouts
+ * (jd_layout_of), with which jd_new makes none: it ends the program with a message. */
 typedef struct jd_weak jd_weak;
 typedef struct jd_ephemeron jd_ephemeron;
 

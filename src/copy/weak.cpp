@@ -24,6 +24,9 @@ unsigned make_kind(unsigned* number, heap::Layout* layout, const char* name, std
   layout->self = layout;
   layout->name = name;
   layout->fixed_words = static_cast<std::uint32_t>(bytes / sizeof(Word));
+  // No hole has so much: jd_new, which must not make them, comes to the slow path, and is told.
+  layout->bytes = UINT32_MAX;
+  layout->fixed = UINT32_MAX;
   heap::kinds[made].source = heap::Source::Homogeneous;
   heap::kinds[made].layout = layout;
   *number = made;

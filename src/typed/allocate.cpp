@@ -125,6 +125,10 @@ void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
     os::fatal("jd_new_array: layout ", own.name, " has no elements, and ", elements,
               " were asked for");
   }
+  if (own.number == 0) {
+    os::fatal("jd_new: layout ", own.name,
+              ": only jd_weak_new and jd_ephemeron_new make such objects");
+  }
   const std::size_t bytes = heap::bytes_for(own, elements);
   // Which hole depends on the length: there is none to show, and each allocation comes here.
   if (own.source == JD_HOMOGENEOUS && own.element_bytes != 0) {

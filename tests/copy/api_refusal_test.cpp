@@ -180,6 +180,30 @@ TEST(Roots, ThatAreNotAlignedEndTheProgram) {
   EXPECT_NE(r.err.find("not aligned"), std::string::npos) << r;
 }
 
+template <class Make>
+int make_like(const void* weak, Make make) {
+  const jd_layout* layout = jd_layout_of(weak);
+  if (layout == nullptr) return 1;
+  make(layout);
+  return 2;
+}
+JD_CHILD(new_weak) {
+  GC_INIT();
+  return make_like(jd_weak_new(nullptr), [](const jd_layout* layout) { jd_new(layout); });
+}
+JD_CHILD(new_ephemeron) {
+  GC_INIT();
+  return make_like(jd_ephemeron_new(nullptr, nullptr),
+                   [](const jd_layout* layout) { jd_new_array(layout, 0); });
+}
+TEST(Refusal, ToMakeWeakReferencesByTheirLayout) {
+  for (const char* child : {"new_weak", "new_ephemeron"}) {
+    const ChildResult r = run_child(child);
+    EXPECT_EQ(r.signal, SIGABRT) << r;
+    EXPECT_EQ(lines_with(r.err, "only jd_weak_new"), 1U) << r;
+  }
+}
+
 TEST(Refusal, NullPointers) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(jd_layout_define(nullptr), nullptr);
