@@ -75,7 +75,8 @@ JD_HEAP_API void* jd_new_array_slowly(const jd_layout* layout, size_t elements);
 #define JD_MOST_INLINE 2048
 
 /* A new object without elements, of zeros. Null when memory has run out (GC_set_oom_fn's function
- * is asked first). It keeps its size: GC_realloc warns and returns null. */
+ * is asked first). It keeps its size, and only a collection frees it: GC_realloc warns and returns
+ * null, GC_free warns and does nothing. */
 static inline void* jd_new(const jd_layout* layout) {
   jd_hole* hole = jd_holes[layout->hole];
   char* memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);

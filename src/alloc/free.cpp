@@ -16,13 +16,23 @@ using heap::heap_lock;
 using heap::Place;
 using os::LockGuard;
 
+// Where it was freed, weak references, pins and numbers would go over to the next object there.
+void refuse_typed(const void* object, const char* name) {
+  os::warn(name, "(", object, "): an object with a layout is only collected; ignored");
+}
+
+// Does not look at the kinds of most objects.
+bool has_layout(const Block& block) {
+  return block.kind >= heap::kBuiltInKinds && heap::kinds[block.kind].source != heap::Source::None;
+}
+
 // True if the address is the beginning of an object that may be freed or resized; says why not.
 bool is_object(const void* object, const char* name, Place* place) {
   const Word address = base::as_word(object);
   // Before its place is looked for: a collection may come in between, and move what lies there.
   if (heap::in_heap(address) &&
       heap::space.blocks[heap::block_number(address)].state == heap::BlockState::Mixed) {
-    os::warn(name, "(", object, "): an object with a layout is only collected; ignored");
+    refuse_typed(object, name);
     return false;
   }
   if (!heap::find_place(address, place)) {
@@ -30,6 +40,10 @@ bool is_object(const void* object, const char* name, Place* place) {
     os::warn(name, "(", object,
              heap::in_heap(address) ? "): already free, or never an object; ignored"
                                     : "): not an object of the collector's heap; ignored");
+    return false;
+  }
+  if (has_layout(*place->block)) {
+    refuse_typed(object, name);
     return false;
   }
   if (place->address() != address) {
@@ -227,11 +241,6 @@ bool resize_in_place(void* object, std::size_t bytes) {
 void* reallocate(void* object, std::size_t bytes, const char* name) {
   Place place;
   if (!is_object(object, name, &place)) return nullptr;
-  // Its layout says how long it is, and the marker goes by that.
-  if (heap::kinds[place.block->kind].source != heap::Source::None) {
-    os::warn(name, "(", object, "): an object with a layout keeps its size; ignored");
-    return nullptr;
-  }
   if (resize_place(place, object, bytes)) return object;
   const std::size_t size = place.size();
   const KindNumber kind = place.block->kind;

@@ -168,6 +168,27 @@ TEST(Refusal, ToResizeATypedObject) {
   EXPECT_EQ(jd_layout_of(object), layout);
 }
 
+// Else the slot's next object had the pins, the number and the weak references of this one.
+TEST_P(Refusal, ToFreeATypedObject) {
+  // In blocks of all sizes or of one, and in blocks of its own.
+  for (const std::size_t size : {std::size_t{32}, std::size_t{6000}, std::size_t{100000}}) {
+    const jd_layout_info info = info_of("bytes", GetParam(), size);
+    const jd_layout* layout = jd_layout_define(&info);
+    ASSERT_NE(layout, nullptr);
+    void* volatile object = jd_new(layout);
+    const jd_weak* weak = jd_weak_new(object);
+    testing::internal::CaptureStderr();
+    GC_free(object);
+    GC_free(const_cast<jd_weak*>(weak));
+    EXPECT_EQ(GC_realloc(object, 0), nullptr);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(lines_with(said, "only collected"), 3U) << said;
+    EXPECT_EQ(jd_layout_of(object), layout);
+    EXPECT_EQ(jd_weak_get(weak), object);
+    EXPECT_NE(jd_new(layout), object);
+  }
+}
+
 JD_CHILD(crooked_root) {
   GC_INIT();
   alignas(8) static char variable[16] = {};
