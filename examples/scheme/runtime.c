@@ -200,9 +200,15 @@ value multiply_slowly(value a, value b) {
 bool is_less_slowly(value a, value b) { return number_of(a) < number_of(b); }
 bool is_same_number_slowly(value a, value b) { return number_of(a) == number_of(b); }
 
+/* The least fixnum by -1 is one more than the greatest. */
+static value whole_quotient(value a, value b) {
+  const int64_t quotient = fixnum_of(a) / fixnum_of(b);
+  if (quotient > FIXNUM_MAX) is_overflow(a, b);
+  return make_fixnum(quotient);
+}
 value divide(value a, value b) {
   if (are_fixnums(a, b) && fixnum_of(b) != 0 && fixnum_of(a) % fixnum_of(b) == 0) {
-    return make_fixnum(fixnum_of(a) / fixnum_of(b));
+    return whole_quotient(a, b);
   }
   return make_flonum(number_of(a) / number_of(b));
 }
@@ -212,7 +218,7 @@ static void check_integers(value a, value b) {
 }
 value quotient(value a, value b) {
   check_integers(a, b);
-  return make_fixnum(fixnum_of(a) / fixnum_of(b));
+  return whole_quotient(a, b);
 }
 value remainder_of(value a, value b) {
   check_integers(a, b);
