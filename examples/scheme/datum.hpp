@@ -10,6 +10,9 @@
 
 namespace scheme {
 
+// The passes follow lists within lists, and expressions within expressions, by calling themselves.
+constexpr int kMostNested = 1000;
+
 struct Datum {
   enum Kind { Boolean, Fixnum, Flonum, Character, String, Symbol, List, Vector };
   Kind kind;

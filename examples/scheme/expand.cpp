@@ -23,6 +23,15 @@ struct Definition {
   const Datum* value;
 };
 
+constexpr const char* kNested = "nested too deeply";
+
+// Many parts of one form may be as many expressions in one another: (+ 1 2 3 ...), cond's clauses.
+void check_depth(const Expression& expression, int depth) {
+  if (depth > kMostNested) throw Error(expression.line, kNested);
+  for (const Expression* part : expression.parts) check_depth(*part, depth + 1);
+  if (expression.lambda != nullptr) check_depth(*expression.lambda->body, depth + 1);
+}
+
 using Expressions = std::vector<Expression*>;
 using Variables = std::vector<Variable*>;
 
@@ -423,6 +432,7 @@ class Expander {
   Expression* expand_bindings_from(const std::vector<Definition>& all, std::size_t i,
                                    const Datum& datum, const Scope& scope) {
     if (i == all.size()) return expand_body(datum, 2, scope);
+    require(i < kMostNested, datum, kNested);
     Variable* variable = program_.new_variable(all[i].name);
     const Scope inner{.names = {{all[i].name, variable}}, .outer = &scope};
     Expression* value = expand_named(*all[i].value, scope, all[i].name);
@@ -548,6 +558,7 @@ void expand(const std::vector<Datum*>& prelude, const std::vector<Datum*>& text,
   expander.expand_text(text, &names);
   // A procedure that is defined once is known to all who call it.
   for (Expression* form : program->forms) {
+    check_depth(*form, 1);
     if (form->kind == Expression::Assign && form->variable->global && !form->variable->assigned &&
         form->parts[0]->kind == Expression::Function) {
       form->variable->known = form->parts[0]->lambda;

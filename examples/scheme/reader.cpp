@@ -1,4 +1,5 @@
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 
 #include "datum.hpp"
@@ -18,11 +19,19 @@ class Reader {
   }
 
   Datum* read() {
+    if (++depth_ > kMostNested) throw Error(line_, "nested too deeply");
+    Datum* datum = read_datum();
+    --depth_;
+    return datum;
+  }
+
+ private:
+  Datum* read_datum() {
     if (at_end()) throw Error(line_, "the text ends inside of a list");
     const char c = text_[at_++];
     switch (c) {
       case '(':
-        return read_list();
+        return read_list(true);
       case ')':
         throw Error(line_, "a ) without a (");
       case '\'': {
@@ -40,7 +49,6 @@ class Reader {
     }
   }
 
- private:
   Datum* make(Datum::Kind kind) { return pool_->make(kind, line_); }
   Datum* make_text(Datum::Kind kind, std::string text) {
     Datum* made = make(kind);
@@ -61,12 +69,17 @@ class Reader {
     }
   }
 
-  Datum* read_list() {
+  // A dot that is an atom of its own.
+  [[nodiscard]] bool is_at_dot() const {
+    return at_ < text_.size() && text_[at_] == '.' && is_end_of_word(at_ + 1);
+  }
+
+  Datum* read_list(bool may_have_tail) {
     Datum* list = make(Datum::List);
     for (;;) {
       if (!at_end() && text_[at_] == ')') break;
-      Datum* item = read();
-      if (item->is_symbol() && item->text == "." && !list->items.empty()) {
+      if (may_have_tail && !list->items.empty() && is_at_dot()) {
+        ++at_;
         list->tail = read();
         // (a . (b c)) is (a b c).
         if (list->tail->kind == Datum::List) {
@@ -77,7 +90,7 @@ class Reader {
         if (at_end() || text_[at_] != ')') throw Error(line_, "more than one datum after a dot");
         break;
       }
-      list->items.push_back(item);
+      list->items.push_back(read());
     }
     ++at_;
     return list;
@@ -98,19 +111,20 @@ class Reader {
     return make_text(Datum::String, content);
   }
 
+  [[nodiscard]] bool is_end_of_word(std::size_t at) const {
+    return at >= text_.size() || std::isspace(static_cast<unsigned char>(text_[at])) != 0 ||
+           std::string("()\";'").find(text_[at]) != std::string::npos;
+  }
   std::string read_word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) == 0 &&
-           std::string("()\";'").find(text_[at_]) == std::string::npos) {
-      ++at_;
-    }
+    while (!is_end_of_word(at_)) ++at_;
     return text_.substr(begin, at_ - begin);
   }
 
   Datum* read_hash() {
     if (at_ < text_.size() && text_[at_] == '(') {
       ++at_;
-      Datum* vector = read_list();
+      Datum* vector = read_list(false);
       vector->kind = Datum::Vector;
       return vector;
     }
@@ -130,6 +144,7 @@ class Reader {
 
   Datum* read_atom() {
     const std::string word = read_word();
+    if (word == ".") throw Error(line_, "a dot cannot stand here");
     char* end = nullptr;
     const char first = word[word[0] == '-' && word.size() > 1 ? 1 : 0];
     if (std::isdigit(static_cast<unsigned char>(first)) == 0) {
@@ -145,6 +160,7 @@ class Reader {
     Datum* made = make(Datum::Flonum);
     made->number = std::strtod(word.c_str(), &end);
     if (*end != '\0') throw Error(line_, word + " is no number");
+    if (std::isinf(made->number)) throw Error(line_, word + " is too large for a flonum");
     return made;
   }
 
@@ -152,6 +168,7 @@ class Reader {
   Pool<Datum>* pool_;
   std::size_t at_ = 0;
   int line_ = 1;
+  int depth_ = 0;
 };
 
 }  // namespace
