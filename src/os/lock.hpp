@@ -40,11 +40,13 @@ class LockOver {
     }
   }
   // For a holder that has parked another thread: that one may have been the sleeper woken last, and
-  // will not take the lock now. So the next sleeper has to be woken in its stead. Pre: held.
+  // will not take the lock now. So the next sleeper has to be woken in its stead, and nothing is
+  // reserved for the parked one. Pre: held.
   void mark_contended() {
     std::uint32_t held = kHeld;
     state_.compare_exchange_strong(held, kContended, std::memory_order_relaxed,
                                    std::memory_order_relaxed);
+    forget_starving();
   }
   // The child of a fork owns every lock that fork() was called with; it starts them afresh.
   void reset_in_child() {
@@ -77,13 +79,36 @@ class LockOver {
   void acquire_slowly();
   void release_slowly();
 
+  // Counts the caller as starving; returns the round that it is counted in.
+  std::uint64_t count_starving() {
+    return starving_.fetch_add(1, std::memory_order_relaxed) / kRound;
+  }
+  void uncount_starving(std::uint64_t round) {
+    std::uint64_t seen = starving_.load(std::memory_order_relaxed);
+    while (seen / kRound == round &&
+           !starving_.compare_exchange_strong(seen, seen - 1, std::memory_order_relaxed,
+                                              std::memory_order_relaxed)) {
+    }
+  }
+  // Who is there counts itself again as it wakes; who is parked does not.
+  void forget_starving() {
+    std::uint64_t seen = starving_.load(std::memory_order_relaxed);
+    while (seen % kRound != 0 && !starving_.compare_exchange_strong(
+                                     seen, (seen / kRound + 1) * kRound, std::memory_order_relaxed,
+                                     std::memory_order_relaxed)) {
+    }
+  }
+
   // Written by every thread that takes, leaves, or waits for the lock. Taking it is an acquire that
   // pairs with the release of leaving it; everything else needs no order.
   typename Sync::template Atomic<std::uint32_t> state_{kFree};
   // Threads that have waited for long and are not in yet. They need not sleep: one whose wait was
   // interrupted is in a handler, perhaps for a collection by the very thread that holds the lock.
-  // Written by these threads, read by who leaves the lock (relaxed: a hint).
-  typename Sync::template Atomic<std::uint32_t> starving_{0};
+  // That is the lower half; the upper counts the rounds, each of which ends as all are forgotten.
+  // Written by these threads and by who forgets them, read by who leaves the lock (relaxed: a
+  // hint).
+  static constexpr std::uint64_t kRound = std::uint64_t{1} << 32;
+  typename Sync::template Atomic<std::uint64_t> starving_{0};
 };
 
 template <class Sync>
@@ -100,7 +125,9 @@ void LockOver<Sync>::acquire_slowly() {
   }
   const std::uint64_t began = Sync::now();
   bool starving = false;
+  std::uint64_t round = 0;  // that it is counted in
   bool may_take_reserved = false;
+  bool has_lapsed = false;  // the reservation that it waited for the end of
   for (;;) {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);
     if (seen == kFree || (seen == kReserved && may_take_reserved)) {
@@ -108,7 +135,9 @@ void LockOver<Sync>::acquire_slowly() {
       // it in time.
       if (state_.compare_exchange_strong(seen, starving ? kStarving : kContended,
                                          std::memory_order_acquire, std::memory_order_relaxed)) {
-        if (starving) starving_.fetch_sub(1, std::memory_order_relaxed);
+        // Who is counted did not come, and may not for long: once is enough to wait for them.
+        if (seen == kReserved && has_lapsed) forget_starving();
+        if (starving) uncount_starving(round);
         return;
       }
       continue;
@@ -122,12 +151,15 @@ void LockOver<Sync>::acquire_slowly() {
       seen = wanted;
     }
     Sync::tell_waiting(&state_);
-    Sync::wait_for_lock(&state_, seen, seen == kReserved ? kReservation : kForever);
+    const bool woken =
+        Sync::wait_for_lock(&state_, seen, seen == kReserved ? kReservation : kForever);
+    has_lapsed = seen == kReserved && !woken;
     // Woken, or the state has changed, or nobody came: no newcomer any more.
     may_take_reserved = true;
-    if (!starving && Sync::now() - began > kLongWait) {
+    if (starving ? round != starving_.load(std::memory_order_relaxed) / kRound
+                 : Sync::now() - began > kLongWait) {
       starving = true;
-      starving_.fetch_add(1, std::memory_order_relaxed);
+      round = count_starving();
     }
   }
 }
@@ -140,7 +172,7 @@ void LockOver<Sync>::release_slowly() {
                                          std::memory_order_release, std::memory_order_relaxed)) {
   }
   if (Sync::wake(&state_, 1) != 0 || seen != kStarving) return;
-  if (starving_.load(std::memory_order_relaxed) != 0) return;
+  if (starving_.load(std::memory_order_relaxed) % kRound != 0) return;
   // Nobody waits any more, so it need not be reserved. Who came meanwhile may be asleep by now.
   seen = kReserved;
   if (state_.compare_exchange_strong(seen, kFree, std::memory_order_relaxed,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "../support/interleaving.hpp"
@@ -142,6 +143,79 @@ TEST_F(LockTest, AReservationEnds) {
   });
   EXPECT_TRUE(report.passed()) << report;
   EXPECT_GT(report.timeouts, 0u) << "nobody waited for the reservation's end";
+}
+
+// Where a thread that starves comes no more: thread 0 is parked as it would sleep again, while
+// another holds the lock.
+struct Parking : Scheduled {
+  static void tell_waiting(const void*) {
+    if (running_thread() != 0 || waits[0] == 0 || !held) return;
+    parked = true;
+    for (;;) Scheduled::wait(gate.get(), 0);
+  }
+  static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                            std::uint64_t nanoseconds) {
+    const bool woken = Scheduled::wait_for_lock(word, expected, nanoseconds);
+    lapses += woken ? 0 : 1;
+    return woken;
+  }
+  static void begin() {
+    gate = std::make_shared<Atomic<std::uint32_t>>(0);
+    held = parked = false;
+    lapses = 0;
+  }
+
+  static inline std::shared_ptr<Atomic<std::uint32_t>> gate;
+  static inline bool held;
+  static inline bool parked;
+  static inline int lapses;  // waits for a reservation's end
+};
+
+// The most lapses of an execution in which it is parked beside threads that take the lock again and
+// again. `mark`: who holds it then marks that, as GC_suspend_thread does.
+int most_lapses_beside_parked(bool mark, int threads) {
+  std::uint64_t executions = 0;
+  int most = 0;
+  const Report report = explore({.preemptions = 3}, [&, mark, threads](Program* program) {
+    Parking::begin();
+    auto lock = std::make_shared<os::LockOver<Parking>>();
+    auto marked = std::make_shared<bool>(!mark);
+    program->add_server([=] {
+      lock->acquire();
+      lock->release();
+    });
+    for (int t = 0; t < threads; ++t) {
+      program->add_thread([=] {
+        for (int i = 0; i < 5; ++i) {
+          lock->acquire();
+          Parking::held = true;
+          static_cast<void>(Parking::gate->load());  // the other's turn
+          Parking::held = false;
+          if (Parking::parked && !*marked) {
+            lock->mark_contended();
+            *marked = true;
+          }
+          lock->release();
+        }
+      });
+    }
+    program->at_end([&] {
+      executions += Parking::parked ? 1 : 0;
+      most = std::max(most, Parking::lapses);
+    });
+  });
+  EXPECT_TRUE(report.passed()) << report;
+  EXPECT_GT(executions, 0u) << "nobody was parked, so nothing was tested";
+  Parking::gate = nullptr;
+  return most;
+}
+
+// Regression: it stayed counted, so that each contended acquisition waited for 10 ms.
+TEST_F(LockTest, AThreadThatComesNoMoreIsWaitedForOnce) {
+  Scheduled::time_passes = kLong;
+  EXPECT_EQ(most_lapses_beside_parked(false, 1), 1);
+  EXPECT_EQ(most_lapses_beside_parked(true, 1), 0);
+  EXPECT_EQ(most_lapses_beside_parked(true, 2), 0);
 }
 
 // That the exploration finds what is wrong: a lock that forgets to wake.
