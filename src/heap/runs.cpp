@@ -21,6 +21,9 @@ BlockNumber total_free;
 BlockNumber total_returned;
 // Free blocks that may have pages, those at most that became free since all was discarded.
 BlockNumber maybe_idle;
+// The run at which a step of discard_idle stopped, for as long as it is linked: what a block's
+// record says of a free run may be of one that is a part of another now.
+BlockNumber stopped_at = kNoBlock;
 static_assert(kBins <= 64);
 
 unsigned bin_of(BlockNumber count) {
@@ -81,6 +84,7 @@ void unlink(BlockNumber first, BlockNumber count) {
   }
   note_bin(bin);
   total_free -= count;
+  if (first == stopped_at) stopped_at = kNoBlock;
 }
 
 // The first block in the run at which `count` aligned blocks fit, or kNoBlock.
@@ -237,6 +241,7 @@ void forget_runs() {
   bins_in_use = 0;
   total_free = 0;
   maybe_idle = 0;
+  stopped_at = kNoBlock;
 }
 
 void add_run_in_order(BlockNumber first, BlockNumber count) {
@@ -259,20 +264,30 @@ Bin bin(unsigned number) {
 std::size_t discard_idle(unsigned least_age, std::size_t most, DiscardPosition* position) {
   most = base::align_down(base::min_of(most, SIZE_MAX - kBlockSize), kBlockSize);
   std::size_t left = most;
-  DiscardPosition from = position != nullptr ? *position : DiscardPosition{};
-  DiscardPosition to;
-  for_each_run([&](BlockNumber first, BlockNumber count) {
-    if (left == 0 || (from.run != kNoBlock && from.run != first)) return;
-    const BlockNumber begin = from.run == first ? base::max_of(first, from.block) : first;
-    from = {};
-    to = {first, discard_idle_in(begin, first + count, least_age, &left)};
-  });
-  if (position == nullptr) return most - left;
-  if (from.run != kNoBlock) {  // It is gone.
-    *position = {};
-    return discard_idle(least_age, most, position);
+  DiscardPosition at;
+  const bool goes_on =
+      position != nullptr && position->run != kNoBlock && position->run == stopped_at;
+  unsigned bin = 0;
+  if (goes_on) {
+    at = *position;
+    bin = bin_of(space.blocks[at.run].run);
+    at.block = discard_idle_in(at.block, at.run + space.blocks[at.run].run, least_age, &left);
   }
-  *position = to;
+  BlockNumber next = goes_on ? space.extras[at.run].next : heads[bin];
+  while (left != 0) {
+    if (next == kNoBlock) {
+      if (++bin == kBins) break;
+      next = heads[bin];
+      continue;
+    }
+    at.run = next;
+    at.block = discard_idle_in(next, next + space.blocks[next].run, least_age, &left);
+    next = space.extras[next].next;
+  }
+  if (position != nullptr) {
+    *position = at;
+    stopped_at = at.run;
+  }
   return most - left;
 }
 

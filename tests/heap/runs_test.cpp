@@ -179,6 +179,37 @@ TEST(Runs, StepsGoOnWhereTheLastOneStopped) {
   use(first, 20);
 }
 
+// Regression: each step looked for its place from the first run on, which took quadratic time.
+TEST(Runs, StepsDoNotPassThroughRunsBeforeThem) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(64));
+  const BlockNumber first = take_run(12);
+  use(first, 12);
+  for (BlockNumber b = first; b < first + 12; b += 2) give_run(b, 1);
+  DiscardPosition position;
+  ASSERT_EQ(discard_idle(0, 2 * kBlockSize, &position), 2 * kBlockSize);
+  // Here it would end that looked from the first run on, and begin anew with one that is idle.
+  const BlockNumber before = space.extras[position.run].previous;
+  ASSERT_NE(before, kNoBlock);
+  const BlockNumber link = space.extras[before].next;
+  space.extras[before].next = kNoBlock;
+  start_using(before);
+  EXPECT_EQ(discard_idle(0, 2 * kBlockSize, &position), 2 * kBlockSize);
+  EXPECT_TRUE(space.extras[before].dirty);
+  space.extras[before].next = link;
+  // It stops where it has found enough: the run that follows leads to itself.
+  const BlockNumber last = space.extras[position.run].next;
+  ASSERT_NE(last, kNoBlock);
+  const BlockNumber last_link = space.extras[last].next;
+  space.extras[last].next = last;
+  EXPECT_EQ(discard_idle(0, kBlockSize, &position), kBlockSize);
+  space.extras[last].next = last_link;
+  EXPECT_EQ(discard_idle(0, 2 * kBlockSize, &position), kBlockSize);
+  // The first run that was used meanwhile.
+  EXPECT_EQ(discard_idle(0), kBlockSize);
+  use(1, 64);
+}
+
 // With more blocks than there is memory, what was given back makes room for others.
 TEST(Runs, NoMoreAreUsedThanThereIsMemoryFor) {
   ASSERT_TRUE(reserve_space(64u << 20));
