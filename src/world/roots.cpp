@@ -212,6 +212,14 @@ bool on_stack(Thread* thread, const char* sp, char* high) {
   if (thread->checked.high == high && thread->checked.low != nullptr && sp >= thread->checked.low) {
     return true;
   }
+  // A program with many stacks has many mappings, and changes its stack between collections. Few
+  // frames lie on most stacks: can all be read from the one to the other?
+  constexpr auto kNear = static_cast<std::ptrdiff_t>(4 * base::kMiB);  // 16 questions; a guess
+  char* const page = base::as_pointer(base::align_down(base::as_word(sp), os::page_size()));
+  if (high - page <= kNear && os::end_of_readable(page, high) == high) {
+    thread->checked = {page, high};
+    return true;
+  }
   const char* low = lowest_mapped(thread, high);
   return low != nullptr && sp >= low;
 }

@@ -29,8 +29,8 @@ struct Thread {
   // Written by the thread itself, or under the lock; read by its own handler, and by the collector
   // while it is stopped.
   os::StackBounds stack;
-  // A high bound that was looked up in the process's mappings, and the low end that was found. The
-  // collector's, in a stopped world.
+  // A high bound that was looked up, and the lowest address from which on all up to it is mapped,
+  // as far as was looked. The collector's, in a stopped world.
   os::StackBounds checked;
   // Follows GC_stackbottom, which programs may set themselves. Written as it registers.
   bool is_main = false;

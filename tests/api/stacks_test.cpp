@@ -3,7 +3,11 @@
 #include <ucontext.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "child.hpp"
@@ -370,6 +374,68 @@ TEST(Stacks, ACollectionOnAForeignStackIsSurvived) {
   JD_OURS_ONLY("bdwgc walks from the foreign stack to the thread's bottom");
   const ChildResult r = run_child("collect_on_coroutine");
   EXPECT_TRUE(r.ok()) << r;
+}
+
+// Bytes that this thread has read from files, or 0 where the system does not count them.
+std::size_t bytes_read() {
+  std::ifstream file("/proc/thread-self/io");
+  std::string label;
+  std::size_t bytes = 0;
+  return file >> label >> bytes && label == "rchar:" ? bytes : 0;
+}
+
+// Stacks of one page and a guard page, so that none is a neighbour's mapping.
+constexpr std::size_t kManyStacks = 200;
+JD_CHILD(collect_on_told_stacks) {
+  GC_INIT();
+  if (bytes_read() == 0) {
+    std::fputs("the system does not count what is read\n", stderr);
+    return kCannotTry;
+  }
+  constexpr std::size_t kBytes = 64 * 1024;
+  std::vector<char*> stacks;
+  for (std::size_t i = 0; i < kManyStacks; ++i) {
+    stacks.push_back(static_cast<char*>(
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
+    mprotect(stacks.back(), 4096, PROT_NONE);
+  }
+  GC_stack_base main_base;
+  GC_get_my_stackbottom(&main_base);
+  GC_gcollect();
+  const std::size_t before = bytes_read();
+  for (std::size_t i = 0; i < 20; ++i) {
+    GC_stack_base base{};
+    base.mem_base = stacks[i * 7] + kBytes;
+    getcontext(&coroutine);
+    coroutine.uc_stack.ss_sp = stacks[i * 7];
+    coroutine.uc_stack.ss_size = kBytes;
+    makecontext(
+        &coroutine,
+        +[] {
+          void* volatile held = make_list(10);
+          GC_gcollect();
+          coroutine_bad += list_length(held) != 10;
+          setcontext(&coroutine_main);
+        },
+        0);
+    GC_disable();
+    GC_set_stackbottom(nullptr, &base);
+    GC_enable();
+    swapcontext(&coroutine_main, &coroutine);
+    GC_set_stackbottom(nullptr, &main_base);
+  }
+  std::printf("%zu bytes\n", bytes_read() - before);
+  return coroutine_bad;
+}
+
+// Regression: each collection read the list of all mappings.
+TEST(Stacks, ACollectionOnAStackThatItWasToldOfReadsNoListOfMappings) {
+  JD_OURS_ONLY("it is ours that looks whether the stack pointer is on that stack");
+  const ChildResult r = run_child("collect_on_told_stacks");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  ASSERT_TRUE(r.ok()) << r;
+  // A line for each stack and guard page; of 20 collections.
+  EXPECT_LT(std::strtoul(r.out.c_str(), nullptr, 10), 20 * kManyStacks * 25) << r;
 }
 
 #if defined(__x86_64__)
