@@ -29,8 +29,9 @@ namespace {
 // the page's end.
 constexpr std::size_t kStackPage = 4096;
 
-// Where no limit is set, the kernel leaves this much room under a main stack at least.
-constexpr std::size_t kUnlimitedStack = 64 * base::kMiB;
+// The kernel leaves this much room under a main stack at least, whatever its limit was when the
+// program started. A limit that the program raises gives it no more: other mappings may be there.
+constexpr std::size_t kMostStack = 64 * base::kMiB;
 
 }  // namespace
 
@@ -63,10 +64,8 @@ StackBounds main_stack() {
   StackBounds bounds;
   bounds.high = main_stack_high();
   rlimit limit{};
-  std::size_t size = kUnlimitedStack;
-  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    size = limit.rlim_cur;
-  }
+  std::size_t size = kMostStack;
+  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < size) size = limit.rlim_cur;
   const base::Word high = base::as_word(bounds.high);
   bounds.low = base::as_pointer(size < high ? high - size : kStackPage);
   return bounds;

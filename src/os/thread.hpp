@@ -25,7 +25,8 @@ struct StackBounds {
   char* high = nullptr;
 };
 // The calling thread's own stack, as it was created. For the main thread `low` is the lowest
-// address that RLIMIT_STACK allows, which need not be mapped yet.
+// address that RLIMIT_STACK allows, but 64 MiB below `high` at most, where nothing else can be (a
+// larger stack reaches further); it need not be mapped yet.
 StackBounds own_stack();
 // Where the main thread's stack begins (its highest address), wherever the call comes from.
 char* main_stack_high();

@@ -1,5 +1,6 @@
 // Stacks that are not where they were: blocked threads, fibers, changed stack bottoms.
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 
 #include <atomic>
@@ -373,6 +374,74 @@ JD_CHILD(collect_on_coroutine) {
 TEST(Stacks, ACollectionOnAForeignStackIsSurvived) {
   JD_OURS_ONLY("bdwgc walks from the foreign stack to the thread's bottom");
   const ChildResult r = run_child("collect_on_coroutine");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// 100 MiB below the main stack, where the kernel maps nothing by itself.
+JD_CHILD(collect_below_main_stack) {
+  rlimit limit{};
+  getrlimit(RLIMIT_STACK, &limit);
+  limit.rlim_cur = std::size_t{1} << 30;
+  if (setrlimit(RLIMIT_STACK, &limit) != 0) return kCannotTry;
+  GC_INIT();
+  constexpr std::size_t kBytes = 256 * 1024;
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const std::uintptr_t below = (here - (std::size_t{100} << 20)) & ~std::uintptr_t{4095};
+  void* stack = mmap(reinterpret_cast<void*>(below), kBytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (stack == MAP_FAILED) return kCannotTry;
+  void* volatile on_main_stack = make_list(10);
+  getcontext(&coroutine);
+  coroutine.uc_stack.ss_sp = stack;
+  coroutine.uc_stack.ss_size = kBytes;
+  makecontext(
+      &coroutine,
+      +[] {
+        void* volatile held = make_list(10);
+        for (int i = 0; i < 5; ++i) GC_gcollect();
+        coroutine_bad = list_length(held) != 10;
+        setcontext(&coroutine_main);
+      },
+      0);
+  swapcontext(&coroutine_main, &coroutine);
+  return coroutine_bad + (list_length(on_main_stack) != 10);
+}
+
+// Regression: with the limit raised, that passed for a part of the main stack.
+TEST(Stacks, AStackBelowTheMainOneIsNotPartOfIt) {
+  JD_OURS_ONLY("bdwgc walks from the foreign stack to the thread's bottom");
+  const ChildResult r = run_child("collect_below_main_stack");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// More than 64 MiB of stack: further than a main stack is known to reach without a look.
+[[gnu::noinline]] std::size_t collect_deep_down(std::size_t levels) {
+  volatile char frame[64 * 1024];
+  frame[0] = 1;
+  void* volatile held = make_list(10);
+  if (levels == 0) {
+    GC_gcollect();
+    opaque(make_list(rounds(1000)));
+  }
+  const std::size_t right = levels == 0 ? 0 : collect_deep_down(levels - 1);
+  return right + (list_length(held) == 10 ? frame[0] : 0);
+}
+
+JD_CHILD(collect_deep_down) {
+  rlimit limit{};
+  getrlimit(RLIMIT_STACK, &limit);
+  if (limit.rlim_max < std::size_t{100} << 20) return kCannotTry;
+  limit.rlim_cur = std::size_t{100} << 20;
+  if (setrlimit(RLIMIT_STACK, &limit) != 0) return kCannotTry;
+  GC_INIT();
+  constexpr std::size_t kLevels = 1100;
+  return collect_deep_down(kLevels) == kLevels + 1 ? 0 : 1;
+}
+
+TEST(Stacks, ADeepMainStackIsScannedWhole) {
+  const ChildResult r = run_child("collect_deep_down");
+  JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
 }
 

@@ -1,5 +1,6 @@
 // What a stack counts for, where a stack begins.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstddef>
 
@@ -33,6 +34,19 @@ TEST(Stack, AnotherPartOfItCountsWhole) {
 TEST(Stack, OtherStacksCountWhole) {
   alignas(16) static char stack[4096];
   EXPECT_EQ(stack_bytes(stack + 96, stack + sizeof stack), sizeof stack - 96);
+}
+
+// Regression: a limit that the program raised made the main stack of what is mapped below it.
+TEST(Stack, ARaisedLimitMakesTheMainOneNoLarger) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_STACK, &before), 0);
+  rlimit raised = before;
+  raised.rlim_cur = std::size_t{1} << 30;
+  if (setrlimit(RLIMIT_STACK, &raised) != 0) GTEST_SKIP() << "the limit can't be raised";
+  const StackBounds stack = own_stack();
+  EXPECT_EQ(setrlimit(RLIMIT_STACK, &before), 0);
+  EXPECT_EQ(stack.high, main_stack_high());
+  EXPECT_LE(distance(stack.low, stack.high), std::size_t{64} << 20);
 }
 
 }  // namespace
