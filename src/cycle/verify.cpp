@@ -381,26 +381,31 @@ void verify_swept() {
   }
 }
 
-[[gnu::no_sanitize_address]] void MarkVerifier::range(const void* low, const void* high) {
+// What is visited may hold the collector's own frames, which have changed since marking: a stack
+// that a root function names whole, an object that a program made its stack, or, where roots are
+// mappings, a stack that is not known yet.
+template <class Visit>
+[[gnu::no_sanitize_address]] void MarkVerifier::visit_words(const void* low, const void* high,
+                                                            Visit visit) const {
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  // This may hold the collector's own frames, which have changed since marking: an object that a
-  // program made its stack, or, where roots are mappings, a stack that is not known yet.
   const Word frames = base::as_word(__builtin_frame_address(0)) - kDeepestFrames;
   for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
     if (at >= frames && at < base::as_word(stack_top_)) continue;
-    require_marked(*reinterpret_cast<const Word*>(at), at);
+    visit(*reinterpret_cast<const Word*>(at), at);
   }
 }
 
-[[gnu::no_sanitize_address]] void MarkVerifier::stack(const void* low, const void* high) {
+void MarkVerifier::range(const void* low, const void* high) {
+  visit_words(low, high, require_marked);
+}
+
+void MarkVerifier::stack(const void* low, const void* high) {
   range(low, high);
   if (GC_all_interior_pointers == 0) return;
-  const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  for (Word at = base::align_up(base::as_word(low), sizeof(Word)); at < end; at += sizeof(Word)) {
-    const Word word = *reinterpret_cast<const Word*>(at);
+  visit_words(low, high, [](Word word, Word at) {
     // A precise root points to its object and nowhere else: what ends there may have moved.
     if (word % heap::kGranule == 0 && !copy::is_root(at)) require_marked_before(word, at);
-  }
+  });
 }
 
 void MarkVerifier::finish() {

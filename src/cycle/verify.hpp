@@ -14,9 +14,8 @@ void verify_structures();
 void verify_swept();
 // After marking: every root's object is marked, those that a word of a stack is one past the end of
 // included; every marked object's words lead to marked objects, unless a descriptor says which of
-// its words count, or the object is the stack on which the collector runs; and no free slot can be
-// marked. The same after moving, when holes have gone back
-// and free slots are as they are.
+// its words count, or the word is in the collector's own frames; and no free slot can be marked.
+// The same after moving, when holes have gone back and free slots are as they are.
 class MarkVerifier final : public world::RootVisitor {
  public:
   enum class When { Marked, Moved };
@@ -29,6 +28,9 @@ class MarkVerifier final : public world::RootVisitor {
   void finish();
 
  private:
+  template <class Visit>
+  void visit_words(const void* low, const void* high, Visit visit) const;
+
   When when_;
   const char* stack_top_;
 };
