@@ -37,7 +37,7 @@ Line parse(const char* text) {
   Word high = 0;
   const char* c = parse_hex(text, &low);
   if (*c == '-') c = parse_hex(c + 1, &high);
-  line.mapping = {base::as_pointer(low), base::as_pointer(high), false, false};
+  line.mapping = {base::as_pointer(low), base::as_pointer(high), false, false, false};
   if (*c != ' ' || low >= high) return line;
   const char* permissions = c + 1;
   for (int i = 0; i < 4; ++i) {
@@ -60,6 +60,7 @@ Line parse(const char* text) {
   const bool kernels = begins_with(name, "[v");
   const bool file = *name == '/';
   line.mapping.of_file = file && !writable;
+  line.mapping.made_code = executable && !file && !line.mapping.main_stack;
   line.wanted =
       readable && is_private && !device && !kernels && !(line.mapping.of_file && executable);
   return line;

@@ -12,6 +12,7 @@ struct Mapping {
   char* high;
   bool main_stack;  // the stack that the kernel made
   bool of_file;     // read-only, and of a file: only what was written to, if that can be told
+  bool made_code;   // executable, and of no file: the process has made the code itself
 };
 
 class MappingVisitor {

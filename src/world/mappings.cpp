@@ -91,36 +91,55 @@ alignas(64) char page_copy[32 * base::kKiB];
 class VisitPages final : public os::PageVisitor {
  public:
   explicit VisitPages(RootVisitor* visitor) : visitor_(visitor), direct_(everybody_stands()) {}
+  // Whether the pages to come are of code that the process has made: instructions stand at any
+  // address, and so do the words within them.
+  void set_code(bool code) { code_ = code; }
   void pages(char* low, char* high) override {
-    if (direct_) return visitor_->range(low, high);
-    const char* at = as_pointer(base::align_up(base::as_word(low), sizeof(Word)));
-    while (at < high) {
-      const char* end = at + base::min_of(static_cast<std::size_t>(high - at), sizeof page_copy);
-      if (!visit_copy(at, end)) visit_each_page(at, end);
-      at = end;
+    const char* const first = as_pointer(base::align_up(base::as_word(low), sizeof(Word)));
+    if (direct_) {
+      visitor_->range(low, high);
+    } else {
+      visit_copies(first, high);
     }
+    if (!code_) return;
+    for (std::size_t shift = 1; shift < sizeof(Word); ++shift) visit_copies(first + shift, high);
   }
 
  private:
+  // In pieces of whole words, as they are from `low` on.
+  void visit_copies(const char* low, const char* high) {
+    while (low < high) {
+      const char* end = low + base::min_of(static_cast<std::size_t>(high - low), sizeof page_copy);
+      if (!visit_copy(low, end)) visit_each_page(low, end);
+      low = end;
+    }
+  }
   // False if not all of it could be read.
   bool visit_copy(const char* low, const char* high) {
     const auto size = static_cast<std::size_t>(high - low);
+    if (direct_) {
+      base::copy_bytes(page_copy, low, size);
+      visitor_->range(page_copy, page_copy + size);
+      return true;
+    }
     if (!os::read_safely(page_copy, low, size)) return false;
     visitor_->changing_range(page_copy, page_copy + size);
     return true;
   }
+  // A word may lie on two pages, of which only the first is there.
   void visit_each_page(const char* low, const char* high) {
     const std::size_t page = os::page_size();
     while (low < high) {
       const char* next = as_pointer(base::align_down(base::as_word(low), page) + page);
-      const char* end = base::min_of(next, high);
-      static_cast<void>(visit_copy(low, end));
+      const char* end = base::min_of(next + base::as_word(low) % sizeof(Word), high);
+      if (!visit_copy(low, end)) static_cast<void>(visit_copy(low, base::min_of(next, end)));
       low = end;
     }
   }
 
   RootVisitor* visitor_;
   bool direct_;
+  bool code_ = false;
 };
 
 }  // namespace
@@ -150,6 +169,7 @@ void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
   for (const os::Mapping& mapping : mappings) {
     // All of a library's constants, or of a font: too much to look through for nothing.
     if (mapping.of_file && !written.known()) continue;
+    pages.set_code(mapping.made_code);
     while (first < cuts.count() && as_pointer(cuts[first].high) <= mapping.low) ++first;
     char* at = mapping.low;
     for (std::size_t i = first; i < cuts.count() && as_pointer(cuts[i].low) < mapping.high; ++i) {

@@ -26,6 +26,7 @@ static struct node** protected_file;
 static struct node** in_plugin;
 static struct node** in_plugin_tls;
 static char* guarded;
+static unsigned char* code;
 static char* past_end;
 static void* tree;
 static pthread_key_t key;
@@ -41,6 +42,21 @@ static void fiber(void) {
   make_garbage(GARBAGE);
   fiber_is_right &= list_is_whole(list, LENGTH);
   swapcontext(&fiber_context, &main_context);
+}
+
+enum { CODE_WORDS = 9 };
+
+static unsigned char* code_word(int i) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return i == 8 ? code + page - 3 : code + 16 * i + i;
+}
+
+static void keep_in_code(unsigned char* at, struct node* list) { memcpy(at, &list, sizeof list); }
+
+static struct node* kept_in_code(const unsigned char* at) {
+  struct node* list;
+  memcpy(&list, at, sizeof list);
+  return list;
 }
 
 static int compare(const void* a, const void* b) { return strcmp(a, b); }
@@ -70,6 +86,10 @@ static void fill(void* plugin) {
   /* MADV_GUARD_INSTALL: on Linux 6.13 and later, a page that can't be read. */
   (void)madvise(guarded + 3 * page, page, 102);
   *(struct node**)(guarded + 4 * page) = make_list(LENGTH);
+  /* Words within instructions, at every place that one can have; one of them on two pages. */
+  code = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (i = 0; i < CODE_WORDS; ++i) keep_in_code(code_word(i), make_list(LENGTH));
+  REQUIRE(mprotect(code, 2 * page, PROT_READ | PROT_EXEC) == 0);
   library = dlopen(plugin, RTLD_NOW);
   REQUIRE(library != NULL);
   in_plugin = dlsym(library, "plugin_word");
@@ -100,6 +120,7 @@ void test_places(const char* plugin) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char name[20];
   int i;
+  int k;
   FILE* file = fopen("/dev/null", "w");
   far_away(fill, (void*)plugin);
   clear_stack();
@@ -112,6 +133,7 @@ void test_places(const char* plugin) {
     REQUIRE(list_is_whole(protected_page[3], LENGTH));
     REQUIRE(list_is_whole(protected_file[3], LENGTH));
     REQUIRE(list_is_whole(*(struct node**)(guarded + 4 * page), LENGTH));
+    for (k = 0; k < CODE_WORDS; ++k) REQUIRE(list_is_whole(kept_in_code(code_word(k)), LENGTH));
     REQUIRE(list_is_whole(*in_plugin, LENGTH));
     REQUIRE(list_is_whole(*in_plugin_tls, LENGTH));
     REQUIRE(strcmp(*(char**)past_end - 48, "held by its end") == 0);

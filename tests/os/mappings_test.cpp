@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -31,7 +32,7 @@ char* map_pages(std::size_t count, int protection, int flags = MAP_PRIVATE | MAP
   return static_cast<char*>(p);
 }
 
-bool is_listed(const char* p) {
+std::optional<Mapping> listed(const char* p) {
   class Look final : public MappingVisitor {
    public:
     explicit Look(const char* p) : p_(p) {}
@@ -39,10 +40,10 @@ bool is_listed(const char* p) {
       EXPECT_LT(mapping.low, mapping.high);
       EXPECT_LE(last_, mapping.low) << "not in order";
       last_ = mapping.high;
-      found |= p_ >= mapping.low && p_ < mapping.high;
+      if (p_ >= mapping.low && p_ < mapping.high) found = mapping;
       return true;
     }
-    bool found = false;
+    std::optional<Mapping> found;
 
    private:
     const char* p_;
@@ -52,6 +53,8 @@ bool is_listed(const char* p) {
   EXPECT_TRUE(visit_mappings(&look));
   return look.found;
 }
+
+bool is_listed(const char* p) { return listed(p).has_value(); }
 
 int in_data = 1;
 
@@ -67,6 +70,18 @@ TEST(Mappings, LeaveOutWhatHoldsNoPointers) {
   EXPECT_FALSE(is_listed(map_pages(1, PROT_NONE)));
   EXPECT_FALSE(is_listed(reinterpret_cast<const char*>(&is_listed))) << "code";
   EXPECT_FALSE(is_listed(map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS)));
+}
+
+TEST(Mappings, TellWhatCodeTheProcessHasMade) {
+  const auto is_made_code = [](const char* p) {
+    const std::optional<Mapping> mapping = listed(p);
+    return mapping && mapping->made_code;
+  };
+  const int on_stack = 0;
+  EXPECT_TRUE(is_made_code(map_pages(1, PROT_READ | PROT_EXEC)));
+  EXPECT_TRUE(is_made_code(map_pages(1, PROT_READ | PROT_WRITE | PROT_EXEC)));
+  EXPECT_FALSE(is_made_code(map_pages(1, PROT_READ | PROT_WRITE)));
+  EXPECT_FALSE(is_made_code(reinterpret_cast<const char*>(&on_stack)));
 }
 
 TEST(Mappings, VisitEndsWhenTheVisitorSaysSo) {
