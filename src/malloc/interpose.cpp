@@ -14,6 +14,7 @@
 
 #include "alloc/allocate.hpp"
 #include "cycle/runtime.hpp"
+#include "malloc/libraries.hpp"
 #include "malloc/serve.hpp"
 #include "os/log.hpp"
 #include "os/signals.hpp"
@@ -29,6 +30,8 @@ namespace {
 // libc's. Written by find_libc_functions, or (the same) by who needs them before.
 decltype(&pthread_create) real_pthread_create;
 decltype(&thrd_create) real_thrd_create;
+using Dlclose = int(void*);
+Dlclose* real_dlclose;
 decltype(&signal) real_signal;
 decltype(&sigsuspend) real_sigsuspend;
 decltype(&sigwait) real_sigwait;
@@ -107,6 +110,7 @@ const sigset_t* without_ours(const sigset_t* set, sigset_t* copy) {
 void serve::find_libc_functions() {
   look_up(&real_pthread_create, "pthread_create");
   look_up(&real_thrd_create, "thrd_create");
+  look_up(&real_dlclose, "dlclose");
   look_up(&real_signal, "signal");
   look_up(&real_sigsuspend, "sigsuspend");
   look_up(&real_sigwait, "sigwait");
@@ -140,6 +144,18 @@ JD_EXPORT int thrd_create(thrd_t* handle, thrd_start_t routine, void* argument) 
   if (start == nullptr) return thrd_nomem;
   const int result = find(&real_thrd_create, "thrd_create")(handle, run<int, thrd_start_t>, start);
   if (result != thrd_success) alloc::free_object(start, "thrd_create");
+  return result;
+}
+
+// What leak-check has noted of a library's calls is to be told from what another's are that comes
+// to lie there. (<dlfcn.h> is for src/os.)
+extern "C" [[gnu::visibility("default")]] Dlclose dlclose;
+int dlclose(void* handle) {
+  auto* const close = find(&real_dlclose, "dlclose");
+  if (serve::is_bypassed() || serve::mode() != base::MallocMode::LeakCheck) return close(handle);
+  serve::look_at_libraries();
+  const int result = close(handle);
+  serve::look_at_libraries();
   return result;
 }
 

@@ -3,16 +3,17 @@
 #include <errno.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "cycle/collect.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"
-#include "heap/growable.hpp"
 #include "heap/walk.hpp"
+#include "malloc/libraries.hpp"
 #include "malloc/serve.hpp"
+#include "malloc/stacks.hpp"
 #include "os/context.hpp"
+#include "os/files.hpp"
 #include "os/log.hpp"
 #include "os/modules.hpp"
 #include "os/symbols.hpp"
@@ -30,24 +31,6 @@ constexpr int kMostFrames = 24;
 // Of ours, above the caller's.
 constexpr int kOwnFrames = 8;
 
-// A stack from which something was allocated, once. Never removed.
-struct Stack {
-  Stack* next;         // in its bucket; written before the stack is published
-  std::size_t number;  // its place in `stacks`
-  std::uint64_t hash;
-  // Found by report(), in the stopped world.
-  std::size_t objects;
-  std::size_t bytes;
-  std::size_t frames;
-  void* addresses[1];  // as many as `frames` says
-};
-
-// Readers take no lock: a stack is published (release) whole, under the heap's lock.
-constexpr std::size_t kBuckets = std::size_t{1} << 14;
-std::atomic<Stack*> buckets[kBuckets];
-// All of them, by number, from 1 on. Under the heap's lock.
-heap::Growable<Stack*> stacks;
-
 // Both set once, by begin(), before there are threads. The unwinder's code asks for memory with a
 // lock held that taking a stack would wait for.
 bool can_take_stacks = false;
@@ -61,49 +44,15 @@ Stack unknown{};
 Stack overwritten{};
 
 // An object's tag: the top bit, which no address has, the stack's number (0: unknown), and the
-// bytes of the object that were not asked for.
-constexpr unsigned kStackShift = 21;
+// bytes of the object that were not asked for: up to half of a large one, that realloc left in
+// place.
+constexpr unsigned kStackShift = 39;
 constexpr Word kTagBit = Word{1} << 63;
 constexpr Word kMostSlack = (Word{1} << kStackShift) - 1;
+constexpr std::size_t kMostStacks = (kTagBit >> kStackShift) - 1;
 
 Word* tag_of(const heap::Place& place) {
   return reinterpret_cast<Word*>(base::as_pointer(place.address() + place.size() - kSpare));
-}
-
-std::uint64_t hash_of(void* const* addresses, std::size_t count) {
-  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a, a word at a time
-  for (std::size_t i = 0; i < count; ++i) {
-    hash = (hash ^ base::as_word(addresses[i])) * 1099511628211ull;
-  }
-  return hash ^ (hash >> 32);
-}
-
-Stack* find(std::uint64_t hash, void* const* addresses, std::size_t count) {
-  Stack* stack = buckets[hash % kBuckets].load(std::memory_order_acquire);
-  for (; stack != nullptr; stack = stack->next) {
-    if (stack->hash == hash && stack->frames == count &&
-        __builtin_memcmp(stack->addresses, addresses, count * sizeof addresses[0]) == 0) {
-      return stack;
-    }
-  }
-  return nullptr;
-}
-
-Stack* find_or_add(void* const* addresses, std::size_t count) {
-  const std::uint64_t hash = hash_of(addresses, count);
-  if (Stack* stack = find(hash, addresses, count)) return stack;
-  LockGuard guard(heap_lock);
-  if (Stack* stack = find(hash, addresses, count)) return stack;
-  auto* stack =
-      static_cast<Stack*>(heap::arena_take(sizeof(Stack) + (count - 1) * sizeof addresses[0]));
-  if (stack == nullptr || !stacks.push(stack)) return &unknown;
-  stack->number = stacks.count();
-  stack->hash = hash;
-  stack->frames = count;
-  for (std::size_t i = 0; i < count; ++i) stack->addresses[i] = addresses[i];
-  stack->next = buckets[hash % kBuckets].load(std::memory_order_relaxed);
-  buckets[hash % kBuckets].store(stack, std::memory_order_release);
-  return stack;
 }
 
 Stack* take_stack(const void* caller) {
@@ -116,24 +65,23 @@ Stack* take_stack(const void* caller) {
   int first = 0;
   while (first < count && addresses[first] != caller) ++first;
   if (first == count) return &unknown;
-  return find_or_add(addresses + first,
-                     static_cast<std::size_t>(base::min_of(count - first, kMostFrames)));
+  Stack* stack = find_or_add_stack(
+      addresses + first, static_cast<std::size_t>(base::min_of(count - first, kMostFrames)));
+  return stack != nullptr && stack->number <= kMostStacks ? stack : &unknown;
 }
 
 template <class Visit>
 void for_each_stack(Visit visit) {
   visit(&unknown);
   visit(&overwritten);
-  for (const std::atomic<Stack*>& bucket : buckets) {
-    for (Stack* s = bucket.load(std::memory_order_relaxed); s != nullptr; s = s->next) visit(s);
-  }
+  for (std::size_t i = 1; i <= stack_count(); ++i) visit(numbered_stack(i));
 }
 
 // The program may have written anything there.
 Stack* stack_of(Word tag) {
   const Word number = (tag & ~kTagBit) >> kStackShift;
-  if ((tag & kTagBit) == 0 || number > stacks.count()) return &overwritten;
-  return number == 0 ? &unknown : stacks[number - 1];
+  if ((tag & kTagBit) == 0 || number > stack_count()) return &overwritten;
+  return number == 0 ? &unknown : numbered_stack(number);
 }
 
 void count_lost(const heap::Place& place) {
@@ -164,27 +112,68 @@ void say(Parts... parts) {
           static_cast<const char*>(program_invocation_short_name), "): ", parts...);
 }
 
+// The place of a call, which ends just before the address that it returns to.
+void describe_call(const Stack& stack, std::size_t frame, base::Text* line) {
+  const char* call = static_cast<char*>(stack.addresses[frame]) - 1;
+  const Library* gone = nullptr;
+  {
+    LockGuard guard(heap_lock);
+    gone = unloaded_library(call, stack.added_at);
+  }
+  if (gone == nullptr) return os::describe_code(call, line);
+  line->add(gone->path, "+", base::Hex{static_cast<std::uint64_t>(call - gone->base)},
+            " (unloaded)");
+}
+
+// What one leak is told by, gathered: other processes write into the same log, and their lines are
+// not to come between. For the thread that reports.
+class Lines {
+ public:
+  void add(base::Text& line) {
+    line.add('\n');
+    if (used_ + line.size() > sizeof text_) write();
+    base::copy_bytes(text_ + used_, line.data(), line.size());
+    used_ += line.size();
+  }
+  void write() {
+    os::write_all(os::log_file(), text_, used_);
+    used_ = 0;
+  }
+
+ private:
+  char text_[(kMostFrames + 1) * sizeof(base::Text)] = {};
+  std::size_t used_ = 0;
+};
+constinit Lines lines;
+
 void print(const Stack& stack) {
-  os::log("leak: ", stack.objects, stack.objects == 1 ? " object, " : " objects, ", stack.bytes,
-          " bytes, allocated",
-          &stack == &overwritten ? " nobody knows where: something was written beyond their ends"
-          : stack.frames == 0    ? " where no stack could be taken"
-                                 : " by this call:");
+  base::Text heading;
+  heading.add("jackdaw: leak in process ", os::process_id(), ": ", stack.objects,
+              stack.objects == 1 ? " object, " : " objects, ", stack.bytes, " bytes, allocated",
+              &stack == &overwritten
+                  ? " nobody knows where: something was written beyond their ends"
+              : stack.frames == 0 ? " where no stack could be taken"
+                                  : " by this call:");
+  lines.add(heading);
   for (std::size_t i = 0; i < stack.frames; ++i) {
     base::Text line;
     line.add("jackdaw:   ");
-    // The call itself, which ends just before the address that it returns to.
-    os::describe_code(static_cast<char*>(stack.addresses[i]) - 1, &line);
-    os::log_text(line);
+    describe_call(stack, i, &line);
+    lines.add(line);
   }
+  lines.write();
 }
 
 // Those with lost objects, the most bytes first, into a table of their own.
 std::size_t sort_found(Stack** found) {
   std::size_t count = 0;
-  for_each_stack([&](Stack* stack) {
-    if (stack->objects != 0) found[count++] = stack;
-  });
+  {
+    // Others may add some; those have lost nothing.
+    LockGuard guard(heap_lock);
+    for_each_stack([&](Stack* stack) {
+      if (stack->objects != 0) found[count++] = stack;
+    });
+  }
   std::sort(found, found + count, [](const Stack* a, const Stack* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : a->hash < b->hash;
   });
@@ -231,7 +220,7 @@ void report() {
   std::size_t room = 0;
   {
     LockGuard guard(heap_lock);
-    room = (stacks.count() + 2) * sizeof(Stack*);
+    room = (stack_count() + 2) * sizeof(Stack*);
     found = static_cast<Stack**>(heap::table_take(room));
   }
   if (found == nullptr) return say("no memory for the report");

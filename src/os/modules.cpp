@@ -100,6 +100,23 @@ int visit_one(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
+int visit_one_library(dl_phdr_info* info, std::size_t, void* data) {
+  if (info->dlpi_name == nullptr || info->dlpi_name[0] == '\0') return 0;
+  Word low = ~Word{0};
+  Word high = 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD) continue;
+    const Word first = info->dlpi_addr + header.p_vaddr;
+    low = base::min_of(low, first);
+    high = base::max_of(high, first + header.p_memsz);
+  }
+  if (low >= high) return 0;
+  static_cast<LibraryVisitor*>(data)->library({info->dlpi_name, base::as_pointer(info->dlpi_addr),
+                                               base::as_pointer(low), base::as_pointer(high)});
+  return 0;
+}
+
 int read_generation(dl_phdr_info* info, std::size_t, void* data) {
   *static_cast<std::uint64_t*>(data) = info->dlpi_adds * 0x100000001ull + info->dlpi_subs;
   return 1;  // every object carries the same counters
@@ -111,6 +128,8 @@ void visit_modules(ModuleVisitor* visitor, std::uint64_t* fingerprint) {
   Visit visit{visitor, fingerprint};
   dl_iterate_phdr(visit_one, &visit);
 }
+
+void visit_libraries(LibraryVisitor* visitor) { dl_iterate_phdr(visit_one_library, visitor); }
 
 std::uint64_t module_generation() {
   std::uint64_t generation = 0;

@@ -34,6 +34,25 @@ class ModuleVisitor {
 // *fingerprint receives what module_fingerprint says of the same list.
 void visit_modules(ModuleVisitor* visitor, std::uint64_t* fingerprint);
 
+// A shared library as a whole, from its first byte to its last; not the program itself.
+struct LoadedLibrary {
+  const char* path;  // valid while the library is loaded
+  char* base;        // what places in the file are counted from
+  char* low;
+  char* high;
+};
+
+class LibraryVisitor {
+ public:
+  virtual void library(const LoadedLibrary& library) = 0;
+
+ protected:
+  ~LibraryVisitor() = default;
+};
+
+// Visits every shared library that is loaded, under the loader's lock, as above.
+void visit_libraries(LibraryVisitor* visitor);
+
 // A number that changes whenever an object is loaded or unloaded; under the loader's lock, as
 // above.
 std::uint64_t module_generation();

@@ -1,12 +1,14 @@
 /* What leak-check is to find, and what not. */
 #define _GNU_SOURCE 1
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -20,6 +22,7 @@ static void* volatile sink;
 void lose_hundred_of_64(void* unused);
 void lose_in_realloc(void* unused);
 void lose_large(void* unused);
+void lose_shrunk(void* unused);
 void lose_list(void* unused);
 
 __attribute__((noinline)) void lose_hundred_of_64(void* unused) {
@@ -39,6 +42,16 @@ __attribute__((noinline)) void lose_in_realloc(void* unused) {
 __attribute__((noinline)) void lose_large(void* unused) {
   int i;
   for (i = 0; i < 20; ++i) sink = calloc(1, 100000);
+  sink = NULL;
+  (void)unused;
+}
+
+/* In place, so that a large part of each was not asked for in the end. */
+__attribute__((noinline)) void lose_shrunk(void* unused) {
+  sink = realloc(malloc(100 << 20), 60 << 20);
+  sink = realloc(malloc(100 << 20), 98 << 20);
+  sink = realloc(malloc(10 << 20), 6 << 20);
+  sink = memalign(32 << 20, 10);
   sink = NULL;
   (void)unused;
 }
@@ -74,6 +87,74 @@ void test_leaks(const char* argument) {
   far_away(lose_large, NULL);
   far_away(lose_list, NULL);
   clear_stack();
+}
+
+void test_shrunk_leaks(const char* argument) {
+  (void)argument;
+  far_away(lose_shrunk, NULL);
+  clear_stack();
+}
+
+static const char* plugin_path;
+static char second_path[1000];
+
+static void* load_and_lose(const char* path, size_t bytes) {
+  void* (*allocate)(size_t);
+  void* library = dlopen(path, RTLD_NOW);
+  int i;
+  REQUIRE(library != NULL);
+  *(void**)&allocate = dlsym(library, "plugin_allocate");
+  for (i = 0; i < 10; ++i) sink = allocate(bytes);
+  sink = NULL;
+  return library;
+}
+
+static void lose_in_plugins(void* unused) {
+  int i;
+  for (i = 0; i < 20; ++i) REQUIRE(dlclose(load_and_lose(plugin_path, 50)) == 0);
+  REQUIRE(dlclose(load_and_lose(second_path, 70)) == 0);
+  load_and_lose(plugin_path, 90);
+  (void)unused;
+}
+
+/* A library is unloaded, and another comes to lie where it was, whose path has a 2 at its end. */
+void test_plugins_leaks(const char* path) {
+  plugin_path = path;
+  REQUIRE((size_t)snprintf(second_path, sizeof second_path, "%s2", path) < sizeof second_path);
+  far_away(lose_in_plugins, NULL);
+  clear_stack();
+}
+
+__attribute__((noinline)) static void lose_below(int depth) {
+  if (depth > 0) {
+    lose_below(depth - 1);
+  } else {
+    sink = malloc(100);
+  }
+  sink = NULL;
+}
+
+static void lose_at_all_depths(void* unused) {
+  int depth;
+  for (depth = 0; depth < 10; ++depth) lose_below(depth);
+  (void)unused;
+}
+
+/* Several processes report at once. */
+void test_children_leaks(const char* argument) {
+  enum { CHILDREN = 6 };
+  int i;
+  (void)argument;
+  for (i = 0; i < CHILDREN; ++i) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      far_away(lose_at_all_depths, NULL);
+      clear_stack();
+      exit(0);
+    }
+  }
+  for (i = 0; i < CHILDREN; ++i) REQUIRE(wait(NULL) > 0);
 }
 
 /* What the report is to go to is closed, and its numbers mean a file of the program's. */

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
@@ -171,9 +172,9 @@ struct Group {
   long bytes = 0;
 };
 
-// The group whose stack's lines name the function.
-Group find_group(const std::string& report, const std::string& function) {
-  const std::regex head("leak: ([0-9]+) objects?, ([0-9]+) bytes");
+// The group whose stack's lines have the text in them.
+Group find_group_by(const std::string& report, const std::string& text) {
+  const std::regex head("leak in process [0-9]+: ([0-9]+) objects?, ([0-9]+) bytes");
   Group group;
   std::istringstream lines(report);
   Group found;
@@ -181,12 +182,17 @@ Group find_group(const std::string& report, const std::string& function) {
     std::smatch match;
     if (std::regex_search(line, match, head)) {
       found = {std::stol(match[1].str()), std::stol(match[2].str())};
-    } else if (line.find("(" + function + "+") != std::string::npos) {
+    } else if (line.find(text) != std::string::npos) {
       group.objects += found.objects;
       group.bytes += found.bytes;
     }
   }
   return group;
+}
+
+// The group whose stack's lines name the function.
+Group find_group(const std::string& report, const std::string& function) {
+  return find_group_by(report, "(" + function + "+");
 }
 
 void expect_known_leaks(const std::string& report) {
@@ -223,6 +229,68 @@ TEST(MallocLeaks, GoToTheLogFile) {
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_EQ(r.err, "");
   expect_known_leaks(read_file(scratch.path("log")));
+}
+
+TEST(MallocLeaks, HaveTheSizeThatLargeObjectsWereShrunkTo) {
+  const Result r = run("leak-check", {"shrunk-leaks"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  for (const long mebibytes : {60, 98, 6}) {
+    EXPECT_THAT(r.err, HasSubstr(": 1 object, " + std::to_string(mebibytes << 20) + " bytes, "));
+  }
+  EXPECT_THAT(r.err, HasSubstr(": 1 object, 10 bytes, "));
+}
+
+TEST(MallocLeaks, AreThoseOfTheLibraryThatWasLoadedThen) {
+  const Scratch scratch;
+  const std::string first = scratch.path("plugin.so");
+  const std::string second = first + "2";
+  std::filesystem::copy_file(JD_TEST_MALLOC_PLUGIN, first);
+  std::filesystem::copy_file(JD_TEST_MALLOC_PLUGIN, second);
+  const Result r = run("leak-check", {"plugins-leaks", first});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  const auto expect_group = [&r](const std::string& text, long objects, long each) {
+    // A stale word may hold one.
+    const Group group = find_group_by(r.err, text);
+    EXPECT_LE(group.objects, objects) << text << r.err;
+    EXPECT_GE(group.objects, objects - 2) << text << r.err;
+    EXPECT_EQ(group.bytes, each * group.objects) << text << r.err;
+  };
+  // In one group, though it was loaded again and again.
+  EXPECT_TRUE(std::regex_search(r.err, std::regex(": (19[89]|200) objects, [0-9]+ bytes")))
+      << r.err;
+  const auto unloaded = [&r](const std::string& path) {
+    std::smatch match;
+    EXPECT_TRUE(std::regex_search(r.err, match, std::regex(path + "\\+0x[0-9a-f]+ .unloaded.")))
+        << r.err;
+    return match.str();
+  };
+  expect_group(unloaded(first), 200, 50);
+  expect_group(unloaded(second), 10, 70);
+  expect_group("(plugin_allocate+", 10, 90);
+}
+
+TEST(MallocLeaks, OfSeveralProcessesStayApartInOneFile) {
+  const Scratch scratch;
+  const Variable log("GC_LOG_FILE", scratch.path("log"));
+  const Result r = run("leak-check", {"children-leaks"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  // Each leak's lines: as many as its stack has frames, of which the functions' own are told apart
+  // by their depth.
+  std::istringstream lines(read_file(scratch.path("log")));
+  const std::regex head("leak in process [0-9]+: 1 object, 100 bytes");
+  std::vector<long> frames;
+  bool in_leak = false;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_frame = line.starts_with("jackdaw:   ");
+    if (!is_frame) in_leak = std::regex_search(line, head);
+    if (!is_frame && in_leak) frames.push_back(0);
+    if (is_frame && in_leak) ++frames.back();
+  }
+  EXPECT_GE(frames.size(), 50u);
+  ASSERT_FALSE(frames.empty());
+  // Depths 0 to 9 and no others.
+  EXPECT_LE(*std::max_element(frames.begin(), frames.end()),
+            *std::min_element(frames.begin(), frames.end()) + 9);
 }
 
 // GNU's programs close standard error in a function of exit's, and daemons close all there is.
@@ -265,9 +333,10 @@ TEST(MallocLeaks, AreReportedWhereTheirTagsAreOverwritten) {
   const Result r = run("leak-check", {"overrun"});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   std::smatch match;
-  ASSERT_TRUE(std::regex_search(r.err, match,
-                                std::regex("leak: ([0-9]+) objects, [0-9]+ bytes, allocated nobody "
-                                           "knows where: something was written beyond")))
+  ASSERT_TRUE(std::regex_search(
+      r.err, match,
+      std::regex("leak in process [0-9]+: ([0-9]+) objects, [0-9]+ bytes, allocated nobody "
+                 "knows where: something was written beyond")))
       << r.err;
   EXPECT_GE(std::stol(match[1].str()), 27);
   EXPECT_LE(std::stol(match[1].str()), 30);
