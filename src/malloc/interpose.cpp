@@ -44,6 +44,11 @@ decltype(&epoll_pwait) real_epoll_pwait;
 // Not every libc has or declares these.
 using EpollPwait2 = int(int, epoll_event*, int, const timespec*, const sigset_t*);
 EpollPwait2* real_epoll_pwait2;
+// <ucontext.h> is for src/os.
+using Swapcontext = int(ucontext_t*, const ucontext_t*);
+using Setcontext = int(const ucontext_t*);
+Swapcontext* real_swapcontext;
+Setcontext* real_setcontext;
 using PpollChk = int(pollfd*, nfds_t, const timespec*, const sigset_t*, std::size_t);
 PpollChk* real_ppoll_chk;
 
@@ -105,6 +110,23 @@ const sigset_t* without_ours(const sigset_t* set, sigset_t* copy) {
   return copy;
 }
 
+// In place: a copy would have to outlive the call, on a stack that may be a small one.
+[[gnu::noinline]] void unblock_ours(const ucontext_t* context) {
+  if (!cycle::started()) return;
+  sigset_t* const mask = &const_cast<ucontext_t*>(context)->uc_sigmask;
+  if (sigismember(mask, world::stop_signal()) == 1) sigdelset(mask, world::stop_signal());
+}
+
+// The next two functions leave no frame of their own when they call libc's: a context that was
+// saved within one may be resumed more than once.
+#if defined(__clang__)
+#define JD_OPTIMIZED
+#define JD_LAST_CALL [[clang::musttail]]
+#else
+#define JD_OPTIMIZED [[gnu::optimize("O2")]]
+#define JD_LAST_CALL
+#endif
+
 }  // namespace
 
 void serve::find_libc_functions() {
@@ -113,6 +135,8 @@ void serve::find_libc_functions() {
   look_up(&real_dlclose, "dlclose");
   look_up(&real_signal, "signal");
   look_up(&real_sigsuspend, "sigsuspend");
+  look_up(&real_swapcontext, "swapcontext");
+  look_up(&real_setcontext, "setcontext");
   look_up(&real_sigwait, "sigwait");
   look_up(&real_sigwaitinfo, "sigwaitinfo");
   look_up(&real_sigtimedwait, "sigtimedwait");
@@ -177,6 +201,20 @@ JD_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) {
 JD_EXPORT int sigsuspend(const sigset_t* set) {
   sigset_t copy;
   return find(&real_sigsuspend, "sigsuspend")(without_ours(set, &copy));
+}
+
+extern "C" [[gnu::visibility("default")]] Swapcontext swapcontext;
+JD_OPTIMIZED int swapcontext(ucontext_t* from, const ucontext_t* to) {
+  Swapcontext* const swap = find(&real_swapcontext, "swapcontext");
+  unblock_ours(to);
+  JD_LAST_CALL return swap(from, to);
+}
+
+extern "C" [[gnu::visibility("default")]] Setcontext setcontext;
+JD_OPTIMIZED int setcontext(const ucontext_t* to) {
+  Setcontext* const set = find(&real_setcontext, "setcontext");
+  unblock_ours(to);
+  JD_LAST_CALL return set(to);
 }
 
 JD_EXPORT int sigwait(const sigset_t* set, int* number) {

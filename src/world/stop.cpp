@@ -9,6 +9,7 @@
 #include "os/futex.hpp"
 #include "os/log.hpp"
 #include "os/thread.hpp"
+#include "world/mappings.hpp"
 
 namespace jd::world {
 namespace {
@@ -145,8 +146,10 @@ void complain_about_silence() {
     switch (os::why_signal_waits(thread->id, the_stop_signal)) {
       case os::SignalWait::Blocked:
         os::warn("thread ", thread->id, " blocks signal ", the_stop_signal,
-                 ", by which the collector stops threads; waiting for it. Use GC_pthread_sigmask, "
-                 "or leave this signal unblocked");
+                 ", by which the collector stops threads; waiting for it. ",
+                 using_mappings() ? "It did so by a system call of its own, or in a handler's "
+                                    "ucontext_t: leave this signal unblocked there"
+                                  : "Use GC_pthread_sigmask, or leave this signal unblocked");
         break;
       case os::SignalWait::Taken:
         os::warn(

@@ -32,6 +32,7 @@ void test_wrong_free(const char* argument);
 void test_garbage(const char* argument);
 void test_places(const char* plugin);
 void test_thread_places(const char* argument);
+void test_contexts(const char* argument);
 void test_threads(const char* argument);
 void test_fork(const char* argument);
 void test_children(const char* argument);

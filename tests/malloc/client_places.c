@@ -207,3 +207,50 @@ void test_thread_places(const char* argument) {
     REQUIRE(list_is_whole(results[i], LENGTH) && results[i] != NULL);
   }
 }
+
+/* A context may ask for every signal to be blocked, the collector's too. */
+static ucontext_t blocking_context;
+static ucontext_t its_caller;
+static volatile int in_context;
+static volatile int leave_context;
+
+static void wait_in_context(void) {
+  struct node* list = make_list(LENGTH);
+  in_context = 1;
+  while (!leave_context) usleep(1000);
+  REQUIRE(list_is_whole(list, LENGTH));
+  /* By the other way. */
+  sigfillset(&its_caller.uc_sigmask);
+  setcontext(&its_caller);
+}
+
+static void* run_context(void* argument) {
+  volatile int resumed = 0;
+  getcontext(&blocking_context);
+  blocking_context.uc_stack.ss_size = 256 * 1024;
+  blocking_context.uc_stack.ss_sp = malloc(blocking_context.uc_stack.ss_size);
+  blocking_context.uc_link = NULL;
+  sigfillset(&blocking_context.uc_sigmask);
+  makecontext(&blocking_context, wait_in_context, 0);
+  swapcontext(&its_caller, &blocking_context);
+  /* One that was saved can be resumed again, when the frames of what saved it are overwritten. */
+  clear_stack();
+  if (++resumed < 3) setcontext(&its_caller);
+  in_context = 2;
+  while (leave_context < 2) usleep(1000);
+  return argument;
+}
+
+void test_contexts(const char* argument) {
+  pthread_t thread;
+  (void)argument;
+  alarm(30);
+  REQUIRE(pthread_create(&thread, NULL, run_context, NULL) == 0);
+  while (in_context < 1) usleep(1000);
+  make_garbage(GARBAGE);
+  leave_context = 1;
+  while (in_context < 2) usleep(1000);
+  make_garbage(GARBAGE);
+  leave_context = 2;
+  REQUIRE(pthread_join(thread, NULL) == 0);
+}

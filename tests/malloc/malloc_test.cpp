@@ -70,8 +70,8 @@ TEST_P(Malloc, ReclaimsNothingThatIsNeeded) {
 INSTANTIATE_TEST_SUITE_P(
     , Malloc,
     testing::Combine(testing::Values("free", "ignore", "leak-check"),
-                     testing::Values("entries", "limits", "places", "thread-places", "threads",
-                                     "fork", "children", "loading", "signals", "waiting",
+                     testing::Values("entries", "limits", "places", "thread-places", "contexts",
+                                     "threads", "fork", "children", "loading", "signals", "waiting",
                                      "in-handler", "fork-in-handler", "collectors-signals",
                                      "main-ends", "vfork")),
     [](const auto& info) {
