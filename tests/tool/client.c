@@ -5,7 +5,7 @@
  *   exit STATUS           allocates a little and returns STATUS
  *   quit STATUS           allocates 10 MB and calls _exit(STATUS), which runs no destructors
  *   die SIGNAL            allocates 10 MB and kills itself
- *   wait                  prints "ready", and ends with status 7 at SIGTERM
+ *   wait SIGNAL           prints "ready", and ends with status 7 at that signal
  *   fork                  a child allocates 100 MB, the parent 1 MB
  *   exec PROGRAM ...      becomes that program
  *   callbacks             counts collections and heap growth by callbacks of its own
@@ -36,7 +36,7 @@ static void allocate(long count, size_t size) {
   }
 }
 
-static void on_term(int signal_number) {
+static void on_signal(int signal_number) {
   (void)signal_number;
   _exit(7);
 }
@@ -83,8 +83,8 @@ int main(int argc, char** argv) {
     kill(getpid(), atoi(argv[2]));
     pause();
   }
-  if (strcmp(what, "wait") == 0) {
-    signal(SIGTERM, on_term);
+  if (strcmp(what, "wait") == 0 && argc == 3) {
+    signal(atoi(argv[2]), on_signal);
     puts("ready");
     fflush(stdout);
     for (;;) pause();

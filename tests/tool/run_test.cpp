@@ -73,31 +73,42 @@ TEST_P(Run, PassesArgumentsAsTheyAre) {
   }
 }
 
-TEST_P(Run, PassesSignals) {
+// The command's own status, if that is sent the signal for which the program waits.
+int status_after_passing(int signal, bool with_stats) {
   std::array<int, 2> out{};
-  ASSERT_EQ(pipe(out.data()), 0);
+  if (pipe(out.data()) != 0) return -1;
+  const std::string number = std::to_string(signal);
   const pid_t child = fork();
   if (child == 0) {
     dup2(out[1], 1);
     close(out[0]);
     close(out[1]);
-    if (GetParam()) {
+    if (with_stats) {
       execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY, "--stats", "--",
-            JD_TEST_CLIENT, "wait", nullptr);
+            JD_TEST_CLIENT, "wait", number.c_str(), nullptr);
     } else {
       execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY, "--",
-            JD_TEST_CLIENT, "wait", nullptr);
+            JD_TEST_CLIENT, "wait", number.c_str(), nullptr);
     }
     _exit(96);
   }
   close(out[1]);
   std::array<char, 6> ready{};
-  ASSERT_EQ(read(out[0], ready.data(), ready.size()), 6) << "the program did not start";
-  kill(child, SIGTERM);
+  EXPECT_EQ(read(out[0], ready.data(), ready.size()), 6) << "the program did not start";
+  kill(child, signal);
   int status = 0;
   waitpid(child, &status, 0);
   close(out[0]);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "wait status " << status;
+  return status;
+}
+
+TEST_P(Run, PassesSignals) {
+  for (const int signal : {SIGTERM, SIGURG, SIGTRAP, SIGSYS, SIGABRT, SIGSEGV, SIGXCPU, SIGXFSZ,
+                           SIGRTMIN, SIGRTMIN + 3, SIGRTMAX}) {
+    const int status = status_after_passing(signal, GetParam());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7)
+        << "signal " << signal << ": wait status " << status;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, Run, testing::Bool(),
@@ -114,7 +125,7 @@ TEST(RunStats, StopsAndContinuesWithTheProgram) {
     setpgid(0, 0);
     dup2(out[1], 1);
     execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY, "--stats", "--",
-          JD_TEST_CLIENT, "wait", nullptr);
+          JD_TEST_CLIENT, "wait", std::to_string(SIGTERM).c_str(), nullptr);
     _exit(96);
   }
   close(out[1]);

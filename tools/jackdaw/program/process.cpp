@@ -38,15 +38,13 @@ double seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
 }
 
-// Signals that mean something to the program and not to us. Those of faults and job control are
-// not among them: a fault is our own, and SIGSTOP and SIGKILL cannot be had.
+// Signals that mean something to the program and not to us: all, but those of the terminal that
+// stop who uses it in the background. SIGSTOP and SIGKILL cannot be had; a fault of our own ends
+// this process though its signal is blocked.
 sigset_t passed_signals() {
   sigset_t set;
-  sigemptyset(&set);
-  for (const int s : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH,
-                      SIGTSTP, SIGCONT, SIGPIPE, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGCHLD}) {
-    sigaddset(&set, s);
-  }
+  sigfillset(&set);
+  for (const int s : {SIGKILL, SIGSTOP, SIGTTIN, SIGTTOU}) sigdelset(&set, s);
   return set;
 }
 
@@ -118,7 +116,11 @@ pid_t start(const Command& command, std::uint64_t* owner, const sigset_t& mask) 
 void pass_on(const siginfo_t& info, pid_t child) {
   if (info.si_signo == SIGCHLD) return;
   if (info.si_code == SI_KERNEL) return;
-  kill(child, info.si_signo);
+  if (info.si_code == SI_QUEUE) {
+    sigqueue(child, info.si_signo, info.si_value);
+  } else {
+    kill(child, info.si_signo);
+  }
 }
 
 // True once the child has ended.
