@@ -71,7 +71,8 @@ void* invalid() {
   return nullptr;
 }
 
-// As libc's memalign: the next power of two.
+// As libc's memalign: the next power of two, if there is one.
+constexpr std::size_t kMostAlignment = SIZE_MAX / 2 + 1;
 std::size_t round_alignment(std::size_t alignment) {
   return alignment <= 1 ? 1 : std::size_t{1} << (base::log2_floor(alignment - 1) + 1);
 }
@@ -130,14 +131,16 @@ JD_EXPORT void* reallocarray(void* object, std::size_t count, std::size_t size) 
 
 JD_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
   JD_PASS_ON(memalign, alignment, bytes)
-  if (alignment > serve::kMost) return invalid();
+  if (alignment > kMostAlignment) return invalid();
   return serve::allocate_aligned(bytes, round_alignment(alignment), JD_CALLER);
 }
 
 JD_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
   JD_PASS_ON(aligned_alloc, alignment, bytes)
-  if (!base::is_power_of_two(alignment)) return invalid();
-  return serve::allocate_aligned(bytes, alignment, JD_CALLER);
+  // glibc refuses what is no power of two since 2.38; until then it did as memalign does, which
+  // programs may count on.
+  if (alignment > kMostAlignment) return invalid();
+  return serve::allocate_aligned(bytes, round_alignment(alignment), JD_CALLER);
 }
 
 JD_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {

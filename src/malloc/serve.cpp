@@ -13,6 +13,7 @@
 #include "malloc/leaks.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
+#include "os/memory.hpp"
 #include "os/thread.hpp"
 #include "world/roots.hpp"
 #include "world/stop.hpp"
@@ -32,6 +33,9 @@ std::atomic<bool> is_started{false};
 os::Lock start_lock;
 // Mode ignore. Written once, by start_once.
 bool ignoring = false;
+// No request for more is met: the memory that the process may use, which is where the heap ends. A
+// collection would help nobody. Written once, by start_once.
+std::size_t most = kMost;
 // In the middle of start_once, where libc may ask for memory. By its thread.
 constinit thread_local bool starting = false;
 
@@ -110,6 +114,7 @@ void start_once() {
              "there is memory at the start for the table of roots");
   }
   ignoring = mode() == MallocMode::Ignore;
+  most = base::min_of(most, os::memory_limit());
   if (mode() == MallocMode::LeakCheck) {
     // malloc.req.leaks: nothing goes before it was reported.
     GC_dont_gc = 1;
@@ -124,7 +129,7 @@ void* out_of_memory() {
   return nullptr;
 }
 
-// Pre: bytes <= kMost.
+// Pre: bytes <= most.
 void* finish(void* object, std::size_t bytes, const void* caller) {
   if (object == nullptr) return out_of_memory();
   if (mode() == MallocMode::LeakCheck) leaks::tag(object, bytes, caller);
@@ -187,13 +192,13 @@ void* early_memory(std::size_t bytes) {
 bool is_early(const void* p) { return p >= early && p < early + sizeof early; }
 
 void* allocate(std::size_t bytes, const void* caller) {
-  if (bytes > kMost) return out_of_memory();
+  if (bytes > most) return out_of_memory();
   if (!start()) return early_memory(bytes);
   return finish(alloc::allocate(with_spare(bytes), kind_for(caller)), bytes, caller);
 }
 
 void* allocate_clear(std::size_t bytes, const void* caller) {
-  if (bytes > kMost) return out_of_memory();
+  if (bytes > most) return out_of_memory();
   if (!start()) return early_memory(bytes);
   if (bytes > kMostSmall) {
     // Fresh pages need no clearing, and the collector knows which are.
@@ -207,14 +212,14 @@ void* allocate_clear(std::size_t bytes, const void* caller) {
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, const void* caller) {
   if (alignment <= heap::kGranule) return allocate(bytes, caller);
-  if (bytes > kMost || alignment > kMost) return out_of_memory();
+  if (bytes > most || alignment > most) return out_of_memory();
   if (!start()) return out_of_memory();
   return finish(alloc::allocate_aligned(with_spare(bytes), alignment, kind_for(caller)), bytes,
                 caller);
 }
 
 void* resize(void* object, std::size_t bytes, const void* caller) {
-  if (bytes > kMost) return out_of_memory();
+  if (bytes > most) return out_of_memory();
   // A thread's first call may be this one.
   if (world::self() == nullptr && !world::register_self({})) return out_of_memory();
   if (!alloc::check_object(object, "realloc")) return out_of_memory();

@@ -28,6 +28,7 @@ extern const struct test tests[]; /* ends with a null name */
 
 void test_entries(const char* argument);
 void test_limits(const char* argument);
+void test_refused(const char* argument);
 void test_wrong_free(const char* argument);
 void test_garbage(const char* argument);
 void test_places(const char* plugin);

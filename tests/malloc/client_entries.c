@@ -167,7 +167,18 @@ void test_limits(const char* argument) {
   REQUIRE(malloc(most >> 4) == NULL && errno == ENOMEM);
   REQUIRE(posix_memalign(&p, uneven, 10) == EINVAL && posix_memalign(&p, 4, 10) == EINVAL);
   errno = 0;
-  REQUIRE(aligned_alloc(uneven, 10) == NULL && errno == EINVAL);
+  REQUIRE(aligned_alloc(most / 2 + 2, 10) == NULL && errno == EINVAL);
+  errno = 0;
+  REQUIRE(memalign(most / 2 + 2, 10) == NULL && errno == EINVAL);
+  errno = 0;
+  REQUIRE(memalign(most / 2 + 1, 10) == NULL && errno == ENOMEM);
+  /* As before glibc 2.38. */
+  p = aligned_alloc(uneven, 10);
+  REQUIRE(p != NULL && (uintptr_t)p % 32 == 0);
+  free(p);
+  p = aligned_alloc(most - most, 10);
+  REQUIRE(p != NULL);
+  free(p);
   free(kept);
 }
 
@@ -184,4 +195,27 @@ void test_wrong_free(const char* argument) {
   free(object);
   free(opaque(object));
   REQUIRE(malloc(10) != NULL);
+}
+
+/* More than the machine has, though not more than an address can tell. */
+void test_refused(const char* argument) {
+  const size_t pages = (size_t)sysconf(_SC_PHYS_PAGES);
+  const size_t more = 2 * pages * (size_t)sysconf(_SC_PAGESIZE);
+  struct node* list = make_list(10000);
+  void* kept = malloc(100);
+  int i;
+  (void)argument;
+  for (i = 0; i < 100; ++i) {
+    errno = 0;
+    REQUIRE(malloc(more) == NULL && errno == ENOMEM);
+    errno = 0;
+    REQUIRE(calloc(more, 1) == NULL && errno == ENOMEM);
+    errno = 0;
+    REQUIRE(memalign(4096, more) == NULL && errno == ENOMEM);
+    errno = 0;
+    REQUIRE(realloc(opaque(kept), more) == NULL && errno == ENOMEM);
+    free(malloc(100));
+  }
+  free(kept);
+  REQUIRE(list_is_whole(list, 10000));
 }

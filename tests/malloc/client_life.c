@@ -540,6 +540,7 @@ void test_no_proc(const char* argument) {
 
 const struct test tests[] = {{"entries", test_entries},
                              {"limits", test_limits},
+                             {"refused", test_refused},
                              {"wrong-free", test_wrong_free},
                              {"garbage", test_garbage},
                              {"places", test_places},

@@ -365,6 +365,18 @@ TEST(MallocCommand, MeasuresTheCollector) {
   EXPECT_THAT(read_file(scratch.path("json")), testing::Not(HasSubstr("\"collections\": 0,")));
 }
 
+// A request for more than there can be is no reason to collect.
+TEST(MallocLimits, WhatCannotBeHadIsRefusedAtOnce) {
+  const Scratch scratch;
+  const Result r = run_jackdaw({"run", "--malloc", "--stats-json", scratch.path("json"), "--",
+                                JD_TEST_MALLOC_CLIENT, "refused"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  const std::string figures = read_file(scratch.path("json"));
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(figures, found, std::regex("\"collections\": ([0-9]+),")));
+  EXPECT_LT(std::stol(found[1].str()), 10);
+}
+
 TEST(MallocCommand, RefusesWhatCannotBeServed) {
   Result r = run_jackdaw({"run", "--malloc", "--", JD_TEST_STATIC});
   EXPECT_TRUE(r.exited_with(125)) << describe(r);
