@@ -402,6 +402,38 @@ TEST(MallocCommand, RefusesWhatCannotBeServed) {
   }
 }
 
+TEST(MallocCommand, TheDynamicLinkerMayBeTheProgram) {
+  const char* linker = nullptr;
+  for (const char* path : {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"}) {
+    if (std::filesystem::exists(path)) linker = path;
+  }
+  if (linker == nullptr) GTEST_SKIP() << "this system's dynamic linker has another name";
+  const Scratch scratch;
+  const Variable log("GC_LOG_FILE", scratch.path("log"));
+  const Result r =
+      run_jackdaw({"run", "--malloc=leak-check", "--", linker, JD_TEST_MALLOC_CLIENT, "entries"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_EQ(r.out, "ok\n");
+  EXPECT_THAT(read_file(scratch.path("log")), HasSubstr("leak check of process"));
+}
+
+// Where the preloaded library can't be named, what is advised is possible with --malloc.
+TEST(MallocCommand, RefusesAPlaceOfItsOwnThatCannotBeNamed) {
+  const Scratch scratch;
+  const std::string folder = scratch.path("a folder");
+  const std::filesystem::path build = std::filesystem::path(JD_TEST_COMMAND).parent_path();
+  std::filesystem::create_directories(folder + "/bin");
+  std::filesystem::create_directories(folder + "/lib");
+  std::filesystem::copy_file(JD_TEST_COMMAND, folder + "/bin/jackdaw");
+  std::filesystem::copy_file(build.parent_path() / "lib/libjackdaw-malloc.so",
+                             folder + "/lib/libjackdaw-malloc.so");
+  const Result r = run_program({folder + "/bin/jackdaw", "run", "--malloc", "--", "/bin/true"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("a blank or a colon"));
+  EXPECT_THAT(r.err, HasSubstr("move Jackdaw"));
+  EXPECT_THAT(r.err, testing::Not(HasSubstr("--library")));
+}
+
 TEST(MallocCommand, AProgramKeepsAMallocOfItsOwn) {
   for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
     const Result r = run_jackdaw({"run", mode, "--", JD_TEST_OWN_MALLOC});

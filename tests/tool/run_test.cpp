@@ -215,6 +215,14 @@ TEST(RunFollows, ScriptsToTheirInterpreter) {
   write_file(by_env, std::string("#!/usr/bin/env -S ") + JD_TEST_CLIENT + " exit\n", true);
   r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", by_env});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  // Options of env's that have a value, in each form.
+  for (const char* options : {"-S -u HOME", "-S -C / -uHOME", "-S --unset HOME --chdir=/", "-S -i",
+                              "-iS", "-S -iu HOME A=1", "--split-string=--chdir / "}) {
+    write_file(by_env, std::string("#!/usr/bin/env ") + options + " " + JD_TEST_CLIENT + " exit\n",
+               true);
+    r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", by_env});
+    EXPECT_TRUE(r.exited_with(0)) << options << describe(r);
+  }
   const std::string shell = scratch.path("shell");
   write_file(shell, "#!/bin/sh\nexit 5\n", true);
   r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--", shell});
@@ -222,6 +230,21 @@ TEST(RunFollows, ScriptsToTheirInterpreter) {
   EXPECT_THAT(r.err, HasSubstr("which runs the script"));
   r = run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--force", "--", shell});
   EXPECT_TRUE(r.exited_with(5)) << describe(r);
+}
+
+// An empty part of PATH is the current folder.
+TEST(RunFollows, ThePathAsTheShellDoes) {
+  const std::filesystem::path client(JD_TEST_CLIENT);
+  for (const char* path : {"PATH=", "PATH=/nowhere:", "PATH=:/nowhere", "PATH=/nowhere::/no"}) {
+    const Result r = run_program({"/usr/bin/env", "-C", client.parent_path().string(), path,
+                                  JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY, "--",
+                                  client.filename().string(), "exit", "3"});
+    EXPECT_TRUE(r.exited_with(3)) << path << describe(r);
+  }
+  const Result r = run_program({"/usr/bin/env", "PATH=/nowhere", "-C",
+                                client.parent_path().string(), JD_TEST_COMMAND, "run", "--library",
+                                JD_TEST_LIBRARY, "--", client.filename().string(), "exit", "3"});
+  EXPECT_TRUE(r.exited_with(127)) << describe(r);
 }
 
 TEST(RunFollows, LibrariesBetweenTheProgramAndLibgc) {

@@ -94,14 +94,16 @@ unsigned ask_version(const fs::path& path) {
   return static_cast<unsigned>(std::stoul(answer));
 }
 
-// LD_PRELOAD knows no way to quote its separators.
-void refuse_separators(const fs::path& path) {
+// LD_PRELOAD knows no way to quote its separators. `advice`: what could be done.
+void refuse_separators(const fs::path& path, const char* advice) {
   if (path.string().find_first_of(" :") == std::string::npos) return;
   throw Failure(kExitRefused,
                 fmt::format("the path '{}' has a blank or a colon in it, which LD_PRELOAD cannot "
-                            "express; move it, or name a link to it with --library",
-                            path.string()));
+                            "express; {}",
+                            path.string(), advice));
 }
+// A link to the command would not do: it looks beside its own file.
+constexpr const char* kMoveJackdaw = "move Jackdaw to a folder whose path has none";
 
 Library open_library(const fs::path& path) {
   std::error_code error;
@@ -110,7 +112,7 @@ Library open_library(const fs::path& path) {
   if (!fs::exists(library.path, error)) {
     throw Failure(kExitRefused, fmt::format("there is no library {}", path.string()));
   }
-  refuse_separators(library.path);
+  refuse_separators(library.path, "move it, or name a link to it with --library");
   library.version = ask_version(library.path);
   return library;
 }
@@ -148,11 +150,15 @@ Library system_library(const std::string& chosen) {
 Library our_malloc_library() {
   Library library;
   library.path = required("libjackdaw-malloc.so", "the library that serves malloc");
-  refuse_separators(library.path);
+  refuse_separators(library.path, kMoveJackdaw);
   return library;
 }
 
-fs::path probe_library() { return required("jackdaw/libgc-probe.so", "the probe"); }
+fs::path probe_library() {
+  const fs::path path = required("jackdaw/libgc-probe.so", "the probe");
+  refuse_separators(path, kMoveJackdaw);
+  return path;
+}
 
 std::optional<fs::path> malloc_library() { return existing("libjackdaw-malloc.so"); }
 

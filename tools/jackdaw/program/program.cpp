@@ -44,10 +44,14 @@ fs::path find_in_path(const std::string& name) {
     return name;
   }
   const char* path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  const std::string folders = path != nullptr ? path : "/bin:/usr/bin";
+  // An empty part is the current folder, also where it is all there is, or the last.
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string folder = folders.substr(begin, end - begin);
     fs::path file = fs::path(folder.empty() ? "." : folder) / name;
     if (is_executable_file(file)) return file;
+    begin = end + 1;
   }
   throw Failure(kExitNotFound, fmt::format("there is no program '{}' in PATH", name));
 }
@@ -93,13 +97,35 @@ std::optional<Interpreter> script_interpreter(const fs::path& file) {
   return result;
 }
 
-// `#!/usr/bin/env [-S] [NAME=VALUE] guile -s`: what env will execute.
+// One of env's options. `value`: the value is the next word; `words`: more words begin behind it.
+struct EnvOption {
+  bool value = false;
+  std::string words;
+};
+EnvOption env_option(const std::string& word) {
+  const std::string split = "--split-string=";
+  if (word.starts_with(split)) return {false, word.substr(split.size())};
+  if (word.starts_with("--")) {
+    return {word == "--unset" || word == "--chdir" || word == "--argv0", ""};
+  }
+  // Letters, of which the first that takes a value is the last.
+  const std::size_t at = word.find_first_of("uCaS", 1);
+  if (at == std::string::npos) return {};
+  const std::string rest = word.substr(at + 1);
+  if (word[at] == 'S') return {false, rest};
+  return {rest.empty(), ""};
+}
+
+// `#!/usr/bin/env [-S] [-u NAME] [NAME=VALUE] guile -s`: what env will execute.
 std::optional<std::string> program_of_env(const std::string& argument) {
   std::istringstream words(argument);
   for (std::string word; words >> word;) {
-    if (word.starts_with("-S") && word.size() > 2) return word.substr(2);
-    if (word.starts_with('-') || word.find('=') != std::string::npos) continue;
-    return word;
+    while (word.starts_with('-')) {
+      const EnvOption option = env_option(word);
+      if (option.value) words >> word;
+      word = option.words;
+    }
+    if (!word.empty() && word.find('=') == std::string::npos) return word;
   }
   return std::nullopt;
 }
@@ -122,6 +148,11 @@ fs::path binary_behind(const fs::path& file) {
     }
   }
   throw Failure(kExitNotExecutable, file.string() + " is a script of a script of a script ...");
+}
+
+// It is linked with nothing itself, and loads the program that it is told to.
+bool is_dynamic_linker(const ElfFile& elf) {
+  return elf.is_dynamic && (elf.soname.starts_with("ld-linux") || elf.soname.starts_with("ld64"));
 }
 
 // What an examination found. `what` names the program in messages.
@@ -150,7 +181,7 @@ Examined examine(const std::string& name, const char* advice) {
   if (elf->foreign) {
     throw Failure(kExitNotExecutable, e.what + " is a program for another machine than this one");
   }
-  if (elf->interpreter.empty()) {
+  if (elf->interpreter.empty() && !is_dynamic_linker(*elf)) {
     throw Failure(kExitRefused,
                   e.what +
                       " is statically linked: it has its libraries inside and no other can be "
