@@ -35,9 +35,9 @@ extern "C" {
 
 /* ---- The workers ---- */
 
-/* Starts that many workers (0: by JACKDAW_WORKERS, or as many as there are CPUs; 128 at most) unless
- * they run already; returns how many there are. Never needed: the first task does it. They block the signals
- * that the calling thread blocks, but for those that the library needs. */
+/* Starts that many workers (0: by JACKDAW_WORKERS, or as many as there are CPUs; 128 at most)
+ * unless they run already; returns how many there are. Never needed: the first task does it. They
+ * block the signals that the calling thread blocks, but for those that the library needs. */
 JD_TASK_API unsigned jd_task_start(unsigned workers);
 /* Ends the workers, and waits for the ends of their threads; the next task starts others. Call it
  * from no task, and while none runs. */
@@ -85,8 +85,8 @@ typedef struct jd_task_scope {
 } jd_task_scope;
 
 JD_TASK_API void jd_task_scope_begin(jd_task_scope* scope);
-/* Makes function(argument) a task of the scope. The task may begin, and end, before this returns, or
- * at any time until the join; where memory for one has run out, it runs now. */
+/* Makes function(argument) a task of the scope. The task may begin, and end, before this returns,
+ * or at any time until the join; where memory for one has run out, it runs now. */
 JD_TASK_API void jd_task_scope_fork(jd_task_scope* scope, void (*function)(void*), void* argument);
 /* Returns when all tasks of the scope have ended. Then the scope may be used again, but for one
  * that was cancelled: it stays so, and what is forked in it is not run. */

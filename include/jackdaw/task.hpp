@@ -56,8 +56,7 @@ extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
 namespace jd {
 
 // A task threw what is no exception of C++'s (another language's, or of another C++ run-time).
-class foreign_exception : public std::exception {
- public:
+struct foreign_exception : std::exception {
   const char* what() const noexcept override { return "a task threw what is no C++ exception"; }
 };
 

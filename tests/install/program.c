@@ -1,5 +1,6 @@
 // Built by build_against.sh with the flags that an installed Jackdaw gives. Its argument is the
-// beginning of the path of the file that GC_malloc must come from; empty, it may come from anywhere.
+// beginning of the path of the file that GC_malloc must come from; empty, it may come from
+// anywhere.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <gc.h>

@@ -48,9 +48,12 @@ void print_markdown() {
   fmt::print(
       "# Environment variables\n\n"
       "Made by `jackdaw options --markdown` from the library's own table. The library reads\n"
-      "them when it starts. Sizes take the suffixes k, M and G (powers of 1024). Of a value out of\n"
-      "range the nearest counts that is in it, and a switch that says neither yes nor no is on; any\n"
-      "other bad value is ignored, as is a variable `JACKDAW_...` that is not in this table. Each is\n"
+      "them when it starts. Sizes take the suffixes k, M and G (powers of 1024). Of a value out "
+      "of\n"
+      "range the nearest counts that is in it, and a switch that says neither yes nor no is on; "
+      "any\n"
+      "other bad value is ignored, as is a variable `JACKDAW_...` that is not in this table. Each "
+      "is\n"
       "reported on stderr.\n\n"
       "| name | type | values | default | meaning |\n"
       "|---|---|---|---|---|\n");
@@ -82,7 +85,8 @@ void print_man() {
       "Read by the library when it starts.\n"
       "Sizes take the suffixes k, M and G (powers of 1024).\n"
       "Of a value out of range the nearest counts that is in it, and a switch that says neither\n"
-      "yes nor no is on; any other bad value is ignored, as is a variable JACKDAW_... that is none\n"
+      "yes nor no is on; any other bad value is ignored, as is a variable JACKDAW_... that is "
+      "none\n"
       "of these.\nEach is reported on stderr.\n");
   for (const OptionInfo& o : kOptions) {
     fmt::print(".TP\n.B {}\n{}\nType: {}.\nValues: {}.\nDefault: {}.\n", roff(o.name), roff(o.help),
