@@ -19,6 +19,7 @@
 #include "os/groups.hpp"
 #include "os/log.hpp"
 #include "os/own_ranges.hpp"
+#include "os/thread.hpp"
 
 namespace jd::os {
 namespace {
@@ -162,14 +163,20 @@ std::size_t address_space_left(const char* own_memory) {
 
 namespace {
 
+// The calling thread's, while a ManyReads lives; else 0.
+constinit thread_local pid_t known_thread = 0;
+
 // What process_vm_readv says of this process's own memory.
 ssize_t read_own(const iovec& local, const iovec* remote, std::size_t count) {
   // By the thread's number: by the process's, nothing can be read once the main thread has ended.
-  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  const pid_t self = known_thread != 0 ? known_thread : thread_id();
   return process_vm_readv(self, &local, 1, remote, count, 0);
 }
 
 }  // namespace
+
+ManyReads::ManyReads() : before_(known_thread) { known_thread = thread_id(); }
+ManyReads::~ManyReads() { known_thread = before_; }
 
 bool read_pieces_safely(void* to, const Piece* pieces, std::size_t count) {
   JD_DCHECK(count <= kMostPieces);
@@ -192,6 +199,25 @@ bool read_safely(void* to, const void* from, std::size_t size) {
   const bool forbidden = done < 0 && errno != EFAULT;
   errno = saved;
   return forbidden ? read_after_trying(to, from, size) : done == static_cast<ssize_t>(size);
+}
+
+void PagesToRead::add(char* low, char* high) {
+  while (low < high && readable_) {
+    if (count_ == kMostPieces) ask();
+    pieces_[count_++] = {low, 1};
+    low = base::as_pointer(base::align_up(base::as_word(low) + 1, page_size()));
+  }
+}
+
+void PagesToRead::ask() {
+  char bytes[kMostPieces];
+  readable_ = readable_ && read_pieces_safely(bytes, pieces_, count_);
+  count_ = 0;
+}
+
+bool PagesToRead::are_readable() {
+  if (count_ != 0) ask();
+  return readable_;
 }
 
 char* end_of_readable(char* low, char* high) {

@@ -147,12 +147,25 @@ bool is_static(const Thread& thread, const char* block) {
 void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
   const os::ThreadLocalBlocks blocks(thread.control_block, last_module());
   bool all_static = true;
-  for (const os::ThreadLocalModule& module : tls_modules) {
-    auto* block = static_cast<char*>(blocks.of_module(module.module));
-    all_static &= block != nullptr && is_static(thread, block);
-    if (block == nullptr) continue;
-    char* end = os::end_of_readable(block, block + module.size);
-    if (block < end) visitor->range(block, end);
+  constexpr std::size_t kTogether = 16;  // more modules than most programs have; a guess
+  for (std::size_t next = 0; next < tls_modules.count();) {
+    Extent extents[kTogether];
+    std::size_t count = 0;
+    os::PagesToRead pages;
+    for (; next < tls_modules.count() && count < kTogether; ++next) {
+      const os::ThreadLocalModule& module = tls_modules[next];
+      auto* block = static_cast<char*>(blocks.of_module(module.module));
+      all_static &= block != nullptr && is_static(thread, block);
+      if (block == nullptr) continue;
+      extents[count++] = {block, block + module.size};
+      pages.add(block, block + module.size);
+    }
+    const bool readable = pages.are_readable();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto& [low, high] = extents[i];
+      char* end = readable ? high : os::end_of_readable(low, high);
+      if (low < end) visitor->range(low, end);
+    }
   }
   if (!all_static) visit_static_thread_locals(visitor, thread);
 }
@@ -365,6 +378,7 @@ void visit_static_roots(RootVisitor* visitor) {
 }
 
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
+  const os::ManyReads reads;
   if (Thread* thread = self()) thread->alternate = os::active_alternate_stack();
   if (using_mappings()) {
     visit_thread_stacks(visitor, own_stack_top);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 
 #include "os/memory.hpp"
 #include "os/modules.hpp"
@@ -50,6 +51,43 @@ TEST(SafeReading, PiecesAreReadIfAllCanBe) {
   for (Piece& piece : many) piece = good[0];
   char copies[kMostPieces];
   EXPECT_TRUE(read_pieces_safely(copies, many, kMostPieces));
+}
+
+TEST(SafeReading, PagesAreReadTogether) {
+  const HalfReadable memory;
+  char byte;
+  const Piece one{memory.begin(), 1};
+  if (!read_pieces_safely(&byte, &one, 1)) GTEST_SKIP() << "the system forbids process_vm_readv";
+  PagesToRead none;
+  EXPECT_TRUE(none.are_readable());
+  for (const bool good : {true, false}) {
+    // More than one question is for.
+    for (const std::size_t count : {std::size_t{1}, kMostPieces, 3 * kMostPieces}) {
+      PagesToRead pages;
+      if (!good) pages.add(memory.end() - 1, memory.end() + 1);
+      for (std::size_t i = 0; i < count; ++i) pages.add(memory.begin(), memory.end());
+      EXPECT_EQ(pages.are_readable(), good) << count;
+    }
+  }
+}
+
+// As many questions as there are readings, and one for the number.
+TEST(SafeReading, TheThreadsNumberIsAskedForOnce) {
+  const HalfReadable memory;
+  const ManyReads reads;
+  const auto in_other_thread = [&] {
+    const ManyReads inner;
+    char byte;
+    return read_safely(&byte, memory.begin(), 1) && !read_safely(&byte, memory.end(), 1);
+  };
+  char byte;
+  EXPECT_TRUE(read_safely(&byte, memory.begin(), 1));
+  EXPECT_FALSE(read_safely(&byte, memory.end(), 1));
+  bool right = false;
+  std::thread other([&] { right = in_other_thread(); });
+  other.join();
+  EXPECT_TRUE(right);
+  EXPECT_TRUE(read_safely(&byte, memory.begin(), 1));
 }
 
 thread_local int own_variable = 1;
