@@ -455,6 +455,29 @@ std::size_t bytes_read() {
   return file >> label >> bytes && label == "rchar:" ? bytes : 0;
 }
 
+// A coroutine that the collector is told of collects on that stack.
+void collect_on(char* stack, std::size_t bytes, GC_stack_base main_base) {
+  GC_stack_base base{};
+  base.mem_base = stack + bytes;
+  getcontext(&coroutine);
+  coroutine.uc_stack.ss_sp = stack;
+  coroutine.uc_stack.ss_size = bytes;
+  makecontext(
+      &coroutine,
+      +[] {
+        void* volatile held = make_list(10);
+        GC_gcollect();
+        coroutine_bad += list_length(held) != 10;
+        setcontext(&coroutine_main);
+      },
+      0);
+  GC_disable();
+  GC_set_stackbottom(nullptr, &base);
+  GC_enable();
+  swapcontext(&coroutine_main, &coroutine);
+  GC_set_stackbottom(nullptr, &main_base);
+}
+
 // Stacks of one page and a guard page, so that none is a neighbour's mapping.
 constexpr std::size_t kManyStacks = 200;
 JD_CHILD(collect_on_told_stacks) {
@@ -474,27 +497,7 @@ JD_CHILD(collect_on_told_stacks) {
   GC_get_my_stackbottom(&main_base);
   GC_gcollect();
   const std::size_t before = bytes_read();
-  for (std::size_t i = 0; i < 20; ++i) {
-    GC_stack_base base{};
-    base.mem_base = stacks[i * 7] + kBytes;
-    getcontext(&coroutine);
-    coroutine.uc_stack.ss_sp = stacks[i * 7];
-    coroutine.uc_stack.ss_size = kBytes;
-    makecontext(
-        &coroutine,
-        +[] {
-          void* volatile held = make_list(10);
-          GC_gcollect();
-          coroutine_bad += list_length(held) != 10;
-          setcontext(&coroutine_main);
-        },
-        0);
-    GC_disable();
-    GC_set_stackbottom(nullptr, &base);
-    GC_enable();
-    swapcontext(&coroutine_main, &coroutine);
-    GC_set_stackbottom(nullptr, &main_base);
-  }
+  for (std::size_t i = 0; i < 20; ++i) collect_on(stacks[i * 7], kBytes, main_base);
   std::printf("%zu bytes\n", bytes_read() - before);
   return coroutine_bad;
 }
