@@ -12,9 +12,8 @@
 // What it refers to must live until the join; all that the caller of par() or join() has, does.
 //
 // Exceptions. What a task throws is thrown again by the call that joins it, once all its siblings
-// have ended; of several, the first one thrown. Instead of one that is not C++'s, which its library
-// can't keep, foreign_exception is thrown. The C++ library keeps what is thrown in malloc's
-// memory, which no collection looks into: an object that only an exception refers to is collected.
+// have ended; of several, the first one thrown; what is not C++'s, as a foreign_exception.
+// Meanwhile it lies in malloc's memory, where no collection looks for what only it refers to.
 #pragma once
 
 #include <jackdaw/task.h>
@@ -56,7 +55,8 @@ extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
 namespace jd {
 
 // A task threw what is no exception of C++'s (another language's, or of another C++ run-time).
-struct foreign_exception : std::exception {
+class foreign_exception : public std::exception {
+ public:
   const char* what() const noexcept override { return "a task threw what is no C++ exception"; }
 };
 

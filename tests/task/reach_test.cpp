@@ -261,6 +261,7 @@ TEST(Tasks, HaveNothingOfTheJoinerTheyRunOn) {
     while (!go_on.load()) jd::run(other);
   });
   std::vector<std::thread> more;
+  more.reserve(3);
   for (int i = 0; i < 3; ++i) {
     more.emplace_back([&] {
       for (int k = 0; k < 50; ++k) {

@@ -155,7 +155,7 @@ Library our_malloc_library() {
 }
 
 fs::path probe_library() {
-  const fs::path path = required("jackdaw/libgc-probe.so", "the probe");
+  fs::path path = required("jackdaw/libgc-probe.so", "the probe");
   refuse_separators(path, kMoveJackdaw);
   return path;
 }
