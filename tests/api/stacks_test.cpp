@@ -344,6 +344,26 @@ TEST(Stacks, CoroutineStacksAsRootRanges) {
   munmap(stack, kBytes);
 }
 
+// Runs a coroutine there that collects, and comes back when it has ended.
+void enter_collector(void* stack, std::size_t bytes) {
+  getcontext(&coroutine);
+  coroutine.uc_stack.ss_sp = stack;
+  coroutine.uc_stack.ss_size = bytes;
+  makecontext(
+      &coroutine,
+      +[] {
+        void* volatile held = make_list(10);
+        for (int i = 0; i < 3; ++i) {
+          GC_gcollect();
+          opaque(make_list(rounds(1000)));
+        }
+        coroutine_bad += list_length(held) != 10;
+        setcontext(&coroutine_main);
+      },
+      0);
+  swapcontext(&coroutine_main, &coroutine);
+}
+
 JD_CHILD(collect_on_coroutine) {
   GC_INIT();
   constexpr std::size_t kBytes = std::size_t{8} << 20;
@@ -352,22 +372,7 @@ JD_CHILD(collect_on_coroutine) {
   // A hole below: whoever walks from one stack to the other falls into it.
   void* volatile on_main_stack = make_list(10);
   GC_add_roots(stack, stack + kBytes);
-  getcontext(&coroutine);
-  coroutine.uc_stack.ss_sp = stack;
-  coroutine.uc_stack.ss_size = kBytes;
-  makecontext(
-      &coroutine,
-      +[] {
-        void* volatile held = make_list(10);
-        for (int i = 0; i < 5; ++i) {
-          GC_gcollect();
-          opaque(make_list(rounds(1000)));
-        }
-        coroutine_bad = list_length(held) != 10;
-        setcontext(&coroutine_main);
-      },
-      0);
-  swapcontext(&coroutine_main, &coroutine);
+  enter_collector(stack, kBytes);
   return coroutine_bad + (list_length(on_main_stack) != 10);
 }
 
@@ -391,19 +396,7 @@ JD_CHILD(collect_below_main_stack) {
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (stack == MAP_FAILED) return kCannotTry;
   void* volatile on_main_stack = make_list(10);
-  getcontext(&coroutine);
-  coroutine.uc_stack.ss_sp = stack;
-  coroutine.uc_stack.ss_size = kBytes;
-  makecontext(
-      &coroutine,
-      +[] {
-        void* volatile held = make_list(10);
-        for (int i = 0; i < 5; ++i) GC_gcollect();
-        coroutine_bad = list_length(held) != 10;
-        setcontext(&coroutine_main);
-      },
-      0);
-  swapcontext(&coroutine_main, &coroutine);
+  enter_collector(stack, kBytes);
   return coroutine_bad + (list_length(on_main_stack) != 10);
 }
 
@@ -455,26 +448,14 @@ std::size_t bytes_read() {
   return file >> label >> bytes && label == "rchar:" ? bytes : 0;
 }
 
-// A coroutine that the collector is told of collects on that stack.
+// On a stack that the collector is told of.
 void collect_on(char* stack, std::size_t bytes, GC_stack_base main_base) {
   GC_stack_base base{};
   base.mem_base = stack + bytes;
-  getcontext(&coroutine);
-  coroutine.uc_stack.ss_sp = stack;
-  coroutine.uc_stack.ss_size = bytes;
-  makecontext(
-      &coroutine,
-      +[] {
-        void* volatile held = make_list(10);
-        GC_gcollect();
-        coroutine_bad += list_length(held) != 10;
-        setcontext(&coroutine_main);
-      },
-      0);
   GC_disable();
   GC_set_stackbottom(nullptr, &base);
   GC_enable();
-  swapcontext(&coroutine_main, &coroutine);
+  enter_collector(stack, bytes);
   GC_set_stackbottom(nullptr, &main_base);
 }
 
