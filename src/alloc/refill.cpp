@@ -218,7 +218,7 @@ Hole* larger_hole(HoleRow* row, KindNumber kind, std::size_t bytes, std::size_t 
 // limit"), if that may be: so many bytes are wanted. False when memory has run out.
 bool next_block(ThreadCache* owner, HoleRow* row, Hole** hole, KindNumber kind, std::size_t bytes,
                 bool may_be_larger) {
-  // Before a collection that nothing but the want of a block calls for.
+  // Times the slot, before a collection that nothing but the want of a block calls for. A guess.
   constexpr std::size_t kMostBefore = 2;
   os::clear_stack_below();
   LockGuard guard(heap_lock);

@@ -157,6 +157,7 @@ void make_heap() {
 }
 
 void handle_forks() {
+  // Set by the first thread that comes (relaxed: others need not wait for what it does).
   static std::atomic<bool> done{false};
   if (settings.handle_fork != 1 || done.exchange(true, std::memory_order_relaxed)) return;
   if (world::install_fork_handlers()) return;

@@ -119,7 +119,8 @@ unsigned Team::start_helpers() {
 }
 
 void Team::forget_helpers_in_child() {
-  some_are_lost_ = exchange_.forget_helpers_in_child();
+  // It stays so in that child's children.
+  if (exchange_.forget_helpers_in_child()) some_are_lost_ = true;
   helpers_.store(0, std::memory_order_relaxed);
   publish(0);
   demand_.store(false, std::memory_order_relaxed);

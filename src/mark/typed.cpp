@@ -16,7 +16,8 @@ struct LongBitmap {
 
 constexpr std::size_t kFirstCapacity = 64;
 
-// Steps of a large array's elements in a part of it: what no other marker gets.
+// Steps of a large array's elements in a part of it: what no other marker gets. 4096 words, some
+// tens of microseconds; others were not tried.
 constexpr std::size_t kPartSteps = 64;
 
 std::size_t elements_in_step(const Elements& elements) {

@@ -207,8 +207,11 @@ unsigned workers_to_be() {
 
 // Without the runtime's lock, for which a fork may wait with libc's lock of the handlers held.
 static void prepare_for_forks() {
-  // The process that prepares. A child may have been forked by another thread in the midst of it.
+  // The process that prepares, set by the thread that does. A child may have been forked by another
+  // thread in the midst of it, and prepares anew.
   static std::atomic<int> preparing{0};
+  // Set by that thread (release), and read by all that start workers (acquire): the handlers are
+  // there.
   static std::atomic<bool> done{false};
   const int process = os::process_id();
   for (int seen = preparing.load(std::memory_order_relaxed);;) {

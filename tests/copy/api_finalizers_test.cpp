@@ -51,6 +51,31 @@ class Finalizer : public EachSource {
       far_away([] { GC_invoke_finalizers(); });
     }
   }
+  // Each object gets a weak reference by attach(object, number), and its finalizer finds that by
+  // Find()(object).
+  template <class Attach, class Find>
+  static void expect_null_before_finalizers(const Nodes& nodes, Attach attach, Find) {
+    static std::atomic<std::size_t> not_null;
+    static std::atomic<std::size_t> calls;
+    not_null = calls = 0;
+    finalized.nodes = &nodes;
+    far_away([&] {
+      for (std::size_t i = 0; i < kCount; ++i) {
+        void* object = nodes.make(i);
+        attach(object, i);
+        jd_finalizer(
+            object,
+            [](void* dead, void*) {
+              ++calls;
+              not_null += jd_weak_get(Find()(dead)) != nullptr ? 1 : 0;
+            },
+            nullptr);
+      }
+    });
+    invoke_due();
+    EXPECT_GE(calls * 20, kCount * 19);
+    EXPECT_EQ(not_null, 0U);
+  }
   // Runs what is due until most of `count` were.
   void expect_most(std::size_t count) {
     for (int attempt = 0; attempt < 6 && finalized.calls < count; ++attempt) {
@@ -136,55 +161,22 @@ TEST_P(Finalizer, MayBeTakenBackAfterAMove) {
 TEST_P(Finalizer, WeakReferencesAreNullBeforeIt) {
   const Nodes nodes(GetParam());
   static HeldArray<jd_weak>* weak;
-  static std::atomic<std::size_t> not_null;
   const auto held = std::make_unique<HeldArray<jd_weak>>(kCount);
   weak = held.get();
-  not_null = 0;
-  static std::atomic<std::size_t> calls;
-  calls = 0;
-  finalized.nodes = &nodes;
-  far_away([&] {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      void* object = nodes.make(i);
-      (*weak)[i] = jd_weak_new(object);
-      jd_finalizer(
-          object,
-          [](void* dead, void*) {
-            ++calls;
-            not_null += jd_weak_get((*weak)[finalized.nodes->value(dead)]) != nullptr ? 1 : 0;
-          },
-          nullptr);
-    }
-  });
-  invoke_due();
-  EXPECT_GE(calls * 20, kCount * 19);
-  EXPECT_EQ(not_null, 0U);
+  expect_null_before_finalizers(
+      nodes, [](void* object, std::size_t i) { (*weak)[i] = jd_weak_new(object); },
+      [](void* dead) -> jd_weak* { return (*weak)[finalized.nodes->value(dead)]; });
 }
 
 // Also of one that only the dead object itself refers to.
 TEST_P(Finalizer, ItsOwnWeakReferenceIsNullBeforeIt) {
   const Nodes nodes(GetParam());
-  static std::atomic<std::size_t> not_null;
-  static std::atomic<std::size_t> calls;
-  not_null = calls = 0;
-  finalized.nodes = &nodes;
-  far_away([&] {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      void* object = nodes.make(i);
-      nodes.node(object)->other = reinterpret_cast<Node*>(jd_weak_new(object));
-      jd_finalizer(
-          object,
-          [](void* dead, void*) {
-            ++calls;
-            auto* own = static_cast<jd_weak*>(finalized.nodes->other(dead));
-            not_null += jd_weak_get(own) != nullptr ? 1 : 0;
-          },
-          nullptr);
-    }
-  });
-  invoke_due();
-  EXPECT_GE(calls * 20, kCount * 19);
-  EXPECT_EQ(not_null, 0U);
+  expect_null_before_finalizers(
+      nodes,
+      [&](void* object, std::size_t) {
+        nodes.node(object)->other = reinterpret_cast<Node*>(jd_weak_new(object));
+      },
+      [](void* dead) { return static_cast<jd_weak*>(finalized.nodes->other(dead)); });
 }
 
 // As its finalizer is.
