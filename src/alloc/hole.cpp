@@ -32,7 +32,8 @@ constexpr HoleOffsets offsets_of(const heap::ClassTable& table) {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0, 0, 0, 0, 0, {}, nullptr, nullptr};
+constinit ThreadCache no_cache{empty_row(), empty_row(), {},    0,  0,       0,
+                               0,           0,           false, {}, nullptr, nullptr};
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
@@ -51,15 +52,20 @@ void fill_row(HoleRow* row, bool used) {
 }
 
 template <class Visit>
+void for_each_hole_of(ThreadCache* owner, Visit visit) {
+  for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
+    HoleRow* row = owner->rows[kind];
+    if (row == nullptr) continue;
+    for (Hole& hole : row->holes) {
+      if (hole.block != heap::kNoBlock) visit(hole, static_cast<KindNumber>(kind));
+    }
+  }
+}
+
+template <class Visit>
 void for_each_hole(Visit visit) {
   for (ThreadCache* c = caches; c != nullptr; c = c->next) {
-    for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
-      HoleRow* row = c->rows[kind];
-      if (row == nullptr) continue;
-      for (Hole& hole : row->holes) {
-        if (hole.block != heap::kNoBlock) visit(hole, static_cast<KindNumber>(kind));
-      }
-    }
+    if (c->has_blocks) for_each_hole_of(c, visit);
   }
 }
 
@@ -108,6 +114,7 @@ bool enter(world::Thread* thread) {
   fresh->taken_at_gc = 0;
   fresh->refilled_in = 0;
   fresh->reserved = 0;
+  fresh->has_blocks = false;
   for (MixedHole& hole : fresh->mixed) hole = {};
   fresh->rows[heap::kNormal] = &fresh->normal;
   fresh->rows[heap::kAtomic] = &fresh->atomic;
@@ -263,38 +270,44 @@ void drop_lost_slots() {
 // The sweep lists their blocks, or frees them. A hole's first refill after a collection takes as
 // many as the hole used between this one and the one before, but at least half as many as the last
 // refill: the period may just have ended early.
-static void retire_reserves() {
-  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
-    for (HoleRow* row : c->rows) {
-      if (row == nullptr) continue;
-      for (Reserve& reserve : row->reserves) {
-        if (reserve.taken == 0) continue;
-        unsigned left = 0;
-        for (BlockNumber b = reserve.first; b != heap::kNoBlock; b = heap::space.extras[b].next) {
-          heap::space.extras[b].owner = nullptr;
-          ++left;
-        }
-        reserve.first = heap::kNoBlock;
-        const unsigned taken = reserve.taken;
-        const unsigned used = reserve.used + taken - base::min_of(taken, left);
-        reserve.batch = static_cast<std::uint16_t>(base::max_of(used, taken / 2));
-        reserve.taken = 0;
-        reserve.used = 0;
+static void retire_reserves(ThreadCache* owner) {
+  for (HoleRow* row : owner->rows) {
+    if (row == nullptr) continue;
+    for (Reserve& reserve : row->reserves) {
+      if (reserve.taken == 0) continue;
+      unsigned left = 0;
+      for (BlockNumber b = reserve.first; b != heap::kNoBlock; b = heap::space.extras[b].next) {
+        heap::space.extras[b].owner = nullptr;
+        ++left;
       }
+      reserve.first = heap::kNoBlock;
+      const unsigned taken = reserve.taken;
+      const unsigned used = reserve.used + taken - base::min_of(taken, left);
+      reserve.batch = static_cast<std::uint16_t>(base::max_of(used, taken / 2));
+      reserve.taken = 0;
+      reserve.used = 0;
     }
-    c->reserved = 0;
   }
+  owner->reserved = 0;
 }
 
 void retire_idle_holes() {
-  retire_reserves();
-  for_each_hole([](Hole& hole, KindNumber) {
-    if (hole.cursor < hole.end) {
-      const SlotRange slots = slots_between(hole, hole.cursor, hole.end);
-      if (slots.block->is_allocated(slots.from) && slots.block->marked(slots.from)) return;
-    }
-    retire(&hole);
-  });
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
+    if (!c->has_blocks) continue;
+    retire_reserves(c);
+    bool some_stay = false;
+    for_each_hole_of(c, [&some_stay](Hole& hole, KindNumber) {
+      if (hole.cursor < hole.end) {
+        const SlotRange slots = slots_between(hole, hole.cursor, hole.end);
+        if (slots.block->is_allocated(slots.from) && slots.block->marked(slots.from)) {
+          some_stay = true;
+          return;
+        }
+      }
+      retire(&hole);
+    });
+    c->has_blocks = some_stay;
+  }
 }
 
 void show_holes() {
@@ -343,7 +356,12 @@ void detach_disclaiming_holes() {
 }
 
 void visit_holes(void (*visit)(Hole* hole, KindNumber kind)) {
-  for_each_hole([visit](Hole& hole, KindNumber kind) { visit(&hole, kind); });
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
+    for_each_hole_of(c, [c, visit](Hole& hole, KindNumber kind) {
+      JD_CHECK(c->has_blocks, "a hole of a thread that is passed over");
+      visit(&hole, kind);
+    });
+  }
 }
 
 void settle_totals() {

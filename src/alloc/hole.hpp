@@ -168,7 +168,10 @@ struct ThreadCache {
   // The period between two collections in which the thread took a block last (take_blocks); under
   // the lock.
   unsigned refilled_in;
-  BlockNumber reserved;      // blocks in all reserves; written as a hole is
+  BlockNumber reserved;  // blocks in all reserves; written as a hole is
+  // A hole or a reserve may have a block. Set with the first that is taken for one, under the lock;
+  // cleared by the collector in a stopped world. Caches without are passed over in pauses.
+  bool has_blocks;
   heap::MixedHole mixed[2];  // alloc/mixed.hpp
   void* typed;               // the room typed's; its thread's, and nobody's once that is gone
   ThreadCache* next;         // list of caches, and of free ones; under the lock

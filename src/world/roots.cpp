@@ -114,10 +114,14 @@ char* stack_high(const Thread& thread) {
 // A thread's static thread-local storage, unless it is scanned with its stack anyway (a thread that
 // glibc made has it there). Only what can be read: glibc counts the control block in the size that
 // it tells, so one end may lie in the neighbouring page, mapped or not.
+bool static_thread_locals_are_on_stack(const Thread& thread, const os::StackBounds& area) {
+  return thread.stack.low != nullptr && area.low >= thread.stack.low &&
+         area.high <= stack_high(thread);
+}
+
 Extent static_thread_locals_beside_stack(const Thread& thread) {
   const os::StackBounds area = os::static_thread_locals(thread.control_block);
-  const bool known = thread.stack.low != nullptr;
-  if (known && area.low >= thread.stack.low && area.high <= stack_high(thread)) return {};
+  if (static_thread_locals_are_on_stack(thread, area)) return {};
   Extent readable{area.low, area.high};
   os::clip_to_readable(&readable.low, &readable.high);
   return readable;
@@ -143,10 +147,11 @@ bool is_static(const Thread& thread, const char* block) {
   return contains(os::static_thread_locals(thread.control_block), block);
 }
 
-// Looks before it reads.
-void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
+// Looks before it reads. True if all modules' blocks are static, and could be read.
+bool visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
   const os::ThreadLocalBlocks blocks(thread.control_block, last_module());
   bool all_static = true;
+  bool all_readable = true;
   constexpr std::size_t kTogether = 16;  // more modules than most programs have; a guess
   for (std::size_t next = 0; next < tls_modules.count();) {
     Extent extents[kTogether];
@@ -161,6 +166,7 @@ void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
       pages.add(block, block + module.size);
     }
     const bool readable = pages.are_readable();
+    all_readable &= readable;
     for (std::size_t i = 0; i < count; ++i) {
       const auto& [low, high] = extents[i];
       char* end = readable ? high : os::end_of_readable(low, high);
@@ -168,14 +174,29 @@ void visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
     }
   }
   if (!all_static) visit_static_thread_locals(visitor, thread);
+  return all_static && all_readable;
+}
+
+// A blocked thread runs on, and its loader may be changing its vector of thread-local blocks. But
+// what it makes of them now it may not use for pointers into the heap. So it is enough to look once
+// that all are static. Pre: the thread's own stack was visited up to its end, where they are.
+void visit_blocked_thread_locals(RootVisitor* visitor, Thread* thread) {
+  const std::uint64_t now = known_generation + 1;
+  if (!static_roots_doubtful && thread->locals_on_stack_since == now) return;
+  const bool all_static = visit_thread_locals_safely(visitor, *thread);
+  const bool on_stack =
+      static_thread_locals_are_on_stack(*thread, os::static_thread_locals(thread->control_block));
+  thread->locals_on_stack_since = all_static && on_stack && !static_roots_doubtful ? now : 0;
 }
 
 // A block that is not static may be one that another library has left, which had the number before:
 // glibc puts a thread's vector right only when that thread asks for the variables. Then it is of
 // another size, and the library's own may be static.
 void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
-  // A blocked thread runs on, and its loader may be changing its vector of thread-local blocks.
-  if (thread.blocked || static_roots_doubtful) return visit_thread_locals_safely(visitor, thread);
+  if (thread.blocked || static_roots_doubtful) {
+    visit_thread_locals_safely(visitor, thread);
+    return;
+  }
   bool all_static = true;
   for (const os::ThreadLocalModule& module : tls_modules) {
     auto* block = static_cast<char*>(os::thread_local_block(thread.control_block, module.module));
@@ -237,8 +258,9 @@ bool on_stack(Thread* thread, const char* sp, char* high) {
   return low != nullptr && sp >= low;
 }
 
-void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
-  if (sp == nullptr) return;
+// True if it is the thread's own stack that sp is on, all of which from there on was visited.
+bool visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
+  if (sp == nullptr) return false;
   char* high = stack_high(*thread);
   char* low = thread->stack.low;
   if (on_alternate_stack(*thread, sp)) {
@@ -249,7 +271,7 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
              on_own || on_stack(thread, sp, high)) {
     // The usual case: on the thread's own stack, or on a piece of it. Or on the client's own.
     visitor->stack(sp, high);
-    return;
+    return on_own;
   } else {
     // Nobody told us where this one ends. Its mapping's end is the furthest it can reach.
     auto* end = static_cast<char*>(os::end_of_mapping(sp));
@@ -258,6 +280,7 @@ void visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   const bool known = low != nullptr && high == thread->stack.high && !thread->is_main;
   char* bottom = known ? lowest_readable(low, high) : lowest_mapped(thread, high);
   if (bottom != nullptr) visitor->stack(bottom, high);
+  return false;
 }
 
 }  // namespace
@@ -392,8 +415,11 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
       visit_stack(visitor, thread, own_stack_top);
       visit_thread_locals(visitor, *thread);
     } else if (thread->blocked) {
-      visit_stack(visitor, thread, thread->blocked_at);
-      visit_thread_locals(visitor, *thread);
+      if (visit_stack(visitor, thread, thread->blocked_at)) {
+        visit_blocked_thread_locals(visitor, thread);
+      } else {
+        visit_thread_locals(visitor, *thread);
+      }
     } else {
       visit_stack(visitor, thread, thread->stopped_at);
       visit_thread_locals(visitor, *thread);

@@ -219,6 +219,7 @@ void leave_blocked(Thread* thread) {
     // Not suspended anew between the two.
     if (is_suspended(*thread)) continue;
     thread->blocked = false;
+    thread->locals_on_stack_since = 0;
     return;
   }
 }

@@ -214,6 +214,41 @@ TEST(Dynamic, ThreadLocalsOfTheProgramHoldInOtherThreads) {
   run_registered_thread(check_own_tls);
 }
 
+void* collect_in_another_thread(void* /*argument*/) {
+  GcThread([] {
+    for (int i = 0; i < 3; ++i) GC_gcollect();
+  }).join();
+  return nullptr;
+}
+
+// Of a blocked thread, the collector looks only once where its variables are.
+TEST(Dynamic, ThreadLocalsHoldThroughCollectionsInABlockingSection) {
+  JD_OURS_ONLY(kTlsOfPeer);
+  const auto check = [] {
+    Watch before;
+    fill(tls_bss, kTlsSlots, &before);
+    Watch during;
+    GC_do_blocking(
+        [](void* watch) -> void* {
+          collect_in_another_thread(nullptr);
+          GC_call_with_gc_active(
+              [](void* w) -> void* {
+                fill(tls_data, kTlsSlots, static_cast<Watch*>(w));
+                return nullptr;
+              },
+              watch);
+          return collect_in_another_thread(nullptr);
+        },
+        &during);
+    EXPECT_TRUE(all_alive(before));
+    EXPECT_TRUE(all_alive(during));
+    for (void** slots : {tls_bss, tls_data}) std::memset(slots, 0, kTlsSlots * sizeof(void*));
+    EXPECT_TRUE(most_collected(before));
+    EXPECT_TRUE(most_collected(during));
+  };
+  run_threads(2, [&](std::size_t) { check(); });
+}
+
 TEST(Dynamic, ThreadLocalsOfAnEndedThreadRelease) {
   Watch watch;
   run_threads(1, [&](std::size_t) { fill(tls_bss, kTlsSlots, &watch); });

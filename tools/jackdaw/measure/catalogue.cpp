@@ -133,6 +133,12 @@ std::vector<Benchmark> make_catalogue() {
                   {},
                   "time to stop 200 threads that sleep",
                   false});
+  list.push_back({"stop-blocked-1000",
+                  "stop",
+                  {"0", "0", "1000"},
+                  {},
+                  "a pause with 1000 threads that sleep in GC_do_blocking",
+                  false});
   list.push_back(
       {"startup", "startup", {}, {}, "a program that allocates 1000 objects and ends", true});
   list.push_back({"limit",
