@@ -43,7 +43,7 @@ constexpr unsigned kObjectDistance = 64;
 constexpr unsigned kIdleBelow = 4;
 // Then the object is also fetched that so many steps of the same length lead to: memory has nothing
 // else to do, and of a list whose nodes lie in order it is one of the next (docs/design/mark.md,
-// "Rings": 32 gain a little more there, and nothing elsewhere).
+// "Rings"; 32 gain a little more there, and nothing elsewhere: docs/design/mark-measured.md).
 constexpr std::intptr_t kStepsAhead = 16;
 
 // An object of so many words or fewer is scanned as a whole: the ring has room for it while no more

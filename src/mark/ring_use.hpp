@@ -23,7 +23,7 @@ class RingUse {
   // What marking took since this was last called, and how many objects were new.
   void note(std::uint64_t objects, std::uint64_t ns);
 
-  // Guesses, these four (docs/design/mark.md).
+  // Guesses, these four (docs/design/mark.md, "Without the rings").
   // What a collection may lose before it takes to the rings, in nanoseconds: to wait for some
   // hundred misses, or that the first lines of all arrive.
   static constexpr std::int64_t kMostLost = 50'000;

@@ -5,9 +5,10 @@
 // entries. Differs in: markers have stacks of their own and share only when somebody is hungry, so
 // that a lone marker, and a graph that is a list, pay one load of an unchanging line an object.
 //
-// Requirements (docs/design/mark.md, "Several markers"): mark.req.exact-end — marking ends when
-// every marker is idle and no packet is left, decided under one lock; mark.req.lazy — no thread is
-// made before marking has taken long enough to share, and none in a stopped world.
+// Requirements (docs/design/mark.md; the way they are met: docs/design/mark-team.md):
+// mark.req.exact-end — marking ends when every marker is idle and no packet is left, decided under
+// one lock; mark.req.lazy — no thread is made before marking has taken long enough to share, and
+// none in a stopped world.
 #pragma once
 
 #include <atomic>
