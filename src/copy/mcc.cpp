@@ -366,7 +366,7 @@ void traverse() {
     });
   });
   run();
-  trace_ephemerons({.is_live = is_live, .visit = visit_slot, .trace = run});
+  trace_ephemerons({.is_live = is_live, .visit = visit_slot, .trace = run}, 0);
   forget_dead_weak(is_live);
   visit_weak_words(rewrite);
   rekey_hashes(moved);

@@ -1,5 +1,6 @@
 #include "copy/weak.hpp"
 
+#include "copy/waiting.hpp"
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
 #include "heap/walk.hpp"
@@ -101,6 +102,39 @@ bool is_marked_or_outside(Word word) { return !is_dead(word); }
 
 // Used in a stopped world only.
 mark::Marker* value_marker = nullptr;
+Waiting waiting;
+
+// Whoever has a live value is done; and a key that is no object any more will not live again.
+bool wait_for_marks(Ephemeron* ephemeron) {
+  heap::Place own;
+  heap::Place key;
+  if (ephemeron->key == 0 || is_marked_or_outside(ephemeron->value)) return true;
+  if (!heap::find_place(base::as_word(ephemeron), &own)) return true;
+  const bool outside = !heap::in_heap(ephemeron->key);
+  if (!outside && !find_learnt(ephemeron->key, &key)) return true;
+  if ((outside || !own.marked()) && !waiting.add(own, ephemeron)) return false;
+  return outside || waiting.add(key, ephemeron);
+}
+
+// False when memory has run out; some may have been marked.
+bool mark_values_of_waiting(mark::Marker* marker) {
+  waiting.clear();
+  bool added = true;
+  for_each<Ephemeron>(ephemeron_number, [&added](Ephemeron* ephemeron) {
+    added = added && wait_for_marks(ephemeron);
+  });
+  if (!added || !waiting.prepare()) return false;
+  const auto mark_value = [marker](Ephemeron* ephemeron) {
+    heap::Place own;
+    if (!heap::find_place(base::as_word(ephemeron), &own) || !own.marked()) return;
+    if (!is_marked_or_outside(ephemeron->key)) return;
+    marker->mark_word(ephemeron->value);
+    marker->drain();
+  };
+  while (waiting.take_marked(mark_value)) {
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -114,7 +148,7 @@ unsigned ephemeron_kind() {
 bool is_weak_kind(unsigned kind) { return weak_number != 0 && kind == weak_number; }
 bool is_ephemeron_kind(unsigned kind) { return ephemeron_number != 0 && kind == ephemeron_number; }
 
-void trace_ephemerons(const Tracing& tracing) {
+bool trace_ephemerons(const Tracing& tracing, unsigned most_passes) {
   bool any = false;
   bool at_once = false;
   const auto look = [&](Ephemeron* ephemeron) {
@@ -126,16 +160,17 @@ void trace_ephemerons(const Tracing& tracing) {
     any = true;
     if (at_once) tracing.trace();
   };
-  for (bool upwards = true;; upwards = !upwards) {
+  for (unsigned passes = 1;; ++passes) {
     any = false;
-    if (upwards) {
+    if (passes % 2 == 1) {
       for_each_marked<Ephemeron>(ephemeron_number, look);
     } else {
       for_each_marked_downwards<Ephemeron>(ephemeron_number, look);
     }
-    if (!any) return;
+    if (!any) return true;
     if (!at_once) tracing.trace();
     at_once = true;
+    if (passes == most_passes) return false;
   }
 }
 
@@ -156,10 +191,14 @@ void forget_dead_weak(bool (*is_live)(Word word)) {
 }
 
 void mark_ephemerons_values(mark::Marker* marker) {
+  // Up, down, and up again: a chain that turns at a few links is done. A guess.
+  constexpr unsigned kMostPasses = 3;
   value_marker = marker;
-  trace_ephemerons({.is_live = is_marked_or_outside,
-                    .visit = [](Word* value) { value_marker->mark_word(*value); },
-                    .trace = [] { value_marker->drain(); }});
+  const Tracing tracing = {.is_live = is_marked_or_outside,
+                           .visit = [](Word* value) { value_marker->mark_word(*value); },
+                           .trace = [] { value_marker->drain(); }};
+  if (trace_ephemerons(tracing, kMostPasses)) return;
+  if (!mark_values_of_waiting(marker)) trace_ephemerons(tracing, 0);
 }
 
 void settle_weak(mark::Marker* marker) {

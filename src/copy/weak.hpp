@@ -2,9 +2,10 @@
 // Ephemerons: Hayes, "Ephemerons: A New Finalization Mechanism" (1997).
 //
 // Differs from it: there are no queues. Each pass looks at every ephemeron, upwards and downwards
-// in turn, and passes go on until one marks nothing. From the second on a value is traced at once,
-// so that a pass follows a chain, in which values lead to each other's keys, as long as it goes the
-// pass's way through memory: quadratic where a long chain turns at every link.
+// in turn, until one marks nothing. From the second on a value is traced at once, so that a pass
+// follows a chain, in which values lead to each other's keys, as long as it goes the pass's way
+// through memory. Where that does not end after a few, the chain turns too often: then each
+// ephemeron waits for the object that it lacks (waiting.hpp). Not under mcc, where passes go on.
 #pragma once
 
 #include "heap/kinds.hpp"
@@ -39,8 +40,9 @@ struct Tracing {
   void (*visit)(Word* value);  // makes what a word means live
   void (*trace)();             // and then what all visited lead to
 };
-// Makes the values of live ephemerons whose keys are live live. Pre: all is traced.
-void trace_ephemerons(const Tracing& tracing);
+// Makes the values of live ephemerons whose keys are live live. False if so many passes were not
+// enough (0: any number will be made). Pre: all is traced.
+bool trace_ephemerons(const Tracing& tracing, unsigned most_passes);
 // Nulls what is not live; of ephemerons that are not marked themselves, the value only with its
 // key, or where it is no object: finalization may bring them back.
 void forget_dead_weak(bool (*is_live)(Word word));
