@@ -30,13 +30,15 @@ using heap::space;
 constexpr BlockNumber kLeastGrowth = 16;
 constexpr BlockNumber kMostGrowth = 1024;
 // The most of the growth that is a share of the heap: 1 MiB. Larger steps overshoot the peak of
-// programs with a few megabytes (docs/design/cycle.md, "Pacing").
+// programs with a few megabytes (docs/design/cycle-measured.md, "The least between, and the steps
+// of the heap").
 constexpr BlockNumber kMostShareGrowth = 64;
 
 // No collection before this much was allocated since the last: a small heap would otherwise be
 // collected for every hundred kilobytes, and each collection looks at the static data of the
-// libraries. docs/design/cycle.md, "Pacing", has the figures. It is for one thread: several would
-// else collect as many times more often, with the others waiting.
+// libraries. docs/design/cycle-measured.md, "The least between, and the steps of the heap", has the
+// figures. It is for one thread: several would else collect as many times more often, with the
+// others waiting.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
 // Finalizers and links are often for objects that hold other memory, and it takes two collections
@@ -263,7 +265,7 @@ bool grow_heap(BlockNumber least) {
   // As far as the next collection is away: with more, the heap would be filled beyond that point
   // before anybody looks, since a collection happens only when free blocks run out. But small heaps
   // grow by bdwgc's rule, a share of the heap: a megabyte buys a third of the collections
-  // (docs/design/cycle.md, "Pacing").
+  // (docs/design/cycle.md, "Growing the heap").
   const std::size_t charged = charged_bytes();
   const alloc::Shares shares = alloc::shares_since_gc();
   const std::size_t due = due_after(shares);

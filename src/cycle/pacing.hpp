@@ -27,7 +27,7 @@ void collect_for_registered();
 
 // When a table of finalizers or links has grown so much that it is a reason to collect: by half
 // since it last was one, but not below 4096 entries. (bdwgc: when it is full, also not below
-// 4096.) Variants: docs/design/cycle.md, "Finalizers and links".
+// 4096.) Variants: docs/design/cycle-measured.md, "Growth by half, and a divisor of 3".
 class TableLimit {
  public:
   static constexpr std::size_t kLeast = 4096;

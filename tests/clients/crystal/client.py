@@ -26,7 +26,7 @@ def compiler(place: Place) -> Command:
 def threads(place: Place) -> Command:
     """As many workers as CPUs. With more, Crystal's spin locks decide the time: two thirds of it go
     to waiting for a thread that has no CPU, and longest where nothing but a collection interrupts
-    those that wait (docs/design/cycle.md, "Several threads")."""
+    those that wait (docs/design/cycle-measured.md, "How many workers crystal-threads has")."""
     return Command([str(place.prepared / "threads"), str(place.pick(40, 2))],
                    env={"CRYSTAL_WORKERS": str(max(2, len(os.sched_getaffinity(0))))})
 
