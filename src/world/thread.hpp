@@ -1,8 +1,8 @@
 // Threads that the collector knows: their registration, their stacks, and stopping them.
 //
-// Stopping: one signal to stop, a futex to resume (design, section 6). A thread that is in the
-// middle of changing its hole defers the stop by a NoStop guard; so a stopped world never shows a
-// half-changed hole, and no lock is needed for changing one.
+// Stopping: one signal to stop, a futex to resume (docs/design/world.md, "Stopping"). A thread that
+// is in the middle of changing its hole defers the stop by a NoStop guard; so a stopped world never
+// shows a half-changed hole, and no lock is needed for changing one.
 #pragma once
 
 #include <pthread.h>
