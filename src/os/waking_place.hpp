@@ -1,8 +1,8 @@
 // Where a sleeping thread wakes up. The kernel of a virtual machine may take an idle processor for
 // one that the host has given to somebody else, and wake the thread on the waker's own, where it
-// waits for the end of a slice: 3 ms (docs/design/task.md, "Idle workers"). A waker that goes on
-// running takes its own processor from the sleeper's affinity mask first, and the sleeper puts it
-// back.
+// waits for the end of a slice: 3 ms (docs/design/task-workers.md, "Idle workers"). A waker that
+// goes on running takes its own processor from the sleeper's affinity mask first, and the sleeper
+// puts it back.
 #pragma once
 
 #include <sched.h>
