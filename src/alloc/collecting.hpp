@@ -96,6 +96,9 @@ struct Shares {
 };
 Shares shares_since_gc();
 
+// About how many bytes of the threads' holes nobody has been given yet. Pre: the lock is held.
+std::size_t left_in_holes();
+
 // The blocks of the objects of several blocks that were allocated since it was last called, and of
 // the longest of them. Pre: the lock is held.
 heap::KeptRuns ask_for_runs_taken();

@@ -96,8 +96,17 @@ bool undo_take(const Place& place, char* object) {
   return true;
 }
 
-// Clears the slot's bit. True if its block, which nobody looks through, has to be listed. Pre: no
-// collection can begin meanwhile but by stopping the calling thread.
+bool is_empty(const Block& block) {
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    // Acquire: as heap::count_bits.
+    if (__atomic_load_n(&block.allocated[w], __ATOMIC_ACQUIRE) != 0) return false;
+  }
+  return true;
+}
+
+// Clears the slot's bit. True if its block, which nobody looks through, has to be listed, or is
+// listed and may have become empty. Pre: no collection can begin meanwhile but by stopping the
+// calling thread.
 bool give_slot_back(const Place& place, char* object) {
   Block* block = place.block;
   add_freed(block->slot_size);
@@ -108,36 +117,29 @@ bool give_slot_back(const Place& place, char* object) {
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // Release: whatever was done to the object comes before it is cleared for another.
   base::note_atomic(&block->allocated[place.slot / 64]);
-  __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
+  const std::uint64_t before =
+      __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
   // Else its owner or the next taker looks at the bits. Without the lock: what is stale leaves a
-  // free slot uncounted until the next collection.
+  // free slot uncounted, or an empty block on its list, until the next collection.
   const BlockExtra& extra = heap::extra_of(block);
-  return __atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == nullptr &&
-         !__atomic_load_n(&extra.listed, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) != nullptr) return false;
+  return !__atomic_load_n(&extra.listed, __ATOMIC_RELAXED) || (before == bit && is_empty(*block));
 }
 
 // A slot of the block was freed. Pre: the lock is held.
-void list_with_free_slot(Block* block) {
+void list_or_release(Block* block) {
   BlockExtra& extra = heap::extra_of(block);
   const heap::BlockNumber number = heap::number_of(block);
   // Acquire: its last owner may have left it without the lock (leave_used_block).
-  if (block->state != heap::BlockState::Small || extra.listed ||
+  if (block->state != heap::BlockState::Small ||
       __atomic_load_n(&extra.owner, __ATOMIC_ACQUIRE) != nullptr) {
     return;
   }
-  if (extra.free_slots < block->slots) ++extra.free_slots;
-  if (extra.free_slots == block->slots) {
-    for (unsigned w = 0; w < block->bit_words(); ++w) {
-      // Acquire: as heap::count_bits.
-      if (__atomic_load_n(&block->allocated[w], __ATOMIC_ACQUIRE) != 0) {
-        // The count runs ahead where slots were freed while the block had an owner.
-        heap::list_block(number);
-        return;
-      }
-    }
-    heap::release_block(number);
-    return;
-  }
+  if (!extra.listed && extra.free_slots < block->slots) ++extra.free_slots;
+  // The count runs ahead where slots were freed while the block had an owner, and stands still
+  // while the block is listed.
+  const bool may_be_empty = extra.listed || extra.free_slots == block->slots;
+  if (may_be_empty && is_empty(*block)) return heap::release_block(number);
   heap::list_block(number);
 }
 
@@ -154,7 +156,7 @@ void free_without_being_stopped(void* object, const char* name) {
   Place place;
   if (!is_object(object, name, &place)) return;
   if (place.is_large()) return free_large(place);
-  if (give_slot_back(place, static_cast<char*>(object))) list_with_free_slot(place.block);
+  if (give_slot_back(place, static_cast<char*>(object))) list_or_release(place.block);
 }
 
 }  // namespace
@@ -169,7 +171,7 @@ void free_object(void* object, const char* name) {
     free_large(place);
   } else if (give_slot_back(place, static_cast<char*>(object))) {
     LockGuard guard(heap_lock);
-    list_with_free_slot(place.block);
+    list_or_release(place.block);
   }
   // Other threads collect until the bits say that it is free. A collection that found no pointer to
   // the object would free its place, and another thread could have that by the time we do it.

@@ -364,6 +364,23 @@ void visit_holes(void (*visit)(Hole* hole, KindNumber kind)) {
   }
 }
 
+std::size_t left_in_holes() {
+  std::size_t left = 0;
+  for (const ThreadCache* c = caches; c != nullptr; c = c->next) {
+    if (!c->has_blocks) continue;
+    for (const HoleRow* row : c->rows) {
+      if (row == nullptr) continue;
+      for (const Hole& hole : row->holes) {
+        // Its thread may be changing it: the two may be of different blocks.
+        const Word cursor = base::as_word(__atomic_load_n(&hole.cursor, __ATOMIC_RELAXED));
+        const Word end = base::as_word(__atomic_load_n(&hole.end, __ATOMIC_RELAXED));
+        if (cursor < end) left += base::min_of(end - cursor, Word{heap::kBlockSize});
+      }
+    }
+  }
+  return left;
+}
+
 void settle_totals() {
   for (ThreadCache* c = caches; c != nullptr; c = c->next) add_taken(c);
 }

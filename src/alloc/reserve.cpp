@@ -1,5 +1,6 @@
 // Blocks in reserve (docs/design/alloc.md, "Blocks in reserve"): a thread takes several blocks at a
 // time, so that it seldom needs the heap's lock.
+#include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "alloc/refill.hpp"
 #include "heap/blocks.hpp"
@@ -24,6 +25,12 @@ constexpr unsigned kMostBatch = 512;
 constexpr BlockNumber kHeapShare = 2;
 constexpr BlockNumber kSmallHeap = 128;
 constexpr BlockNumber kLoneShare = 4;
+// Of the free blocks, this part counts as there for other threads (most_listed).
+constexpr BlockNumber kFreeShare = 4;
+// Where more than this part of what was allocated was freed by hand, a thread may have so small a
+// part of that.
+constexpr std::size_t kFreedShare = 4;
+constexpr BlockNumber kHandShare = 16;
 
 // Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
 // in the one before. Under the heap's lock.
@@ -37,12 +44,33 @@ void note_refill(ThreadCache* owner) {
   ++refillers;
 }
 
-// A thread's part, where all take that allocate.
-BlockNumber most_reserved() {
-  const unsigned threads = base::max_of(refillers, refillers_before);
+unsigned sharing_threads() { return base::max_of(refillers, refillers_before); }
+
+// A thread's part of what may be in reserve, where all take that allocate.
+BlockNumber share_of_heap(unsigned threads) {
   if (threads == 1) return space.committed / kLoneShare;
   if (space.committed <= kSmallHeap) return 0;
   return (space.committed - kSmallHeap) / (kHeapShare * threads);
+}
+
+// Does the program free by hand a good part of what it allocates? No collection takes back what is
+// in reserve then, and what was freed is to be used first.
+bool is_freed_by_hand() {
+  const Totals now = totals_unsynchronised();
+  return now.freed_since_gc > now.allocated_since_gc / kFreedShare;
+}
+
+BlockNumber most_reserved() {
+  const BlockNumber most = share_of_heap(sharing_threads());
+  return is_freed_by_hand() ? most / kHandShare : most;
+}
+
+// How many of the blocks that are listed for a hole it may have: its thread's part, or as many as
+// there are free blocks for each of the others. Without either, these would have the heap grow,
+// while what is free in it lies in reserve.
+BlockNumber most_listed(BlockNumber listed) {
+  return base::min_of(listed,
+                      base::max_of(listed, heap::free_blocks() / kFreeShare) / sharing_threads());
 }
 
 // The next block for the hole's objects that is to be had without collecting or growing, its
@@ -119,9 +147,12 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   if (number == kNoBlock || every_allocation_is_slow) return number;
   note_refill(owner);
   const BlockNumber share = most_reserved();
+  BlockNumber listed = heap::listed_blocks(kind, size_class);
+  const BlockNumber left = listed - most_listed(listed);
   BlockNumber* link = &reserve.first;
   unsigned taken = 0;
   while (taken < reserve.batch && taken < kMostBatch && owner->reserved < share) {
+    if (listed != 0 && listed-- == left) break;
     const BlockNumber more = take_block(hole, kind, size_class, false);
     if (more == kNoBlock) break;
     *link = more;

@@ -53,6 +53,11 @@ constexpr std::size_t kRegisteredShare = 8;
 constexpr GC_word kLeastDivisor = 2;
 constexpr GC_word kLeastDivisorForRegistered = 3;
 
+// No collection before this part of what makes one due was handed out to the program: in a small
+// heap, holes of some thirty pairs of kind and size are as much as is due, and each collection
+// takes the holes back (docs/design/cycle.md, "Pacing").
+constexpr std::size_t kHandedOutShare = 4;
+
 // Of what large objects took between two collections, the most; it falls by this part of itself at
 // each. Neither that nor the most that is kept was measured against others.
 constexpr BlockNumber kDemandDecay = 3;
@@ -131,13 +136,14 @@ bool within_limits(BlockNumber blocks) {
 
 // What counts against the divisor: allocations less explicit frees, but at least an eighth of the
 // allocations, since memory that is freed by hand still moves the live data about.
-std::size_t charged_bytes() {
-  const alloc::Totals totals = alloc::totals();
+std::size_t charged_of(const alloc::Totals& totals) {
   const std::size_t allocated = totals.allocated_since_gc;
   const std::size_t kept =
       totals.freed_since_gc < allocated ? allocated - totals.freed_since_gc : 0;
   return base::max_of(kept, allocated / 8);
 }
+
+std::size_t charged_bytes() { return charged_of(alloc::totals()); }
 
 // kLeastBetween for the first thread that allocates and half of it for each further, as far as
 // there are processors for them. How many those are shows in the part of the one that allocated
@@ -180,8 +186,14 @@ bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collecti
 }  // namespace
 
 bool collection_is_due() {
-  const std::size_t charged = charged_bytes();
-  return copy::policy.mcc ? is_two_thirds_full(charged) : charged >= due_after();
+  alloc::Totals totals = alloc::totals();
+  const std::size_t charged = charged_of(totals);
+  if (copy::policy.mcc) return is_two_thirds_full(charged);
+  const std::size_t due = due_after();
+  if (charged < due) return false;
+  // Holes count as allocated when threads take them.
+  totals.allocated_since_gc -= base::min_of(alloc::left_in_holes(), totals.allocated_since_gc);
+  return charged_of(totals) >= due / kHandedOutShare;
 }
 
 void catch_up() {

@@ -10,6 +10,7 @@ namespace {
 struct List {
   BlockNumber head = kNoBlock;
   BlockNumber tail = kNoBlock;
+  BlockNumber count = 0;
 };
 // Blocks with free slots. Under the heap's lock.
 List lists[kMaxKinds][kSizeClasses];
@@ -41,6 +42,7 @@ void unlist(BlockNumber number) {
   } else {
     list.tail = extra.previous;
   }
+  --list.count;
   set_listed(&extra, false);
 }
 
@@ -66,8 +68,8 @@ BlockNumber take_listed_block(KindNumber kind, unsigned size_class) {
   return number;
 }
 
-bool has_listed_block(KindNumber kind, unsigned size_class) {
-  return lists[kind][size_class].head != kNoBlock;
+BlockNumber listed_blocks(KindNumber kind, unsigned size_class) {
+  return lists[kind][size_class].count;
 }
 
 BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) {
@@ -190,6 +192,7 @@ void list_block(BlockNumber number) {
     list.tail = number;
   }
   list.head = number;
+  ++list.count;
   set_listed(&extra, true);
 }
 
@@ -211,6 +214,7 @@ void list_block_in_order(BlockNumber number) {
     list.head = number;
   }
   list.tail = number;
+  ++list.count;
   set_listed(&extra, true);
 }
 

@@ -9,7 +9,7 @@ namespace jd::heap {
 // A small block of this kind and size class that has free slots and no owner, or kNoBlock. Takes
 // it off its list.
 BlockNumber take_listed_block(KindNumber kind, unsigned size_class);
-bool has_listed_block(KindNumber kind, unsigned size_class);
+BlockNumber listed_blocks(KindNumber kind, unsigned size_class);
 
 // Makes a free block into a small block without objects. kNoBlock when no block is free. Whether
 // its pages are clean is left in *clean; from now on they count as dirty.
