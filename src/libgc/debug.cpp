@@ -2,7 +2,10 @@
 // guard words that tell when a program wrote outside of it.
 //
 //   base                                  base + 32 = what the program gets
-//   | file | line | bytes | front guard |  object ...  | back guard | (to the slot's end) |
+//   | file | line | bytes | front guard |  object ... 0 | back guard | (to the slot's end) |
+//
+// The back guard begins at the next whole word, and what lies between is zero and the program's, as
+// in bdwgc: programs read and write the last words of their objects whole.
 #include <string.h>
 
 #include <atomic>
@@ -41,15 +44,20 @@ Word back_guard(const Header* header) { return kBack ^ header->bytes ^ base::as_
 Word freed_mark(const Header* header) { return kFreed ^ base::as_word(header); }
 Word unfinished_mark(const Header* header) { return kUnfinished ^ base::as_word(header); }
 
+size_t whole_words(size_t bytes) { return base::align_up(bytes, sizeof(Word)); }
+
 // Is the length one that the object's place has room for? Else it was overwritten itself, and what
 // it leads to is neither read nor written.
 bool length_possible(const Header* header, const heap::Place& place) {
   constexpr size_t kAround = sizeof(Header) + sizeof(Word);
+  // What is left of a slot is whole words.
   return place.size() >= kAround && header->bytes <= place.size() - kAround;
 }
 
-// The back guard begins right behind the object, wherever that is. Pre: the length is possible.
-char* back_of(Header* header) { return reinterpret_cast<char*>(header + 1) + header->bytes; }
+// Where the back guard is. Pre: the length is possible.
+char* back_of(Header* header) {
+  return reinterpret_cast<char*>(header + 1) + whole_words(header->bytes);
+}
 bool back_intact(Header* header) {
   Word guard = 0;
   memcpy(&guard, back_of(header), sizeof guard);
@@ -149,6 +157,7 @@ void* finish(void* base, size_t bytes, const char* file, int line) {
   header->line = static_cast<Word>(line);
   header->bytes = bytes;
   const Word guard = back_guard(header);
+  memset(reinterpret_cast<char*>(header + 1) + bytes, 0, whole_words(bytes) - bytes);
   memcpy(back_of(header), &guard, sizeof guard);
   // Last, since it is what makes a checked object.
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -158,7 +167,9 @@ void* finish(void* base, size_t bytes, const char* file, int line) {
 
 size_t with_guards(size_t bytes) {
   size_t total = 0;
-  return base::checked_add(bytes, sizeof(Header) + sizeof(Word), &total) ? total : SIZE_MAX;
+  constexpr size_t kMost = sizeof(Header) + 2 * sizeof(Word) - 1;
+  if (!base::checked_add(bytes, kMost, &total)) return SIZE_MAX;
+  return base::align_down(total, sizeof(Word));
 }
 
 void* allocate_checked(size_t bytes, int kind, const char* file, int line) {

@@ -31,6 +31,28 @@ TEST(Debug, AllocatesZeroedObjectsWithAHeader) {
   collect();
 }
 
+// As bdwgc's own test of bit-fields asks.
+TEST(Debug, TheLastWordIsTheProgramsAndZeroAtFirst) {
+  const auto check = [](std::size_t bytes, void* object) {
+    auto* p = static_cast<char*>(object);
+    const std::size_t whole = (bytes + sizeof(void*) - 1) / sizeof(void*) * sizeof(void*);
+    for (std::size_t i = bytes; i < whole; ++i) EXPECT_EQ(p[i], 0) << bytes;
+    std::memset(p, 'x', whole);
+    GC_debug_free(object);
+  };
+  testing::internal::CaptureStderr();
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t bytes = 1; bytes <= 100; ++bytes) {
+      check(bytes, GC_debug_malloc(bytes, "words.c", 1));
+      check(bytes, GC_debug_malloc_atomic(bytes, "words.c", 2));
+      check(bytes, GC_debug_malloc_uncollectable(bytes, "words.c", 3));
+      check(bytes, GC_debug_realloc(GC_debug_malloc_atomic(200, "words.c", 4), bytes, "w.c", 5));
+    }
+    GC_gcollect();
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(Debug, KindsAreKept) {
   auto kind_of = [](void* p) { return GC_get_kind_and_size(GC_base(p), nullptr); };
   EXPECT_EQ(kind_of(GC_debug_malloc(20, kFile, 1)), 1);
