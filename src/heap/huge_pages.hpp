@@ -20,10 +20,6 @@ void start_huge_pages();
 // Pre: the blocks are about to be used, some of them for the first time: `end` is beyond that one.
 void ask_for_huge_pages(BlockNumber first, BlockNumber end);
 
-// The heap has grown: looks whether its large objects leave so much of their last blocks untouched
-// that huge pages would waste it. Under the heap's lock.
-void note_growth_for_huge_pages();
-
 // Blocks are about to be used together, by one large object if there are several.
 inline void note_use_for_huge_pages(BlockNumber first, BlockNumber end) {
   if (__builtin_expect(end > next_without_huge_page && next_without_huge_page != kNoBlock, 0)) {

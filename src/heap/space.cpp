@@ -76,7 +76,6 @@ bool grow(BlockNumber count) {
   space.committed = first + count;
   __atomic_store_n(&space.span, std::size_t{space.committed} << kBlockShift, __ATOMIC_RELAXED);
   give_run(first, count);
-  note_growth_for_huge_pages();
   return true;
 }
 
