@@ -61,6 +61,15 @@ const char* parse_hex(const char* text, base::Word* value) {
   }
 }
 
+int open_mappings() {
+  const int saved = errno;
+  // Not /proc/self, which shows nothing once the main thread has ended before others.
+  int file = open_file("/proc/thread-self/maps", O_RDONLY, 0);
+  if (file < 0) file = open_file("/proc/self/maps", O_RDONLY, 0);  // before Linux 3.17
+  errno = saved;
+  return file;
+}
+
 LineReader::LineReader(const char* path) : file_(open_file(path, O_RDONLY, 0)) {}
 
 LineReader::~LineReader() {

@@ -15,10 +15,15 @@ std::size_t read_file(const char* path, char* buffer, std::size_t capacity);
 // Parses hexadecimal digits; returns the first character behind them.
 const char* parse_hex(const char* text, base::Word* value);
 
-// A file read a line at a time through a buffer on the stack. Lines longer than the buffer are cut.
+// Opens the list of what is mapped in this process; -1 if that fails.
+int open_mappings();
+
+// A file read a line at a time through a buffer of its own. Lines longer than the buffer are cut.
 class LineReader {
  public:
   explicit LineReader(const char* path);
+  // Of a file that is open, if it is not -1, and that the reader closes.
+  explicit LineReader(int file) : file_(file) {}
   ~LineReader();
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
@@ -37,10 +42,11 @@ class LineReader {
   char line_[512];
 };
 
-// Calls visit(line) for each line until it returns false.
-template <class Visit>
-void for_each_line(const char* path, Visit visit) {
-  LineReader reader(path);
+// Calls visit(line) for each line until it returns false. The file is a path, or open and to be
+// closed.
+template <class File, class Visit>
+void for_each_line(File file, Visit visit) {
+  LineReader reader(file);
   while (const char* line = reader.next()) {
     if (!visit(line)) return;
   }

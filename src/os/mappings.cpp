@@ -12,9 +12,7 @@ namespace {
 
 using base::Word;
 
-// Not /proc/self, which shows nothing once the main thread has ended before others.
-constexpr const char* kMaps = "/proc/thread-self/maps";
-constexpr const char* kOldMaps = "/proc/self/maps";  // before Linux 3.17
+// Of the thread, as open_mappings has it.
 constexpr const char* kPageMap = "/proc/thread-self/pagemap";
 
 // The list's pages, whatever the system's are.
@@ -70,8 +68,7 @@ Line parse(const char* text) {
 // can have. One visit at a time.
 alignas(LineReader) char reader_place[sizeof(LineReader)];
 
-bool read_list(LineReader& reader, MappingVisitor* visitor, bool* opened) {
-  *opened = reader.good();
+bool read_list(LineReader& reader, MappingVisitor* visitor) {
   // A list without the very frame that reads it is none.
   const char* here = static_cast<const char*>(__builtin_frame_address(0));
   bool found_here = false;
@@ -81,13 +78,6 @@ bool read_list(LineReader& reader, MappingVisitor* visitor, bool* opened) {
     if (line.wanted && !visitor->mapping(line.mapping)) return false;
   }
   return reader.good() && found_here;
-}
-
-bool read_list(const char* path, MappingVisitor* visitor, bool* opened) {
-  auto* reader = new (reader_place) LineReader(path);
-  const bool complete = read_list(*reader, visitor, opened);
-  reader->~LineReader();
-  return complete;
 }
 
 bool can_be_read(const char* at) {
@@ -114,19 +104,14 @@ void visit_readable(char* low, char* high, PageVisitor* visitor) {
 
 bool visit_mappings(MappingVisitor* visitor) {
   const int saved = errno;
-  bool opened = false;
-  bool complete = read_list(kMaps, visitor, &opened);
-  if (!opened) complete = read_list(kOldMaps, visitor, &opened);
+  auto* reader = new (reader_place) LineReader(open_mappings());
+  const bool complete = read_list(*reader, visitor);
+  reader->~LineReader();
   errno = saved;
   return complete;
 }
 
-bool mappings_are_known() {
-  const int saved = errno;
-  const bool known = RandomReader(kMaps).is_open() || RandomReader(kOldMaps).is_open();
-  errno = saved;
-  return known;
-}
+bool mappings_are_known() { return LineReader(open_mappings()).good(); }
 
 WrittenPages::WrittenPages() : saved_errno_(errno), pagemap_(kPageMap) { errno = saved_errno_; }
 

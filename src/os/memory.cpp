@@ -36,7 +36,7 @@ bool failure_injected() {
 bool find_mapping(const void* p, base::Word* start, base::Word* end) {
   const base::Word address = base::as_word(p);
   bool found = false;
-  for_each_line("/proc/self/maps", [&](const char* line) {
+  for_each_line(open_mappings(), [&](const char* line) {
     base::Word from = 0;
     base::Word to = 0;
     const char* c = parse_hex(line, &from);
@@ -146,18 +146,15 @@ std::size_t memory_limit(const GroupFiles& files) {
 std::size_t address_space_left(const char* own_memory) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
-  // The first number of statm is the mapped size in pages. Without /proc, assume that a quarter
-  // of the limit is in use.
+  // The first number of statm is the mapped size in pages. Without /proc, and where it says nothing
+  // (0) since the main thread has ended, assume that a quarter of the limit is in use.
   char text[64];
   const std::size_t size = read_file(own_memory, text, sizeof text - 1);
-  std::size_t used = limit.rlim_cur / 4;
-  if (size != 0) {
-    std::size_t pages = 0;
-    for (std::size_t i = 0; i < size && text[i] >= '0' && text[i] <= '9'; ++i) {
-      pages = pages * 10 + static_cast<std::size_t>(text[i] - '0');
-    }
-    used = pages * page_size();
+  std::size_t pages = 0;
+  for (std::size_t i = 0; i < size && text[i] >= '0' && text[i] <= '9'; ++i) {
+    pages = pages * 10 + static_cast<std::size_t>(text[i] - '0');
   }
+  const std::size_t used = pages != 0 ? pages * page_size() : limit.rlim_cur / 4;
   return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
 }
 

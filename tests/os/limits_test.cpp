@@ -247,6 +247,10 @@ TEST(AddressSpaceLeft, IsTheLimitLessWhatIsMapped) {
     if (!limit.possible()) GTEST_SKIP() << "the address space is limited already";
     EXPECT_EQ(jd::os::address_space_left(statm.c_str()), kLimit - 1000 * jd::os::page_size());
     EXPECT_EQ(jd::os::address_space_left(full.c_str()), 0u);
+    // Regression: nothing seemed to be mapped once the main thread had ended.
+    files.write("ended", "0 0 0 0 0 0 0\n");
+    const std::string ended = files.path("ended");
+    EXPECT_EQ(jd::os::address_space_left(ended.c_str()), kLimit - kLimit / 4);
     // Without /proc, a guess.
     EXPECT_EQ(jd::os::address_space_left(missing.c_str()), kLimit - kLimit / 4);
   }

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -173,6 +175,42 @@ TEST(WrittenPages, AreNoGuardPages) {
   EXPECT_EQ(written_in(p, p + 4 * page()),
             (std::vector<Part>{{p, p + page()}, {p + 2 * page(), p + 4 * page()}}));
   munmap(p, 4 * page());
+}
+
+// What a child's thread says of a range and its end, once the child's main thread has ended.
+int is_found_without_main_thread(char* p) {
+  constexpr int kTooLong = 10000;  // ms
+  static char byte;
+  for (int ms = 0; ms < kTooLong; ++ms) {
+    std::FILE* file = std::fopen("/proc/self/maps", "r");
+    const bool shown = file != nullptr && std::fread(&byte, 1, 1, file) == 1;
+    if (file != nullptr) std::fclose(file);
+    if (!shown) {
+      const bool ends_found =
+          end_of_mapping(p) == p + page() && start_of_mapping(p + page()) == p + page();
+      return mappings_are_known() && is_listed(p) && ends_found ? 0 : 1;
+    }
+    usleep(1000);
+  }
+  return 2;
+}
+
+// Regression: the ends of a mapping were felt for a page at a time then, and one that borders on
+// another passed for a part of it.
+TEST(Mappings, AreFoundOnceTheMainThreadHasEnded) {
+  char* p = map_pages(2, PROT_READ | PROT_WRITE);
+  ASSERT_EQ(mprotect(p + page(), page(), PROT_READ), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::thread([p] { _exit(is_found_without_main_thread(p)); }).detach();
+    syscall(SYS_exit, 0);  // the thread alone
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  munmap(p, 2 * page());
 }
 
 TEST(Mappings, ThreadsAreCounted) {
