@@ -53,8 +53,8 @@ GC_ATTR_DEPRECATED
 int GC_dont_gc;
 
 /*
- * Incremental, generational collection: short pauses. Best before GC_INIT(), which it includes.
- * Does nothing while collections are disabled or leaks are searched for.
+ * With bdwgc: incremental, generational collection, with short pauses. Here it does no more than
+ * GC_INIT(), and GC_is_incremental_mode() says 0.
  */
 GC_API void GC_CALL GC_enable_incremental(void);
 GC_API int GC_CALL GC_is_incremental_mode(void);

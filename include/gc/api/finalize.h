@@ -23,9 +23,9 @@ typedef void(GC_CALLBACK* GC_finalization_proc)(void* obj, void* client_data);
  * Registers fn for obj, in place of an earlier one of whichever variety; a null fn removes it. The
  * replaced finalizer and its data go to *ofn and *ocd, each of which may be null; they stay as
  * they were when there is no memory for the registration. obj is the first byte of an object; for
- * null and for addresses outside the heap nothing is registered, and *ofn and *ocd become null. cd
- * holds the object it points to until the finalizer has run. Does nothing in leak-finding mode.
- * All take the lock.
+ * addresses outside the heap nothing is registered, and *ofn and *ocd become null. cd holds the
+ * object it points to until the finalizer has run. Does nothing in leak-finding mode. All take the
+ * lock.
  *
  * The varieties differ in which objects wait for which:
  *  - plain: an object reachable from another finalizable object waits until that one has been
@@ -138,9 +138,10 @@ GC_API int GC_CALL GC_should_invoke_finalizers(void);
 GC_API int GC_CALL GC_invoke_finalizers(void);
 
 /*
- * Non-zero: what finalizable objects reach is kept in a pass of its own, after all objects have
- * been examined, so that unordered finalizers see whole objects, and the "unreachable" variety
- * works. Set it before the first registration. Default 1, as in Debian's library.
+ * With bdwgc, non-zero: what finalizable objects reach is kept in a pass of its own, after all
+ * objects have been examined, so that unordered finalizers see whole objects, and the "unreachable"
+ * variety works. Default 1, as in Debian's library. Here it always is so: kept and reported,
+ * without effect.
  */
 GC_API GC_ATTR_DEPRECATED int GC_java_finalization;
 GC_API void GC_CALL GC_set_java_finalization(int);

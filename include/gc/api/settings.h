@@ -35,7 +35,10 @@ GC_API GC_oom_func GC_CALL GC_get_oom_fn(void);
  */
 GC_API void GC_CALL GC_abort_on_oom(void);
 
-/* How many collections are tried, after the heap could not grow, before giving up. Default 0. */
+/*
+ * With bdwgc, how many collections are tried, after the heap could not grow, before giving up.
+ * Default 0. Here kept and reported, without effect.
+ */
 GC_API GC_ATTR_DEPRECATED GC_word GC_max_retries;
 GC_API void GC_CALL GC_set_max_retries(GC_word);
 GC_API GC_word GC_CALL GC_get_max_retries(void);
@@ -69,8 +72,8 @@ GC_API void GC_CALL GC_set_log_fd(int);
 /* ---- Events ---- */
 
 /*
- * Called with the lock held and the heap's new size whenever the heap grew or shrank. May be
- * null (the default). Setter and getter take the lock.
+ * Called with the lock held and the heap's new size whenever the heap grew. May be null (the
+ * default). Setter and getter take the lock.
  */
 typedef void(GC_CALLBACK* GC_on_heap_resize_proc)(GC_word new_size);
 GC_API GC_ATTR_DEPRECATED GC_on_heap_resize_proc GC_on_heap_resize;
@@ -115,19 +118,18 @@ GC_API GC_on_thread_event_proc GC_CALL GC_get_on_thread_event(void);
 /* ---- What counts as a pointer ---- */
 
 /*
- * 1 (the default of Debian's library and of this one): a pointer to any byte of an object, found in
- * the heap or in static data, holds the object. 0: only pointers to its first byte and to
- * registered displacements do; stacks and registers always count any byte. Set it before GC_INIT(),
- * to 0 or 1. After initialisation the setter takes the lock.
+ * A pointer to any byte of an object holds the object, wherever it is found and whatever is set
+ * here. 1 (the default of Debian's library and of this one): on stacks and in registers, a pointer
+ * just past the end of an object holds it, too. 0: it does not. Set it before GC_INIT(), to 0 or 1.
  */
 GC_API GC_ATTR_DEPRECATED int GC_all_interior_pointers;
 GC_API void GC_CALL GC_set_all_interior_pointers(int);
 GC_API int GC_CALL GC_get_all_interior_pointers(void);
 
 /*
- * With interior pointers off, lets a pointer that is n bytes past an object's start hold the
- * object; the debug version also counts the debug header. A no-op with interior pointers on.
- * Call it before allocating. Takes the lock.
+ * With bdwgc and interior pointers off, lets a pointer that is n bytes past an object's start hold
+ * the object; the debug version also counts the debug header. Here every such pointer does, and
+ * these have no effect.
  */
 GC_API void GC_CALL GC_register_displacement(size_t n);
 GC_API void GC_CALL GC_debug_register_displacement(size_t n);
@@ -183,13 +185,18 @@ GC_API GC_ATTR_DEPRECATED GC_word GC_free_space_divisor;
 GC_API void GC_CALL GC_set_free_space_divisor(GC_word);
 GC_API GC_word GC_CALL GC_get_free_space_divisor(void);
 
-/* Never let more than this few bytes of allocation trigger a collection. Not 0. Default 1. */
+/*
+ * Allocation starts no collection before at least this many bytes were allocated since the last
+ * one, as long as the heap may grow (an eighth of them will do where the tables of finalizers and
+ * links have grown much). Not 0. Default 1.
+ */
 GC_API void GC_CALL GC_set_min_bytes_allocd(size_t);
 GC_API size_t GC_CALL GC_get_min_bytes_allocd(void);
 
 /*
- * Collect, rather than grow, when fewer than this many bytes were allocated per finalizer
- * registered since the last collection. 0 ignores finalizers. Default 10000.
+ * With bdwgc: collect, rather than grow, when fewer than this many bytes were allocated per
+ * finalizer registered since the last collection; 0 ignores finalizers. Default 10000. Here kept
+ * and reported, without effect.
  */
 GC_API void GC_CALL GC_set_allocd_bytes_per_finalizer(GC_word);
 GC_API GC_word GC_CALL GC_get_allocd_bytes_per_finalizer(void);
@@ -204,7 +211,8 @@ GC_API GC_ATTR_DEPRECATED int GC_dont_expand;
 GC_API void GC_CALL GC_set_dont_expand(int);
 GC_API int GC_CALL GC_get_dont_expand(void);
 
-/* Non-zero: use up all free memory of the heap before collecting. */
+/* With bdwgc, non-zero: use up all free memory of the heap before collecting. Here without effect.
+ */
 GC_API GC_ATTR_DEPRECATED int GC_use_entire_heap;
 
 /* Grows the heap by at least that many bytes. 1 on success, 0 otherwise. Takes the lock. */
@@ -217,7 +225,7 @@ GC_API void GC_CALL GC_set_max_heap_size(GC_word n);
 GC_API void GC_CALL GC_set_disable_automatic_collection(int);
 GC_API int GC_CALL GC_get_disable_automatic_collection(void);
 
-/* Non-zero: no collection during GC_init(). */
+/* With bdwgc, non-zero: no collection during GC_init(). Here there never is one; no effect. */
 GC_API GC_ATTR_DEPRECATED int GC_dont_precollect;
 GC_API void GC_CALL GC_set_dont_precollect(int);
 GC_API int GC_CALL GC_get_dont_precollect(void);
@@ -226,11 +234,16 @@ GC_API int GC_CALL GC_get_dont_precollect(void);
 GC_API void GC_CALL GC_set_force_unmap_on_gcollect(int);
 GC_API int GC_CALL GC_get_force_unmap_on_gcollect(void);
 
-/* Non-zero: the heap's pages are executable. Set it before GC_INIT(). Default 0. */
+/*
+ * With bdwgc, non-zero: the heap's pages are executable. Default 0. Here they never are; kept and
+ * reported, without effect.
+ */
 GC_API void GC_CALL GC_set_pages_executable(int);
 GC_API int GC_CALL GC_get_pages_executable(void);
 
 /* ---- Incremental mode ---- */
+
+/* There is no such mode here: all of these are kept and reported, without effect. */
 
 /* How many partial collections come between two full ones. Default 19. */
 GC_API GC_ATTR_DEPRECATED int GC_full_freq;

@@ -29,7 +29,8 @@ GC_API size_t GC_CALL GC_get_bytes_since_gc(void);
 GC_API size_t GC_CALL GC_get_expl_freed_bytes_since_gc(void);
 /* Bytes allocated in all; wraps around, but never goes down. */
 GC_API size_t GC_CALL GC_get_total_bytes(void);
-/* Bytes ever obtained from the system for the heap and its tables. */
+/* The most that GC_get_heap_size() has been: bytes obtained from the system, without side tables.
+ */
 GC_API size_t GC_CALL GC_get_obtained_from_os_bytes(void);
 
 /* Five of the above, consistent with each other; any argument may be null. Takes the lock. */

@@ -42,7 +42,7 @@ GC_API int GC_CALL GC_get_stack_base(struct GC_stack_base*) GC_ATTR_NONNULL(1);
 
 /*
  * The base that the collector uses for the calling, registered thread. Returns a handle of the
- * thread, never null. Takes the lock.
+ * thread, never null. Does not take the lock.
  */
 GC_API void* GC_CALL GC_get_my_stackbottom(struct GC_stack_base*) GC_ATTR_NONNULL(1);
 
@@ -81,7 +81,10 @@ GC_API void GC_CALL GC_set_markers_count(unsigned);
 
 /* ---- Registration ---- */
 
-/* Before GC_INIT(): the signals that stop and restart threads. */
+/*
+ * Before GC_INIT(): the signals that stop and restart threads. (Here threads are restarted without
+ * one: the second is kept and reported, without effect.)
+ */
 GC_API void GC_CALL GC_set_suspend_signal(int);
 GC_API void GC_CALL GC_set_thr_restart_signal(int);
 GC_API int GC_CALL GC_get_suspend_signal(void);
@@ -91,7 +94,7 @@ GC_API int GC_CALL GC_get_thr_restart_signal(void);
  * Threads that this header did not create register themselves: the main thread calls
  * GC_allow_register_threads() once, after GC_INIT(); then each thread calls GC_register_my_thread()
  * before it touches the heap, and GC_unregister_my_thread() when it is done. Registering returns
- * GC_SUCCESS or GC_DUPLICATE; unregistering returns GC_SUCCESS. They take the lock.
+ * GC_SUCCESS, GC_DUPLICATE or GC_NO_MEMORY; unregistering returns GC_SUCCESS. They take the lock.
  *
  *     struct GC_stack_base sb;
  *     GC_get_stack_base(&sb);
@@ -103,8 +106,9 @@ GC_API int GC_CALL GC_unregister_my_thread(void);
 GC_API int GC_CALL GC_thread_is_registered(void);
 
 /*
- * Tells where the calling thread's stack and its alternate signal stack are, for collections that
- * stop it inside a handler on the latter.
+ * With bdwgc, tells where the calling thread's stack and its alternate signal stack are, for
+ * collections that stop it inside a handler on the latter. Here the collector asks the system then;
+ * no effect.
  */
 GC_API void GC_CALL GC_register_altstack(void* stack_start, GC_word stack_size, void* altstack_base,
                                          GC_word altstack_size);
