@@ -103,10 +103,11 @@ JD_TASK_API void jd_task_for(size_t begin, size_t end, size_t grain,
                              void (*body)(size_t begin, size_t end, void* argument),
                              void* argument);
 
-/* Reduces [begin, end) into *result, of `size` bytes (at most 256): map(begin, end, r, argument)
- * stores the result of a piece in r, combine(left, right, argument) puts the right one's into the
- * left one's. Neighbours are combined in order. For an empty range, map is called with it. Where r
- * and right are not the caller's result, they are aligned to 64 bytes. */
+/* Reduces [begin, end) into *result, of `size` bytes: map(begin, end, r, argument) stores the
+ * result of a piece in r, combine(left, right, argument) puts the right one's into the left one's.
+ * A result of more than 256 bytes has one piece only, and so one thread. Neighbours are combined in
+ * order. For an empty range, map is called with it. Where r and right are not the caller's result,
+ * they are aligned to 64 bytes. */
 #define JD_TASK_REDUCE_MOST 256
 #define JD_TASK_REDUCE_ALIGNMENT 64
 JD_TASK_API void jd_task_reduce(size_t begin, size_t end, size_t grain, size_t size,
