@@ -9,11 +9,6 @@ extern "C" char** environ;
 namespace jd::base {
 namespace {
 
-bool same_text(const char* a, const char* b) {
-  while (*a != '\0' && *a == *b) ++a, ++b;
-  return *a == *b;
-}
-
 // What follows in the text after the words it begins with; null if it does not.
 const char* after(const char* text, const char* beginning) {
   while (*beginning != '\0' && *text == *beginning) ++text, ++beginning;
@@ -23,6 +18,12 @@ const char* after(const char* text, const char* beginning) {
 const char* without_blanks(const char* text) {
   while (*text == ' ' || *text == '\t') ++text;
   return text;
+}
+
+// Is the text this word, with or without blanks around it?
+bool is_word(const char* text, const char* word) {
+  const char* rest = after(without_blanks(text), word);
+  return rest != nullptr && *without_blanks(rest) == '\0';
 }
 
 // With the blanks around them, as strtoul and sscanf take a number.
@@ -42,28 +43,28 @@ bool parse_digits(const char** cursor, std::uint64_t* value) {
 // bdwgc's switches are on by their mere presence; 0, no, off and false are the way to say no.
 // False for what is neither, which is on, too.
 bool parse_flag(const char* text, std::uint64_t* value) {
-  text = without_blanks(text);
   for (const char* no : {"0", "no", "off", "false"}) {
-    if (same_text(text, no)) {
+    if (is_word(text, no)) {
       *value = 0;
       return true;
     }
   }
   *value = 1;
   for (const char* yes : {"", "yes", "on", "true"}) {
-    if (same_text(text, yes)) return true;
+    if (is_word(text, yes)) return true;
   }
   std::uint64_t number = 0;
-  return parse_digits(&text, &number) && *text == '\0';
+  return parse_digits(&text, &number) && *without_blanks(text) == '\0';
 }
 
 // The value's place in a range like "none, on-grey, ring".
 bool parse_choice(const char* text, const char* range, std::uint64_t* value) {
+  text = without_blanks(text);
   std::uint64_t index = 0;
   for (const char* word = range; *word != '\0'; ++index) {
     const char* p = text;
-    while (*p != '\0' && *p == *word) ++p, ++word;
-    if (*p == '\0' && (*word == '\0' || *word == ',') && p != text) {
+    while (*word != '\0' && *word != ',' && *p == *word) ++p, ++word;
+    if ((*word == '\0' || *word == ',') && *without_blanks(p) == '\0') {
       *value = index;
       return true;
     }

@@ -146,8 +146,8 @@ inline constexpr OptionInfo kOptions[] = {
      "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring, or, "
      "in small heaps, the first or the last by what was quicker.",
      0, 3, &Options::mark_strategy, nullptr},
-    {"JACKDAW_MARK_STACK", OptionType::Count, "16 or more; 0: by the heap", "0",
-     "Entries of the mark stack; a small one forces the overflow path.", 16, kNoLimit,
+    {"JACKDAW_MARK_STACK", OptionType::Count, "16 to 4294967296; 0: by the heap", "0",
+     "Entries of the mark stack; a small one forces the overflow path.", 16, std::uint64_t{1} << 32,
      &Options::mark_stack, nullptr, true},
     {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "2048",
      "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work.", 1,

@@ -76,6 +76,15 @@ TEST(Options, RangesAreKept) {
   EXPECT_EQ(complaints.size(), 1u);
 }
 
+// Regression: the size in bytes wrapped around, and the stack had one entry.
+TEST(Options, NoMarkStackIsLargerThanTheAddressSpace) {
+  constexpr std::uint64_t kEntryBytes = 16;
+  const std::uint64_t entries = read_with("JACKDAW_MARK_STACK", "1152921504606846977").mark_stack;
+  EXPECT_EQ(complaints.size(), 1u);
+  EXPECT_GT(entries, 1u);
+  EXPECT_LE(entries, (std::uint64_t{1} << 47) / kEntryBytes);
+}
+
 bool is_number(const OptionInfo& option) {
   return option.type == OptionType::Count || option.type == OptionType::Size;
 }
@@ -84,6 +93,22 @@ TEST(Options, BlanksAroundNumbersAreSkipped) {
   EXPECT_EQ(read_with("GC_MAXIMUM_HEAP_SIZE", " 1M").maximum_heap_size, 1u << 20);
   EXPECT_EQ(read_with("GC_FREE_SPACE_DIVISOR", "\t5 ").free_space_divisor, 5u);
   EXPECT_TRUE(complaints.empty());
+}
+
+// Regression: of choices and switches they were not.
+TEST(Options, BlanksAroundWordsAreSkipped) {
+  EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", " ring\t").mark_strategy,
+            static_cast<std::uint64_t>(jd::base::MarkStrategy::Ring));
+  EXPECT_EQ(read_with("JACKDAW_SWEEP", "eager ").sweep_time,
+            static_cast<std::uint64_t>(jd::base::SweepTime::Eager));
+  EXPECT_TRUE(complaints.empty());
+  EXPECT_EQ(read_with("JACKDAW_HUGE_PAGES", "off ").huge_pages, 0u);
+  EXPECT_EQ(read_with("JACKDAW_HUGE_PAGES", "\tno\t").huge_pages, 0u);
+  EXPECT_EQ(read_with("JACKDAW_POISON", " ").poison, 1u);
+  EXPECT_TRUE(complaints.empty());
+  // A blank within is none around.
+  static_cast<void>(read_with("JACKDAW_SWEEP", "ea ger"));
+  EXPECT_EQ(complaints.size(), 1u);
 }
 
 TEST(Options, ThoseThatWereGivenAreKnown) {
@@ -166,7 +191,7 @@ TEST(Options, ChoicesMatchWholeWords) {
   EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "on-grey").mark_strategy, 1u);
   EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "ring").mark_strategy, 2u);
   EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "measured").mark_strategy, 3u);
-  for (const char* bad : {"rin", "rings", "", "none,", "on"}) {
+  for (const char* bad : {"rin", "rings", "", "none,", "none, on-grey", "on"}) {
     EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", bad).mark_strategy, 3u) << bad;
     EXPECT_EQ(complaints.size(), 1u) << bad;
   }
