@@ -213,8 +213,10 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   marker.set_strategy(strategy_now());
   const std::uint64_t cleared = os::now_ns();
   // Nothing may move for words that nobody looked at.
-  const bool copied = copy::policy.mcc && cycle->outcome == Outcome::Done &&
-                      !cycle->asked_to_stop() && copy_everything(stack_top, &measured.root_bytes);
+  const bool copies = copy::policy.mcc && cycle->outcome == Outcome::Done;
+  if (copies && cycle->asked_to_stop()) cycle->outcome = Outcome::Abandoned;
+  const bool copied =
+      copies && cycle->outcome == Outcome::Done && copy_everything(stack_top, &measured.root_bytes);
   if (!copied && cycle->outcome != Outcome::Abandoned && !mark_everything(stack_top, *cycle)) {
     cycle->outcome = Outcome::Abandoned;
   }

@@ -5,10 +5,12 @@
 
 namespace jd::cycle {
 
-// Collects. Pre: the heap's lock is held, and no thread's hole of the caller's is half changed.
-// Finalizers become due but do not run. False if stop_function (may be null) asked to abandon it:
-// it is asked before the world stops, when it stands, when the roots were looked at and when
-// everything is marked.
+// Collects. Pre: the heap's lock is held; the caller is in the middle of no allocation. Finalizers
+// become due but do not run. False if nothing was collected: collecting is not allowed now, the
+// roots cannot be known, this is a borrowed process (vfork), or stop_function (may be null)
+// returned non-zero. It is asked before the world stops, when it stands, after the roots, and now
+// and then while objects are marked; never once everything is marked. (Where every collection
+// copies, not any more once it stands.)
 bool collect_locked(int (*stop_function)() = nullptr);
 
 // Whatever holds objects, but for the program's pins and precise roots (copy/holders.hpp). Pre: the

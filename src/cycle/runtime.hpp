@@ -15,7 +15,8 @@ void start();
 bool started();
 
 // A full collection, with finalizers afterwards as the settings have it. False if collecting is
-// disabled, or if stop_function (null: never) asked to abandon it. Pre: the lock is not held.
+// disabled, or nothing was collected (collect_locked says why that may be, and when stop_function
+// is asked). Pre: the lock is not held.
 bool collect_now(int (*stop_function)());
 // As above; afterwards all free memory goes back to the system.
 void collect_and_return_memory(int (*stop_function)());

@@ -485,5 +485,16 @@ TEST_P(Moving, AgainAndAgain) {
   }
 }
 
+// Regression: under JD_MCC the collection went on, by marking.
+TEST(Collections, AreGivenUpWhenTheFunctionSaysSoOnce) {
+  static_cast<void>(Nodes(JD_HEADER).make());
+  static int asked = 0;
+  asked = 0;
+  // Before the world stops, and when it stands.
+  EXPECT_EQ(GC_try_to_collect([] { return ++asked == 2 ? 1 : 0; }), 0);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(GC_try_to_collect([] { return 0; }), 1);
+}
+
 }  // namespace
 }  // namespace jd::test
