@@ -125,7 +125,7 @@ bool enter(world::Thread* thread) {
   return true;
 }
 
-// Slots that were ready for a thread that a fork has left behind. Under the heap's lock.
+// Slots that were ready for a thread that is gone. Under the heap's lock.
 heap::Growable<SlotRange> lost_slots;
 
 void note_lost_slots(const Hole& hole) {
@@ -140,9 +140,9 @@ void count_rest(ThreadCache* gone, const MixedHole& hole) {
   gone->count_taken(static_cast<std::size_t>(hole.end - hole.limit));
 }
 
-// `left_by_fork`: the thread does not exist in this process, and may have been in the middle of an
-// allocation. Slots that were ready stay allocated until the next collection finds them unmarked.
-void leave(world::Thread* thread, bool left_by_fork) {
+// `is_gone`: the thread is not there any more, and may have been in the middle of an allocation.
+// Slots that were ready stay allocated until the next collection finds them unmarked.
+void leave(world::Thread* thread, bool is_gone) {
   auto* gone = static_cast<ThreadCache*>(thread->cache);
   thread->cache = nullptr;
   if (forget_typed != nullptr) forget_typed(gone, cache == gone);
@@ -157,13 +157,13 @@ void leave(world::Thread* thread, bool left_by_fork) {
       give_back_reserve(&row->reserve_of(&hole));
       if (hole.block == heap::kNoBlock) continue;
       // Slots that were ready may have been handed out; those behind were not.
-      if (left_by_fork && hole.cursor < hole.limit) {
+      if (is_gone && hole.cursor < hole.limit) {
         if (hole.changes % 2 == 0) note_lost_slots(hole);
         hole.cursor = hole.limit;
       }
       // In the middle of a change of place, what was claimed may belong to the place before, and so
       // may the end.
-      if (left_by_fork && hole.changes % 2 != 0) {
+      if (is_gone && hole.changes % 2 != 0) {
         hole.cursor = hole.end;
         hole.claimed = 0;
         ++hole.changes;

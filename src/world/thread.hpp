@@ -84,8 +84,9 @@ struct Thread {
 // What the room above does when a thread comes or goes; called with the lock held.
 struct ThreadHooks {
   bool (*enters)(Thread* thread);  // false: no memory for it
-  // left_by_fork: the thread does not exist in this process.
-  void (*leaves)(Thread* thread, bool left_by_fork);
+  // is_gone: it is not the thread itself that calls; it ended without a word, or a fork has left it
+  // in the parent.
+  void (*leaves)(Thread* thread, bool is_gone);
 };
 extern const ThreadHooks thread_hooks;  // defined by alloc
 
