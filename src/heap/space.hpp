@@ -32,8 +32,13 @@ struct Space {
 extern Space space;
 
 // Serialises everything but the fast paths: blocks and runs, kinds, the thread registry, roots,
-// finalisation tables, and collections. It is what the ABI calls the allocation lock. Lock order:
-// no other lock of ours is taken before it.
+// finalisation tables, and collections. It is what the ABI calls the allocation lock.
+//
+// The order of locks, of which a thread that holds one may take those that follow: the one that
+// starts the runtime in malloc/serve.cpp; the scheduler's, in the order of before_fork
+// (task/fork.cpp); this one; the one over the markers' packets (mark/exchange.hpp); the one over
+// our own address ranges (os/own_ranges.cpp). That over exception states (task/exceptions.cpp)
+// goes with none.
 extern os::Lock heap_lock;
 
 inline bool in_heap(Word address) {

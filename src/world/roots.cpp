@@ -111,14 +111,16 @@ char* stack_high(const Thread& thread) {
   return thread.stack.high;
 }
 
-// A thread's static thread-local storage, unless it is scanned with its stack anyway (a thread that
-// glibc made has it there). Only what can be read: glibc counts the control block in the size that
-// it tells, so one end may lie in the neighbouring page, mapped or not.
+// Is the thread's static thread-local storage scanned with its stack? A thread that glibc made has
+// it at the stack's end.
 bool static_thread_locals_are_on_stack(const Thread& thread, const os::StackBounds& area) {
   return thread.stack.low != nullptr && area.low >= thread.stack.low &&
          area.high <= stack_high(thread);
 }
 
+// A thread's static thread-local storage, unless it is scanned with its stack anyway. Only what can
+// be read: glibc counts the control block in the size that it tells, so one end may lie in the
+// neighbouring page, mapped or not.
 Extent static_thread_locals_beside_stack(const Thread& thread) {
   const os::StackBounds area = os::static_thread_locals(thread.control_block);
   if (static_thread_locals_are_on_stack(thread, area)) return {};
@@ -177,9 +179,11 @@ bool visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
   return all_static && all_readable;
 }
 
-// A blocked thread runs on, and its loader may be changing its vector of thread-local blocks. But
-// what it makes of them now it may not use for pointers into the heap. So it is enough to look once
-// that all are static. Pre: the thread's own stack was visited up to its end, where they are.
+// A blocked thread runs on, and may be changing its vector of thread-local blocks: so each look
+// goes by read_safely(), which costs system calls. One look is enough as long as the thread stays
+// blocked and the same libraries are loaded, if it shows that all blocks lie in the static storage
+// and that on the thread's stack: blocks that the thread makes from then on hold no pointers into
+// the heap, which it has promised not to touch. Pre: the stack was visited up to its end.
 void visit_blocked_thread_locals(RootVisitor* visitor, Thread* thread) {
   const std::uint64_t now = known_generation + 1;
   if (!static_roots_doubtful && thread->locals_on_stack_since == now) return;

@@ -1,4 +1,4 @@
-// Stopping and resuming the world. Pre of each: the heap's lock is held.
+// Stopping and resuming the world. Pre, where nothing else is said: the heap's lock is held.
 //
 // Requirements (docs/design/world.md): world.req.stopped — then every registered thread's stack
 // pointer and registers are known; world.req.quiet — nothing takes a lock that a stopped thread may
@@ -12,16 +12,16 @@ namespace jd::world {
 inline constexpr int kDefaultStopSignal = 30;    // SIGPWR, as bdwgc's on Linux
 inline constexpr int kDefaultResumeSignal = 24;  // SIGXCPU: reported to programs, never sent
 
-// The signals that programs are told about; the stop signal may be changed before the first
-// thread is stopped.
+// The signals that programs are told about. They may be changed until the handler is installed,
+// which happens when the runtime starts. These and configure_stop() need no lock.
 int stop_signal();
 int resume_signal();
+// False if that has happened.
 bool set_stop_signal(int signal);
-// Whether the signal comes to the collector's handler.
-bool comes_to_stop_handler();
-// Whether there are threads to be stopped. Pre: the heap's lock is held.
-bool has_others();
 bool set_resume_signal(int signal);
+void install_stop_handler();
+// Does the stop signal come to the collector's handler?
+bool comes_to_stop_handler();
 
 // Whether unanswered signals are sent again (GC_RETRY_SIGNALS), and the longest random delay for
 // stress, in nanoseconds.
@@ -44,18 +44,14 @@ inline bool is_suspended(const Thread& thread) {
 // blocking section.
 void wait_while_suspended(Thread* thread);
 
-// Calls visit(thread) for every registered thread.
-template <class Visit>
-void for_each_thread(Visit visit);
-
 extern Thread* threads;           // registered
 extern Thread* finished_threads;  // ended, not joined: their results are roots
-
+// Calls visit(thread) for every registered thread.
 template <class Visit>
 void for_each_thread(Visit visit) {
   for (Thread* t = threads; t != nullptr; t = t->next) visit(t);
 }
-
-void install_stop_handler();
+// Is there one beside the first? Pre: the heap's lock is held.
+bool has_others();
 
 }  // namespace jd::world
