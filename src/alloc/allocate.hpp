@@ -47,8 +47,8 @@ void* reallocate(void* object, std::size_t bytes, const char* name);
 // room for `bytes`. What it gains is clear if its kind is. Pre: the beginning of an object.
 bool resize_in_place(void* object, std::size_t bytes);
 
-// Bytes that a request takes at least, for those who must know before: its slot, or its run's
-// length. (In small heaps a slot may be larger.)
+// Bytes that a request of this size would take now. Once the heap has outgrown the coarse classes
+// it may take fewer.
 std::size_t usable_size_for(std::size_t bytes);
 
 // What happened since the start, exact up to the holes that threads are filling. Pre: the heap's

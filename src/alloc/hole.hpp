@@ -2,7 +2,8 @@
 //
 // A thread allocates by moving a cursor through a hole, a row of free slots in a block that it
 // owns. Nothing is threaded through free memory, and memory is cleared a few KiB ahead of the
-// cursor, while it is about to be used anyway (design, section 4).
+// cursor, while it is about to be used anyway (docs/design/alloc.md,
+// "Clearing ahead").
 //
 // Requirements (docs/design/alloc.md): alloc.req.fast — the fast path is a load of the cursor, an
 // addition, a comparison with the limit, a store; alloc.req.stop — a thread stopped between the

@@ -40,7 +40,7 @@ constexpr unsigned count_ones(std::uint64_t n) {
 }
 
 // A size that says whether the arithmetic that made it overflowed: every request for memory is
-// computed with these (design, section 10).
+// computed with these (alloc.req.overflow).
 [[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t* sum) {
   return !__builtin_add_overflow(a, b, sum);
 }

@@ -1,6 +1,9 @@
 // The heap verifier (JACKDAW_VERIFY; on in debug builds): walks every structure and checks what
-// must hold. It shares no code with what it verifies. Aborts with one line that names the broken
-// invariant. Pre: the world is stopped.
+// must hold. Aborts with one line that names the broken invariant. Pre: the world is stopped.
+//
+// Its own are the traversal, what it takes to be marked, and the way from a word to a small or a
+// large object. It shares with what it verifies the walks over blocks and bits, and of mixed blocks
+// where gaps lie (find_gap) and what an object's first words say (typed_at).
 #pragma once
 
 #include "world/roots.hpp"

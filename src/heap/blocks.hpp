@@ -60,9 +60,10 @@ struct ListEnds {
 };
 ListEnds list_ends(KindNumber kind, unsigned size_class);
 
-// Overwrites memory whose objects were reclaimed, if JACKDAW_POISON is set.
+// JACKDAW_POISON: memory whose objects were reclaimed is overwritten.
 extern bool poison_freed;
 inline constexpr int kPoisonByte = 0xDB;
+// Does that. Pre: poison_freed.
 void poison(Word address, std::size_t size);
 
 }  // namespace jd::heap

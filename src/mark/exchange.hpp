@@ -20,7 +20,7 @@
 namespace jd::mark {
 
 // Entry: what is passed on; copied as bytes. Sync: os::Machine, or a test's. Lock: a lock over it.
-// Padded, so that what workers read has a line of its own.
+// Padded, so that what markers read has a line of its own.
 template <class Entry, unsigned kEntries, unsigned kMembers, class Sync, class Lock>
 class Exchange {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:

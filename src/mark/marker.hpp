@@ -1,8 +1,6 @@
 // The marker: small FIFO rings, of candidate words and of newly marked objects, in front of a LIFO
 // stack of ranges.
 //
-// Requirements (docs/design/mark.md): mark.req.one-loop, mark.req.overflow.
-//
 // Sources: Boehm, "Reducing Garbage Collector Cache Misses" (2000), for prefetch-on-grey; Cher,
 // Hosking & Vitek, "Software Prefetching for Mark-Sweep Garbage Collection" (2004), for the FIFO.
 // Differs in: there are two rings. The first holds unresolved words until the record of their block
@@ -10,7 +8,9 @@
 // (docs/design/mark.md, "Rings").
 //
 // A marker works in a stopped world and is used by one thread at a time; several may work at once
-// (team.hpp). Requirements are in docs/design/mark.md.
+// (team.hpp).
+//
+// Requirements (docs/design/mark.md): mark.req.one-loop, mark.req.overflow.
 #pragma once
 
 #include <cstddef>

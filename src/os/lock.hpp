@@ -1,5 +1,5 @@
 // A mutual-exclusion lock that spins briefly, backs off, and then waits in the kernel (bdwgc's
-// scalability notes: never sleep blindly; design, section 6). Who has waited for long is let in
+// scalability notes: never sleep blindly; docs/design/os.md). Who has waited for long is let in
 // before newcomers (os.req.fair-lock). Not recursive. Not async-signal-safe.
 #pragma once
 

@@ -100,7 +100,8 @@ void* live(void* argument) {
   return nullptr;
 }
 
-// Pre: the runtime's lock is held, or the caller is a worker and room has been counted for.
+// False if there are as many as there can be, or the system refuses one. Pre: the runtime's lock is
+// held.
 bool add_worker() {
   const std::uint32_t count = runtime.count.load(std::memory_order_relaxed);
   if (count == kMostWorkers) return false;
