@@ -27,12 +27,6 @@ void GC_CALLBACK on_event(GC_EventType event) {
   }
 }
 
-int ascending(const void* a, const void* b) {
-  const double x = *static_cast<const double*>(a);
-  const double y = *static_cast<const double*>(b);
-  return x < y ? -1 : x > y ? 1 : 0;
-}
-
 size_t finalized;
 
 void GC_CALLBACK release(void* /*object*/, void* /*data*/) { ++finalized; }
@@ -98,7 +92,7 @@ int main(int argc, char** argv) {
       bench::die("the link to a live object is gone");
     }
   }
-  qsort(pauses, kPauses, sizeof pauses[0], ascending);
+  qsort(pauses, kPauses, sizeof pauses[0], bench::ascending);
   bench::report("registered", count * (sizeof(Object) + sizeof(Object*)),
                 {{"pause, median", "s", pauses[kPauses / 2]},
                  {"pause, least", "s", pauses[0]},

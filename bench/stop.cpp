@@ -30,12 +30,6 @@ void GC_CALLBACK on_event(GC_EventType event) {
   pause_took[stops++] = bench::now() - stopped;
 }
 
-int ascending(const void* a, const void* b) {
-  const double x = *static_cast<const double*>(a);
-  const double y = *static_cast<const double*>(b);
-  return x < y ? -1 : x > y ? 1 : 0;
-}
-
 // Read and written by all, as a flag.
 bool over;
 unsigned started;
@@ -107,8 +101,8 @@ int main(int argc, char** argv) {
   pthread_mutex_unlock(&sleep_lock);
   for (unsigned i = 0; i < all; ++i) Collected::join(threads[i]);
   if (stops < wanted) bench::die("a collection did not tell of its stop");
-  qsort(stop_took, stops, sizeof stop_took[0], ascending);
-  qsort(pause_took, stops, sizeof pause_took[0], ascending);
+  qsort(stop_took, stops, sizeof stop_took[0], bench::ascending);
+  qsort(pause_took, stops, sizeof pause_took[0], bench::ascending);
   bench::report("stop", 0,
                 {{"stop, median", "s", stop_took[stops / 2]},
                  {"stop, longest", "s", stop_took[stops - 1]},

@@ -48,6 +48,13 @@ inline long number(const char* text) {
   return value;
 }
 
+// For qsort(), of numbers of type double.
+inline int ascending(const void* a, const void* b) {
+  const double x = *static_cast<const double*>(a);
+  const double y = *static_cast<const double*>(b);
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+
 // xorshift64*, with a fixed seed: every run, on any library, does the same.
 class Random {
  public:
@@ -163,8 +170,7 @@ inline void GC_CALLBACK on_event(GC_EventType event) {
 
 inline void watch_collections() { GC_set_on_collection_event(on_event); }
 
-// --- the line of JSON
-// ------------------------------------------------------------------------------
+// --- the line of JSON ----------------------------------------------------------------------------
 
 struct Figure {
   const char* name;
@@ -201,8 +207,7 @@ void report(const char* name, size_t live_bytes, const Figure (&figures)[N]) {
   report(name, live_bytes, figures, N);
 }
 
-// --- marking
-// -----------------------------------------------------------------------------------------
+// --- marking -------------------------------------------------------------------------------------
 
 // Times forced collections of a heap at rest. Every object of it was allocated with the collector
 // disabled, so none is garbage, and GC_gcollect() does little but mark. The first collection also

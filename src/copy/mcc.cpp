@@ -165,8 +165,7 @@ void visit_ambiguous(const Place& place, void (*visit)(Word word)) {
   if (place.block->scan != Scan::Descriptor) return;
   const Kind& kind = heap::kinds[place.block->kind];
   mark::push_instead = visit;
-  mark::call_procedure(place.address(), place.size(),
-                       kind.descriptor + (kind.add_size ? place.size() : 0));
+  mark::call_procedure(place.address(), place.size(), heap::descriptor_of(kind, place.size()));
   mark::push_instead = nullptr;
 }
 
@@ -219,7 +218,7 @@ void run() {
     for (;;) {
       if (queue.count() != 0) {
         const Place place = queue[queue.count() - 1];
-        queue.shrink_to(queue.count() - 1);
+        queue.set_count(queue.count() - 1);
         scan(place);
       } else if (!scan_copies()) {
         break;
@@ -270,7 +269,7 @@ void repair(const Place& place) {
 void repair_queued() {
   while (queue.count() != 0) {
     const Place place = queue[queue.count() - 1];
-    queue.shrink_to(queue.count() - 1);
+    queue.set_count(queue.count() - 1);
     repair(place);
   }
 }

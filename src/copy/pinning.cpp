@@ -30,8 +30,7 @@ void pin_words(Word begin, std::size_t bytes) {
 // A mark procedure may make pointers of words that are none.
 void pin_by_procedure(const heap::Place& place, const Kind& kind) {
   mark::push_instead = pin_word;
-  mark::call_procedure(place.address(), place.size(),
-                       kind.descriptor + (kind.add_size ? place.size() : 0));
+  mark::call_procedure(place.address(), place.size(), heap::descriptor_of(kind, place.size()));
   mark::push_instead = nullptr;
 }
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "heap/space.hpp"
+#include "heap/side_table.hpp"
 
 namespace jd::copy {
 
@@ -28,8 +28,8 @@ struct Pins {
 static_assert(sizeof(Pins) == 128);
 
 // By block number; all Role::None and clear outside of a moving collection.
-extern Role* roles;
-extern Pins* pins;
+extern heap::SideTable<Role> roles;
+extern heap::SideTable<Pins> pins;
 
 // Has the tables cover all committed blocks. False if the system refuses.
 [[nodiscard]] bool prepare_roles();

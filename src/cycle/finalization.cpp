@@ -178,7 +178,7 @@ void clear_toggle_references() {
     const ToggleReference& reference = toggle_references[i];
     if (is_reachable(reference.object)) toggle_references[kept++] = reference;
   }
-  toggle_references.shrink_to(kept);
+  toggle_references.set_count(kept);
 }
 
 }  // namespace
@@ -219,7 +219,7 @@ void prepare_toggle_references() {
     reference.strong = status == GC_TOGGLE_REF_STRONG;
     toggle_references[kept++] = reference;
   }
-  toggle_references.shrink_to(kept);
+  toggle_references.set_count(kept);
 }
 
 void visit_finalization_roots(world::RootVisitor* visitor) {

@@ -46,13 +46,6 @@ void unlist(BlockNumber number) {
   set_listed(&extra, false);
 }
 
-void make_free(Block& block) {
-  block.state = BlockState::Free;
-  block.magic = 0;
-  block.slots = 0;
-  block.slot_size = 0;
-}
-
 }  // namespace
 
 bool poison_freed = false;
@@ -60,6 +53,16 @@ SweepPolicy sweep_policy;
 
 void poison(Word address, std::size_t size) {
   __builtin_memset(base::as_pointer(address), kPoisonByte, size);
+}
+
+void become_free(BlockNumber number, BlockNumber count) {
+  if (poison_freed) poison(block_address(number), std::size_t{count} << kBlockShift);
+  Block& block = space.blocks[number];
+  block.state = BlockState::Free;
+  block.magic = 0;
+  block.slots = 0;
+  block.slot_size = 0;
+  for (BlockNumber b = number; b < number + count; ++b) space.extras[b].age = 0;
 }
 
 BlockNumber take_listed_block(KindNumber kind, unsigned size_class) {
@@ -160,16 +163,14 @@ bool resize_large(Block* head, std::size_t bytes) {
 }
 
 void release_block(BlockNumber number) {
-  Block& block = space.blocks[number];
+  const Block& block = space.blocks[number];
   BlockNumber count = 1;
   if (block.state == BlockState::LargeHead) {
     count = block.run;
   } else if (space.extras[number].listed) {
     unlist(number);
   }
-  if (poison_freed) poison(block_address(number), std::size_t{count} << kBlockShift);
-  make_free(block);
-  for (BlockNumber b = number; b < number + count; ++b) space.extras[b].age = 0;
+  become_free(number, count);
   give_run(number, count);
 }
 

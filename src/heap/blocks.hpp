@@ -32,6 +32,9 @@ constexpr BlockNumber blocks_for(std::size_t bytes) {
 
 // Frees a small block without objects and without an owner, or the run of a large object.
 void release_block(BlockNumber number);
+// The part of that which leaves lists and runs as they are, for blocks from this number on: their
+// records say that they are free.
+void become_free(BlockNumber number, BlockNumber count);
 
 // How sweeping and the search for free slots go. Set at the start.
 struct SweepPolicy {

@@ -41,8 +41,7 @@ class Growable {
     for (--count_; i < count_; ++i) data_[i] = data_[i + 1];
   }
   void clear() { count_ = 0; }
-  void shrink_to(std::size_t count) { count_ = count; }
-  // Elements that were written through begin(), after a reserve().
+  // Fewer, or those too that were written through begin(), after a reserve().
   void set_count(std::size_t count) { count_ = count; }
 
  private:

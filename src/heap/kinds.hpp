@@ -69,6 +69,11 @@ struct Kind {
   std::uint32_t run_end = 0;
 };
 
+// For an object of so many bytes.
+inline Word descriptor_of(const Kind& kind, std::size_t size) {
+  return kind.descriptor + (kind.add_size ? size : 0);
+}
+
 // Whether the program, by a mark or disclaim function, or the marker, by a descriptor within it,
 // may meet an object of the kind that is not initialised yet. A first word of zero tells them.
 inline bool begins_with_zero(const Kind& kind) {

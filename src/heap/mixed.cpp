@@ -5,6 +5,7 @@
 #include "heap/blocks.hpp"
 #include "heap/layout.hpp"
 #include "heap/runs.hpp"
+#include "heap/side_table.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
 #include "os/memory.hpp"
@@ -17,24 +18,7 @@ struct alignas(128) Gaps {
 };
 // By block number. Reserved when the first mixed block is made, committed for the blocks that there
 // are then. Under the heap's lock; a block's words as its record's.
-Gaps* gaps = nullptr;
-BlockNumber covered = 0;
-
-bool cover_blocks() {
-  if (covered >= space.committed) return true;
-  if (gaps == nullptr) {
-    gaps = static_cast<Gaps*>(os::reserve(
-        base::align_up(space.reserved * sizeof(Gaps), os::page_size()), os::page_size()));
-    if (gaps == nullptr) return false;
-  }
-  const std::size_t have = base::align_up(covered * sizeof(Gaps), os::page_size());
-  const std::size_t wanted = base::align_up(space.committed * sizeof(Gaps), os::page_size());
-  if (wanted > have && !os::commit(reinterpret_cast<char*>(gaps) + have, wanted - have)) {
-    return false;
-  }
-  covered = space.committed;
-  return true;
-}
+SideTable<Gaps> gaps;
 
 std::uint64_t load(const std::uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
 void set(std::uint64_t* words, unsigned granule) {
@@ -195,7 +179,7 @@ std::uint64_t start_bits(BlockNumber number, unsigned word) {
 }  // namespace
 
 BlockNumber make_mixed_block(KindNumber kind, bool* clean) {
-  if (!cover_blocks()) return kNoBlock;
+  if (!gaps.cover()) return kNoBlock;
   const BlockNumber number = make_small_block(kind, class_for(kGranule), clean);
   if (number == kNoBlock) return kNoBlock;
   for (std::uint64_t& word : gaps[number].words) word = 0;
@@ -207,7 +191,7 @@ BlockNumber make_mixed_block(KindNumber kind, bool* clean) {
 
 void discard_unused_gaps() {
   const auto step = static_cast<BlockNumber>(os::page_size() / sizeof(Gaps));
-  for (BlockNumber first = 0; first + step <= covered; first += step) {
+  for (BlockNumber first = 0; first + step <= gaps.covered(); first += step) {
     bool used = false;
     for (BlockNumber b = first; b < first + step; ++b) {
       used |= space.blocks[b].state == BlockState::Mixed;

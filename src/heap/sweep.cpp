@@ -50,15 +50,6 @@ void count_live(const Block& block, std::size_t objects, std::size_t bytes, Swee
   if (kinds[block.kind].source != Source::None) count->live_typed_bytes += bytes;
 }
 
-void become_free(BlockNumber number, BlockNumber blocks) {
-  Block& block = space.blocks[number];
-  if (poison_freed) poison(block_address(number), std::size_t{blocks} << kBlockShift);
-  block.state = BlockState::Free;
-  block.slots = 0;
-  block.magic = 0;
-  for (BlockNumber b = number; b < number + blocks; ++b) space.extras[b].age = 0;
-}
-
 enum class World { Stopped, Running };
 
 // allocated := marked, and the reverse, for a word of the block's bits. Where the world runs, other

@@ -84,7 +84,7 @@ struct Marker::Rings {
 bool Marker::mark(const heap::Place& place) {
   if (in_team_) {
     const unsigned w = place.slot / 64;
-    const View view(own_marks_, touched_);
+    const View view(own_marks_.entries(), touched_.entries());
     const Word begin = heap::block_address(heap::number_of(place.block));
     return mark_in_team(view, begin, &place.block->marks[w], &view.own_marks_of(begin).words[w],
                         std::uint64_t{1} << (place.slot % 64));
@@ -168,7 +168,7 @@ inline Marker::Described Marker::describe(Word object) {
   const std::size_t size = heap::unmixed_size(block);
   const auto* words = reinterpret_cast<const Word*>(object);
   const std::size_t count = size / sizeof(Word);
-  Word descriptor = kind.descriptor + (kind.add_size ? size : 0);
+  Word descriptor = heap::descriptor_of(kind, size);
   if ((descriptor & heap::kDescriptorTag) != heap::kTagBitmap) {
     descriptor = final_descriptor(object, size, descriptor);
   }
@@ -215,7 +215,7 @@ bool Marker::run_loop() {
   constexpr bool kRing = kStrategy == MarkStrategy::Ring;
   constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
   constexpr bool kAlone = kCompany == Company::Alone;
-  const View view = kAlone ? View() : View(own_marks_, touched_);
+  const View view = kAlone ? View() : View(own_marks_.entries(), touched_.entries());
   Word waiting_words[kWordRing];
   Range waiting_objects[kObjectDistance];
   Ring<Word, kWordRing> words(waiting_words);

@@ -1,7 +1,5 @@
 #include "mark/marker.hpp"
 
-#include <type_traits>
-
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
@@ -169,58 +167,37 @@ void Marker::push_range(const void* low, const void* high) {
 }
 
 bool Marker::prepare_own_marks() {
-  // Like the table of records, for as many blocks as there can ever be.
-  const auto reserve = [](auto** table, std::size_t bytes) {
-    if (*table != nullptr) return true;
-    void* place = os::reserve(base::align_up(bytes, os::page_size()), os::page_size());
-    *table = static_cast<std::remove_reference_t<decltype(*table)>>(place);
-    return place != nullptr;
-  };
-  const auto commit = [](void* table, std::size_t have, std::size_t wanted) {
-    have = base::align_up(have, os::page_size());
-    wanted = base::align_up(wanted, os::page_size());
-    return wanted <= have || os::commit(static_cast<char*>(table) + have, wanted - have);
-  };
   JD_CHECK(space.base % (std::size_t{1} << (kBlockShift + kTouchShift)) == 0,
            "neighbours by number are neighbours by address");
-  const std::size_t have = own_marked_blocks_;
-  const std::size_t wanted = space.committed;
-  if (!reserve(&own_marks_, space.reserved * sizeof(OwnMarks)) ||
-      !reserve(&touched_, touched_bytes(space.reserved)) ||
-      !commit(own_marks_, have * sizeof(OwnMarks), wanted * sizeof(OwnMarks)) ||
-      !commit(touched_, touched_bytes(have), touched_bytes(wanted))) {
-    return false;
-  }
-  own_marked_blocks_ = base::max_of(have, wanted);
-  return true;
+  return own_marks_.cover() && touched_.cover();
 }
 
 void Marker::discard_tables() {
-  const auto discard = [](void* table, std::size_t bytes) {
-    if (bytes != 0) os::discard(table, base::align_up(bytes, os::page_size()));
-  };
-  discard(stack_, static_cast<std::size_t>(limit_ - stack_) * sizeof(Range));
-  discard(own_marks_, own_marked_blocks_ * sizeof(OwnMarks));
-  discard(touched_, touched_bytes(own_marked_blocks_));
+  const std::size_t bytes = static_cast<std::size_t>(limit_ - stack_) * sizeof(Range);
+  if (bytes != 0) os::discard(stack_, base::align_up(bytes, os::page_size()));
+  own_marks_.discard();
+  touched_.discard();
 }
 
 // Blocks that are free have none, and keep stale records.
 void Marker::merge_own_marks() {
-  const std::size_t groups = touched_bytes(own_marked_blocks_);
-  for (std::size_t group = 0; group < groups; ++group) {
+  const heap::BlockNumber blocks = touched_.covered();
+  std::uint8_t* const touched = touched_.entries();
+  for (std::size_t group = 0; group << kTouchShift < blocks; ++group) {
     if (group % sizeof(std::uint64_t) == 0) {
+      // Behind the last block's group there is as much room: the table is whole pages.
       std::uint64_t eight = 0;
-      base::copy_bytes(&eight, touched_ + group, sizeof eight);
+      base::copy_bytes(&eight, touched + group, sizeof eight);
       if (eight == 0) {
         group += sizeof eight - 1;
         continue;
       }
     }
-    if (touched_[group] == 0) continue;
-    touched_[group] = 0;
+    if (touched[group] == 0) continue;
+    touched[group] = 0;
     for (unsigned i = 0; i < 1u << kTouchShift; ++i) {
-      const std::size_t number = (group << kTouchShift) + i;
-      if (number >= own_marked_blocks_) break;
+      const auto number = static_cast<heap::BlockNumber>((group << kTouchShift) + i);
+      if (number >= blocks) break;
       std::uint64_t* own = own_marks_[number].words;
       for (unsigned w = 0; w < heap::kBitWords; ++w) {
         if (own[w] == 0) continue;

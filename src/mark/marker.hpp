@@ -18,6 +18,7 @@
 
 #include "base/options.hpp"
 #include "heap/layout.hpp"
+#include "heap/side_table.hpp"
 #include "heap/space.hpp"
 #include "mark/range.hpp"
 #include "mark/ring.hpp"
@@ -208,18 +209,13 @@ class alignas(128) Marker {
   // Turns that were so short (Team::kStressTurn).
   unsigned stress_turns_ = 0;
   RingUse ring_use_;
-  // By block number; all clear outside of a phase of the team's. Committed for so many blocks.
-  OwnMarks* own_marks_ = nullptr;
-  std::size_t own_marked_blocks_ = 0;
+  // All clear outside of a phase of the team's.
+  heap::SideTable<OwnMarks> own_marks_;
   // A byte for 32 neighbouring blocks, whose bits are a page: not 0 if any of them is set. Cleared
-  // and committed as they are.
+  // as they are.
   static constexpr unsigned kTouchShift = 5;
   static_assert(sizeof(OwnMarks) << kTouchShift == 4096);
-  std::uint8_t* touched_ = nullptr;
-  // Whole words, since merge_own_marks looks at eight bytes at a time.
-  static constexpr std::size_t touched_bytes(std::size_t blocks) {
-    return base::align_up(base::div_up(blocks, std::size_t{1} << kTouchShift), sizeof(Word));
-  }
+  heap::SideTable<std::uint8_t, kTouchShift> touched_;
   bool in_team_ = false;
   bool (*stop_question_)() = nullptr;
   bool was_stopped_ = false;

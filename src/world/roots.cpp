@@ -339,7 +339,7 @@ bool exclude_own_data(char* low, char* high) {
 }
 
 void clear_exclusions() {
-  exclusions.shrink_to(own_exclusions);
+  exclusions.set_count(own_exclusions);
   static_cast<void>(rebuild_static_roots());
 }
 
