@@ -34,10 +34,15 @@ std::string range_of(const OptionInfo& o) {
   return o.type == OptionType::Flag ? "set: on; 0, no, off or false: off" : "any";
 }
 
+// Of all of them, for each form; no line of it begins with what means something to roff.
+constexpr const char* kRules =
+    "The library reads them when it starts. Sizes take the suffixes k, M and G (powers\n"
+    "of 1024). Of a value out of range the nearest counts that is in it, and a switch\n"
+    "that says neither yes nor no is on; any other bad value is ignored, as is a\n"
+    "variable JACKDAW_... that is none of these. Each is reported on stderr.\n";
+
 void print_text() {
-  fmt::print(
-      "Environment variables that the library reads when it starts.\n"
-      "Sizes take the suffixes k, M and G (powers of 1024).\n");
+  fmt::print("Environment variables.\n{}", kRules);
   for (const OptionInfo& o : kOptions) {
     fmt::print("\n{}  ({}; {}; default: {})\n    {}\n", o.name, type_name(o.type), range_of(o),
                o.default_text, o.help);
@@ -47,16 +52,11 @@ void print_text() {
 void print_markdown() {
   fmt::print(
       "# Environment variables\n\n"
-      "Made by `jackdaw options --markdown` from the library's own table. The library reads\n"
-      "them when it starts. Sizes take the suffixes k, M and G (powers of 1024). Of a value out "
-      "of\n"
-      "range the nearest counts that is in it, and a switch that says neither yes nor no is on; "
-      "any\n"
-      "other bad value is ignored, as is a variable `JACKDAW_...` that is not in this table. Each "
-      "is\n"
-      "reported on stderr.\n\n"
+      "Made by `jackdaw options --markdown` from the library's own table.\n\n"
+      "{}\n"
       "| name | type | values | default | meaning |\n"
-      "|---|---|---|---|---|\n");
+      "|---|---|---|---|---|\n",
+      kRules);
   for (const OptionInfo& o : kOptions) {
     fmt::print("| `{}` | {} | {} | {} | {} |\n", o.name, type_name(o.type), range_of(o),
                o.default_text, o.help);
@@ -80,14 +80,7 @@ std::string roff(const std::string& text) {
 }
 
 void print_man() {
-  fmt::print(
-      ".SH ENVIRONMENT\n"
-      "Read by the library when it starts.\n"
-      "Sizes take the suffixes k, M and G (powers of 1024).\n"
-      "Of a value out of range the nearest counts that is in it, and a switch that says neither\n"
-      "yes nor no is on; any other bad value is ignored, as is a variable JACKDAW_... that is "
-      "none\n"
-      "of these.\nEach is reported on stderr.\n");
+  fmt::print(".SH ENVIRONMENT\n{}", kRules);
   for (const OptionInfo& o : kOptions) {
     fmt::print(".TP\n.B {}\n{}\nType: {}.\nValues: {}.\nDefault: {}.\n", roff(o.name), roff(o.help),
                type_name(o.type), roff(range_of(o)), roff(o.default_text));
