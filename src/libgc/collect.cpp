@@ -1,4 +1,6 @@
 // Starting, collecting, and the incremental mode that is not there yet.
+#include <atomic>
+
 #include "alloc/allocate.hpp"
 #include "libgc/support.hpp"
 #include "os/log.hpp"
@@ -15,8 +17,9 @@ GC_stop_func asked_at_all(GC_stop_func function) {
   return function == never_stop ? nullptr : function;
 }
 
-// GC_deinit makes GC_is_init_called say no again. Set by the main thread only.
-bool deinitialised = false;
+// GC_deinit makes GC_is_init_called say no again. Any thread's (relaxed: it says nothing of what
+// else that thread did).
+std::atomic<bool> deinitialised{false};
 
 }  // namespace
 
@@ -27,8 +30,10 @@ unsigned GC_get_version() {
 }
 
 void GC_init() { cycle::start(); }
-int GC_is_init_called() { return cycle::started() && !deinitialised; }
-void GC_deinit() { deinitialised = true; }
+int GC_is_init_called() {
+  return cycle::started() && !deinitialised.load(std::memory_order_relaxed);
+}
+void GC_deinit() { deinitialised.store(true, std::memory_order_relaxed); }
 
 void GC_gcollect() {
   const GC_stop_func stop_function = cycle::settings.stop_function;

@@ -27,7 +27,8 @@ using namespace jd;
 
 namespace {
 
-// libc's. Written by find_libc_functions, or (the same) by who needs them before.
+// libc's, each looked up when the library is loaded (find_libc_functions), or before by a thread
+// that needs it: several may write the same, so all go by look_up (relaxed: code needs no order).
 decltype(&pthread_create) real_pthread_create;
 decltype(&thrd_create) real_thrd_create;
 using Dlclose = int(void*);
@@ -52,16 +53,22 @@ Setcontext* real_setcontext;
 using PpollChk = int(pollfd*, nfds_t, const timespec*, const sigset_t*, std::size_t);
 PpollChk* real_ppoll_chk;
 
+// Null if libc has no such function.
 template <class Function>
-void look_up(Function** place, const char* name) {
-  if (*place == nullptr) *place = reinterpret_cast<Function*>(os::next_function(name));
+Function* look_up(Function** place, const char* name) {
+  Function* function = __atomic_load_n(place, __ATOMIC_RELAXED);
+  if (function == nullptr) {
+    function = reinterpret_cast<Function*>(os::next_function(name));
+    __atomic_store_n(place, function, __ATOMIC_RELAXED);
+  }
+  return function;
 }
 
 template <class Function>
 Function* find(Function** place, const char* name) {
-  look_up(place, name);
-  if (*place == nullptr) os::fatal("libc has no function ", name);
-  return *place;
+  Function* const function = look_up(place, name);
+  if (function == nullptr) os::fatal("libc has no function ", name);
+  return function;
 }
 
 // What a new thread is to do. A root until the thread has it: the new thread is not known before.
@@ -268,13 +275,13 @@ JD_EXPORT int epoll_pwait(int file, epoll_event* events, int most, int timeout,
 
 JD_EXPORT int epoll_pwait2(int file, epoll_event* events, int most, const timespec* timeout,
                            const sigset_t* set) {
-  look_up(&real_epoll_pwait2, "epoll_pwait2");
-  if (real_epoll_pwait2 == nullptr) {
+  EpollPwait2* const wait = look_up(&real_epoll_pwait2, "epoll_pwait2");
+  if (wait == nullptr) {
     errno = ENOSYS;
     return -1;
   }
   sigset_t copy;
-  return real_epoll_pwait2(file, events, most, timeout, without_ours(set, &copy));
+  return wait(file, events, most, timeout, without_ours(set, &copy));
 }
 
 // ... nor while a handler runs, and keeps its own: a program that resets every signal's would be

@@ -13,7 +13,8 @@ namespace {
 constexpr int kSignal = SIGSEGV;
 constexpr int kStackPointer = 7;  // among the interrupted registers
 
-// Written before the handler is installed.
+// Written once, before the handler is installed, and then only read, by the handler in any thread:
+// no signal finds it before the system call that installs it.
 void (*look)(const Fault&) = nullptr;
 struct sigaction earlier {};
 
