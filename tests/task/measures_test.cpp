@@ -161,10 +161,21 @@ TEST(Poll, TheNewestForksStayTheVictims) {
   EXPECT_EQ(returns_to_barrier(9), publishes_all ? 6u : 1u);
 }
 
+// In a thread that is no worker it answers nobody, and puts right what says that somebody waits.
 TEST(Poll, IsForEverybody) {
-  jd::poll();
-  jd_task_poll();
-  jd_task_answer();
+  jd_task_start(2);
+  const jd_task_counters before = counters_now();
+  for (void (*poll)() : {+[] { jd::poll(); }, +[] { jd_task_poll(); }, +[] { jd_task_answer(); }}) {
+    poll();
+#if defined(__x86_64__)
+    __atomic_store_n(&jd_task_wanted, 1, __ATOMIC_RELAXED);
+    poll();
+    EXPECT_EQ(__atomic_load_n(&jd_task_wanted, __ATOMIC_RELAXED), 0);
+#endif
+  }
+  const jd_task_counters after = counters_now();
+  EXPECT_EQ(after.polls_answered, before.polls_answered);
+  EXPECT_EQ(after.victim_poll_ticks, before.victim_poll_ticks);
 }
 
 // Each steal is in exactly one class.
