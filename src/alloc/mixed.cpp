@@ -95,7 +95,7 @@ void leave_block(MixedHole* hole) {
 
 // What is free is kept for large objects; and where every collection copies, a third of the heap
 // for that.
-bool is_reserve_all() {
+bool only_kept_blocks_left() {
   return heap::only_kept_runs_left() ||
          (heap::sweep_policy.keep_gaps && heap::free_blocks() < space.committed / 3);
 }
@@ -116,10 +116,10 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, unsigned* 
   leave_block(hole);
   if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
   for (;;) {
-    const bool may_use_reserve = *attempts != 0;
+    const bool may_use_kept = *attempts != 0;
     heap::BlockNumber number = heap::take_listed_block(kind, heap::class_for(heap::kGranule));
     bool clean = false;
-    if (number == kNoBlock && (may_use_reserve || !is_reserve_all())) {
+    if (number == kNoBlock && (may_use_kept || !only_kept_blocks_left())) {
       number = heap::make_mixed_block(kind, &clean);
     }
     if (number != kNoBlock) {
@@ -130,7 +130,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, unsigned* 
       __atomic_store_n(&extra.owner, hole, __ATOMIC_RELEASE);
       return true;
     }
-    if (!pacer.make_room(1, (*attempts)++) && may_use_reserve) return false;
+    if (!pacer.make_room(1, (*attempts)++) && may_use_kept) return false;
   }
 }
 

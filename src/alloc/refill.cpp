@@ -186,7 +186,8 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
 // Makes some more slots ready, of the hole's block or the next in its reserve; the hole has none.
 // False if there are no more. Pre: within a NoStop section.
 bool refill_from_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind) {
-  // Beyond the end, where a thread was stopped in undo_take and the hole went back meanwhile.
+  // cursor may be beyond end: the thread was stopped inside undo_take, and the collection took the
+  // hole back meanwhile.
   if (hole->cursor >= hole->end) {
     if (hole->block == kNoBlock || space.extras[hole->block].owner != hole) return false;
     while (!next_hole(owner, hole)) {

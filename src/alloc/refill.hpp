@@ -26,8 +26,7 @@ bool ready_to_allocate();
 // Moves the cache's counter into the totals. Pre: the lock is held.
 void add_taken(ThreadCache* from);
 
-// --- blocks in reserve (reserve.cpp)
-// ------------------------------------------------------------
+// --- Blocks in reserve (reserve.cpp) -------------------------------------------------------------
 
 // Makes the block, which is the hole's, its place. Nothing of it is ready to be handed out.
 void move_to_block(Hole* hole, BlockNumber number);

@@ -28,6 +28,10 @@ enum class Policy : std::uint8_t { Evacuate, Mcc, NonMoving };
 // When the free slots of blocks in use are found and cleared (src/heap/sweep.hpp).
 enum class SweepTime : std::uint8_t { Lazy, Eager };
 
+// The value of an option that is as the program has it until the environment says otherwise: none
+// of its own.
+inline constexpr std::uint64_t kAsTheProgramHasIt = ~std::uint64_t{0};
+
 // The values after parsing. Numbers are 64-bit so that one table can point at them; flags are 0
 // or 1.
 struct Options {
@@ -46,7 +50,7 @@ struct Options {
   std::uint64_t retry_signals = 1;
   std::uint64_t unmap_threshold = 7;
   std::uint64_t unmap_on_gcollect = 0;
-  std::uint64_t all_interior_pointers = 2;  // 2: as the program has it
+  std::uint64_t all_interior_pointers = kAsTheProgramHasIt;
   const char* log_file = nullptr;
 
   std::uint64_t mark_strategy = static_cast<std::uint64_t>(MarkStrategy::Measured);
@@ -77,7 +81,7 @@ struct Options {
   std::uint64_t task_stack = 8 * kMiB;
   std::uint64_t task_delay = 0;
   std::uint64_t task_seed = 0;
-  std::uint64_t policy = 3;  // 3: as the program has it
+  std::uint64_t policy = kAsTheProgramHasIt;
   std::uint64_t move = 0;
   std::uint64_t mixed = 1;
 };

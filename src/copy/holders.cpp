@@ -28,7 +28,7 @@ heap::PointerTable<Hash, 4> hashes;
 std::uint64_t hashes_made = 0;
 
 // Steele, Lea & Flood's SplitMix64 (2014): neighbouring numbers become unlike ones.
-std::uint64_t mixed(std::uint64_t n) {
+std::uint64_t scramble(std::uint64_t n) {
   n *= 0x9e3779b97f4a7c15u;
   n = (n ^ (n >> 30)) * 0xbf58476d1ce4e5b9u;
   n = (n ^ (n >> 27)) * 0x94d049bb133111ebu;
@@ -66,7 +66,7 @@ std::uint64_t hash_of(Word memory) {
   if (known != nullptr) return known->value;
   known = hashes.add(memory);
   if (known == nullptr) return 0;
-  known->value = mixed(++hashes_made);
+  known->value = scramble(++hashes_made);
   return known->value;
 }
 

@@ -33,7 +33,7 @@ constexpr BlockNumber kGrowthShare = 4;
 constexpr BlockNumber kIdleGainShare = 2;
 constexpr unsigned kPatience = 16;
 // The part of the heap by which it may grow to be compacted (docs/design/copy.md, "When").
-constexpr BlockNumber kReserveShare = 8;
+constexpr BlockNumber kCompactionShare = 8;
 
 BlockNumber committed_before = 0;  // as of the last collection that moved
 unsigned found_sparse = 0;         // collections since the last that moved
@@ -63,8 +63,8 @@ bool list_blocks() {
 }
 
 // By how much a compaction may let the heap grow.
-BlockNumber reserve() {
-  const BlockNumber blocks = space.committed / kReserveShare;
+BlockNumber growth_for_compaction() {
+  const BlockNumber blocks = space.committed / kCompactionShare;
   return may_commit(blocks) ? blocks : 0;
 }
 
@@ -81,7 +81,7 @@ BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
   // Gaps are of any size, and objects leave some of each: blocks that are free make up for it, and
   // some more than the heap has.
   if (wish == Wish::Compact && mixed) {
-    room = std::size_t{slots} * (heap::free_blocks() + reserve());
+    room = std::size_t{slots} * (heap::free_blocks() + growth_for_compaction());
   }
   for (std::size_t i = begin; i < end; ++i) room += slots - blocks[i].live;
   std::size_t to_move = 0;
@@ -117,7 +117,7 @@ bool choose_sources(Wish wish) {
     return false;
   // The sparsest, which cost least; but where the heap may not grow, the highest, so that what
   // becomes free lies together, for large objects.
-  const bool together = wish == Wish::Compact && reserve() == 0;
+  const bool together = wish == Wish::Compact && growth_for_compaction() == 0;
   std::sort(blocks.begin(), blocks.end(), together ? higher : sparser);
   BlockNumber gain = 0;
   for_each_group(

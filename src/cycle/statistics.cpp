@@ -26,7 +26,7 @@ std::uint64_t began_ns = 0;
 std::uint64_t began_ticks = 0;
 
 // The name with the number of this process for each "%p".
-void expand(const char* name, base::Text* expanded) {
+void expand_name(const char* name, base::Text* expanded) {
   for (; *name != '\0'; ++name) {
     if (name[0] == '%' && name[1] == 'p') {
       expanded->add(os::process_id());
@@ -101,7 +101,7 @@ void add_numbers(base::Text* line) {
 [[gnu::destructor]] void write_statistics() {
   if (!wanted || (!for_each_process && os::process_id() != process)) return;
   base::Text path;
-  expand(file_name, &path);
+  expand_name(file_name, &path);
   const int file = os::create_file(path.c_str());
   if (file < 0) {
     os::warn("can't write JACKDAW_STATISTICS ", path.c_str());

@@ -16,8 +16,8 @@ bool make_room() {
   auto** table = static_cast<const Layout**>(table_take(larger * sizeof(Layout*)));
   if (table == nullptr) return false;
   if (layouts != nullptr) base::copy_bytes(table, layouts, layout_count * sizeof(Layout*));
-  // The old table stays: somebody may be reading it without the lock. Release: or the new one,
-  // whose reads depend on its address.
+  // The old table stays: somebody may be reading it without the lock. Release: whoever sees the new
+  // table's address sees its entries.
   __atomic_store_n(&layouts, table, __ATOMIC_RELEASE);
   capacity = larger;
   return true;

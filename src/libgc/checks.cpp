@@ -17,7 +17,7 @@ volatile GC_word noop_sink;
 bool may_be_visible(const void* p) {
   if (base::as_word(p) % sizeof(void*) != 0) return false;
   if (GC_is_heap_ptr(p)) {
-    return while_still(p, [p] {
+    return while_in_place(p, [p] {
       heap::Place place;
       return heap::find_object(base::as_word(p), &place) && place.block->scan != heap::Scan::None;
     });
@@ -34,7 +34,7 @@ bool may_be_visible(const void* p) {
 // Is p one past the end of the object? (Of one that leaves room in its slot, that is inside.)
 bool is_end(const void* p, const char* object) {
   if (object == nullptr) return false;
-  return while_still(object, [p, object] {
+  return while_in_place(object, [p, object] {
     heap::Place place;
     if (!heap::find_place(base::as_word(object), &place)) return false;
     if (!place.is_large() && !heap::is_full_class(place.block->size_class)) return false;
@@ -49,13 +49,13 @@ extern "C" {
 void* GC_base(void* p) { return base_of(p); }
 
 size_t GC_size(const void* object) {
-  return while_still(object, [object]() -> size_t {
+  return while_in_place(object, [object]() -> size_t {
     heap::Place place;
     return heap::find_place(base::as_word(object), &place) ? place.size() : 0;
   });
 }
 GC_API int GC_get_kind_and_size(const void* object, size_t* size) {
-  return while_still(object, [object, size]() -> int {
+  return while_in_place(object, [object, size]() -> int {
     heap::Place place{};
     if (!heap::find_place(base::as_word(object), &place)) {
       abort_with("GC_get_kind_and_size: not an object of the collector's heap");

@@ -25,10 +25,11 @@ using heap::heap_lock;
 using os::LockGuard;
 
 // Calls ask(), which looks for the object that contains p. In a mixed block, that goes from object
-// to object, and no collection may come in between. (Threads that are not registered are not
-// stopped. They must not wait for the lock here, which their caller may hold.)
+// to object, and no collection may come in between. Threads that are not registered are not
+// stopped, and have no such promise: they must not wait for the lock here, which their caller may
+// hold. (typed::while_uncollected, whose callers do not, takes it for them.)
 template <class Ask>
-auto while_still(const void* p, Ask ask) {
+auto while_in_place(const void* p, Ask ask) {
   const Word word = base::as_word(p);
   world::Thread* thread = nullptr;
   if (heap::in_heap(word) &&
@@ -42,7 +43,7 @@ auto while_still(const void* p, Ask ask) {
 
 // The beginning of the object that contains p, or null.
 inline char* base_of(const void* p) {
-  char* found = while_still(p, [p]() -> char* {
+  char* found = while_in_place(p, [p]() -> char* {
     heap::Place place;
     return heap::find_object(base::as_word(p), &place) ? base::as_pointer(place.address())
                                                        : nullptr;

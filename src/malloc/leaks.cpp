@@ -39,9 +39,9 @@ os::ObjectBounds unwinder{};
 constinit thread_local bool taking = false;
 
 // Where allocations of unknown origin are counted: those before begin().
-Stack unknown{};
+Backtrace unknown{};
 // And those whose tag is none that was written: the program wrote beyond the object.
-Stack overwritten{};
+Backtrace overwritten{};
 
 // An object's tag: the top bit, which no address has, the stack's number (0: unknown), and the
 // bytes of the object that were not asked for: up to half of a large one, that realloc left in
@@ -55,7 +55,7 @@ Word* tag_of(const heap::Place& place) {
   return reinterpret_cast<Word*>(base::as_pointer(place.address() + place.size() - kSpare));
 }
 
-Stack* take_stack(const void* caller) {
+Backtrace* take_stack(const void* caller) {
   if (!can_take_stacks || taking) return &unknown;
   if (caller >= unwinder.low && caller < unwinder.high) return &unknown;
   taking = true;
@@ -65,7 +65,7 @@ Stack* take_stack(const void* caller) {
   int first = 0;
   while (first < count && addresses[first] != caller) ++first;
   if (first == count) return &unknown;
-  Stack* stack = find_or_add_stack(
+  Backtrace* stack = find_or_add_stack(
       addresses + first, static_cast<std::size_t>(base::min_of(count - first, kMostFrames)));
   return stack != nullptr && stack->number <= kMostStacks ? stack : &unknown;
 }
@@ -78,7 +78,7 @@ void for_each_stack(Visit visit) {
 }
 
 // The program may have written anything there.
-Stack* stack_of(Word tag) {
+Backtrace* stack_of(Word tag) {
   const Word number = (tag & ~kTagBit) >> kStackShift;
   if ((tag & kTagBit) == 0 || number > stack_count()) return &overwritten;
   return number == 0 ? &unknown : numbered_stack(number);
@@ -86,7 +86,7 @@ Stack* stack_of(Word tag) {
 
 void count_lost(const heap::Place& place) {
   const Word tag = *tag_of(place);
-  Stack* stack = stack_of(tag);
+  Backtrace* stack = stack_of(tag);
   std::size_t bytes = place.size() - kSpare;
   if (stack != &overwritten) bytes -= base::min_of(bytes, std::size_t{tag & kMostSlack});
   ++stack->objects;
@@ -113,7 +113,7 @@ void say(Parts... parts) {
 }
 
 // The place of a call, which ends just before the address that it returns to.
-void describe_call(const Stack& stack, std::size_t frame, base::Text* line) {
+void describe_call(const Backtrace& stack, std::size_t frame, base::Text* line) {
   const char* call = static_cast<char*>(stack.addresses[frame]) - 1;
   const Library* gone = nullptr;
   {
@@ -146,7 +146,7 @@ class Lines {
 };
 constinit Lines lines;
 
-void print(const Stack& stack) {
+void print(const Backtrace& stack) {
   base::Text heading;
   heading.add("jackdaw: leak in process ", os::process_id(), ": ", stack.objects,
               stack.objects == 1 ? " object, " : " objects, ", stack.bytes, " bytes, allocated",
@@ -165,16 +165,16 @@ void print(const Stack& stack) {
 }
 
 // Those with lost objects, the most bytes first, into a table of their own.
-std::size_t sort_found(Stack** found) {
+std::size_t sort_found(Backtrace** found) {
   std::size_t count = 0;
   {
     // Others may add some; those have lost nothing.
     LockGuard guard(heap_lock);
-    for_each_stack([&](Stack* stack) {
+    for_each_stack([&](Backtrace* stack) {
       if (stack->objects != 0) found[count++] = stack;
     });
   }
-  std::sort(found, found + count, [](const Stack* a, const Stack* b) {
+  std::sort(found, found + count, [](const Backtrace* a, const Backtrace* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : a->hash < b->hash;
   });
   return count;
@@ -185,7 +185,7 @@ std::size_t sort_found(Stack** found) {
 void tag(void* object, std::size_t bytes, const void* caller) {
   heap::Place place;
   if (!heap::find_place(base::as_word(object), &place)) return;
-  Stack* stack = take_stack(caller);
+  Backtrace* stack = take_stack(caller);
   const Word slack = base::min_of(Word{place.size() - kSpare - bytes}, kMostSlack);
   *tag_of(place) = kTagBit | Word{stack->number} << kStackShift | slack;
 }
@@ -216,12 +216,12 @@ void report() {
     return say(has_other_collector ? "impossible beside another collector, with other threads"
                                    : "impossible, the roots are not known");
   }
-  Stack** found = nullptr;
+  Backtrace** found = nullptr;
   std::size_t room = 0;
   {
     LockGuard guard(heap_lock);
-    room = (stack_count() + 2) * sizeof(Stack*);
-    found = static_cast<Stack**>(heap::table_take(room));
+    room = (stack_count() + 2) * sizeof(Backtrace*);
+    found = static_cast<Backtrace**>(heap::table_take(room));
   }
   if (found == nullptr) return say("no memory for the report");
   const std::size_t count = sort_found(found);

@@ -17,13 +17,13 @@ using os::LockGuard;
 // readers.
 struct Table {
   std::size_t places;  // a power of two
-  std::atomic<Stack*> first[1];
+  std::atomic<Backtrace*> first[1];
 };
 constexpr std::size_t kFirstPlaces = std::size_t{1} << 12;
 std::atomic<Table*> table{nullptr};
 
 // All of them, by number, from 1 on. Under the heap's lock.
-heap::Growable<Stack*> stacks;
+heap::Growable<Backtrace*> stacks;
 
 std::uint64_t hash_of(void* const* addresses, std::size_t count) {
   std::uint64_t hash = 14695981039346656037ull;  // FNV-1a, a word at a time
@@ -36,11 +36,11 @@ std::uint64_t hash_of(void* const* addresses, std::size_t count) {
 // Visits those that have these addresses until one does. Several may, of libraries that came one
 // after another.
 template <class Visit>
-Stack* find(std::uint64_t hash, void* const* addresses, std::size_t count, Visit is_it) {
+Backtrace* find(std::uint64_t hash, void* const* addresses, std::size_t count, Visit is_it) {
   const Table* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return nullptr;
   for (std::size_t at = hash;; ++at) {
-    Stack* stack = t->first[at & (t->places - 1)].load(std::memory_order_acquire);
+    Backtrace* stack = t->first[at & (t->places - 1)].load(std::memory_order_acquire);
     if (stack == nullptr) return nullptr;
     if (stack->hash == hash && stack->frames == count &&
         __builtin_memcmp(stack->addresses, addresses, count * sizeof addresses[0]) == 0 &&
@@ -50,7 +50,7 @@ Stack* find(std::uint64_t hash, void* const* addresses, std::size_t count, Visit
   }
 }
 
-void put(Table* t, Stack* stack) {
+void put(Table* t, Backtrace* stack) {
   std::size_t at = stack->hash;
   while (t->first[at & (t->places - 1)].load(std::memory_order_relaxed) != nullptr) ++at;
   t->first[at & (t->places - 1)].store(stack, std::memory_order_release);
@@ -61,27 +61,27 @@ bool grow() {
   Table* old = table.load(std::memory_order_relaxed);
   if (old != nullptr && 2 * (stacks.count() + 1) <= old->places) return true;
   const std::size_t places = old == nullptr ? kFirstPlaces : 2 * old->places;
-  auto* larger =
-      static_cast<Table*>(heap::table_take(sizeof(Table) + places * sizeof(std::atomic<Stack*>)));
+  auto* larger = static_cast<Table*>(
+      heap::table_take(sizeof(Table) + places * sizeof(std::atomic<Backtrace*>)));
   if (larger == nullptr) return false;
   larger->places = places;
-  for (Stack* stack : stacks) put(larger, stack);
+  for (Backtrace* stack : stacks) put(larger, stack);
   table.store(larger, std::memory_order_release);
   return true;
 }
 
 // Do its frames lie in the libraries that they lay in when it was added? Under the heap's lock.
-bool is_right(const Stack& stack) {
+bool is_right(const Backtrace& stack) {
   for (std::size_t i = 0; i < stack.frames; ++i) {
     if (unloaded_library(stack.addresses[i], stack.added_at) != nullptr) return false;
   }
   return true;
 }
 
-Stack* add(std::uint64_t hash, void* const* addresses, std::size_t count, std::uint64_t now) {
+Backtrace* add(std::uint64_t hash, void* const* addresses, std::size_t count, std::uint64_t now) {
   if (!grow()) return nullptr;
-  auto* stack =
-      static_cast<Stack*>(heap::arena_take(sizeof(Stack) + (count - 1) * sizeof addresses[0]));
+  auto* stack = static_cast<Backtrace*>(
+      heap::arena_take(sizeof(Backtrace) + (count - 1) * sizeof addresses[0]));
   if (stack == nullptr || !stacks.push(stack)) return nullptr;
   stack->number = stacks.count();
   stack->hash = hash;
@@ -95,29 +95,29 @@ Stack* add(std::uint64_t hash, void* const* addresses, std::size_t count, std::u
 
 }  // namespace
 
-Stack* find_or_add_stack(void* const* addresses, std::size_t count) {
+Backtrace* find_or_add_stack(void* const* addresses, std::size_t count) {
   const std::uint64_t hash = hash_of(addresses, count);
   std::uint64_t now = unloadings();
   bool doubtful = false;
-  const auto is_known_right = [&](Stack* stack) {
+  const auto is_known_right = [&](Backtrace* stack) {
     // Relaxed: what a thread that runs in a library knows of it, it had from who loaded it.
     if (stack->right_at.load(std::memory_order_relaxed) == now) return true;
     doubtful = true;
     return false;
   };
-  if (Stack* stack = find(hash, addresses, count, is_known_right)) return stack;
+  if (Backtrace* stack = find(hash, addresses, count, is_known_right)) return stack;
   // The same library may be there again, or another.
   if (doubtful) look_at_libraries();
   LockGuard guard(heap_lock);
   now = unloadings();
-  Stack* stack = find(hash, addresses, count, [](Stack* s) { return is_right(*s); });
+  Backtrace* stack = find(hash, addresses, count, [](Backtrace* s) { return is_right(*s); });
   if (stack == nullptr) return add(hash, addresses, count, now);
   stack->right_at.store(now, std::memory_order_relaxed);
   return stack;
 }
 
 std::size_t stack_count() { return stacks.count(); }
-Stack* numbered_stack(std::size_t number) { return stacks[number - 1]; }
+Backtrace* numbered_stack(std::size_t number) { return stacks[number - 1]; }
 std::size_t stack_places() {
   const Table* t = table.load(std::memory_order_relaxed);
   return t == nullptr ? 0 : t->places;

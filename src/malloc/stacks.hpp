@@ -7,8 +7,8 @@
 
 namespace jd::serve {
 
-// Never removed.
-struct Stack {
+// A stack of calls as the leak check knows it; never removed.
+struct Backtrace {
   std::size_t number;  // from 1 on
   std::uint64_t hash;
   // What unloadings() said when it was added, and when its frames were last known to lie in the
@@ -24,11 +24,11 @@ struct Stack {
 
 // Takes a lock only where the stack is new, or a library was unloaded. Null without memory. Pre:
 // the heap's lock is not held; what the frames lie in is loaded.
-Stack* find_or_add_stack(void* const* addresses, std::size_t count);
+Backtrace* find_or_add_stack(void* const* addresses, std::size_t count);
 
 // Pre of these: the heap's lock is held.
 std::size_t stack_count();
-Stack* numbered_stack(std::size_t number);
+Backtrace* numbered_stack(std::size_t number);
 // The places of the table in which they are looked for.
 std::size_t stack_places();
 

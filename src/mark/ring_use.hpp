@@ -45,9 +45,12 @@ class RingUse {
   std::uint64_t ring_ns_ = 0;
   std::uint64_t other_objects_ = 0;
   std::int64_t lost_ = 0;
-  // How many are to begin with the rings, and how many did after the last that took to them.
+  // So many of the next collections begin with the rings.
   unsigned to_skip_ = 0;
+  // What that was set to last: about twice as many each time that a collection which began without
+  // the rings soon took to them, and 0 when one did not.
   unsigned skipped_ = 0;
+  // Collections that began without the rings since one began with them to see what they take.
   unsigned since_refresh_ = 0;
   bool with_rings_ = false;
 };

@@ -27,7 +27,7 @@ struct FloatingControl {
 FloatingControl floating_control();
 void set_floating_control(const FloatingControl& control);
 
-// An address inside the caller's frame. Not inlined frames below it may hold older data.
+// An address inside the caller's frame; where this is not inlined, one just below it.
 inline char* frame_address() { return static_cast<char*>(__builtin_frame_address(0)); }
 
 // The registers that a signal interrupted, from the third argument of its handler: on x86-64 by

@@ -10,9 +10,10 @@ namespace jd::os {
 namespace {
 
 constexpr int kNowhere = -1;
-// Set while the runtime starts; the second through GC_set_log_fd, too. Plain words, torn by nobody.
-// Not to be initialised when the library is loaded: some library's constructor may run before.
 constexpr int kStandardError = 2;
+// Where lines of each sort go. Set while the runtime starts, and at the end; log_target by
+// GC_set_log_fd, too, at any time: a word, of which a reader sees the old number or the new one.
+// Constant-initialised, since another library's constructor may have lines written before ours run.
 constinit int error_target = kStandardError;
 constinit int log_target = kStandardError;
 constinit int report_target = 1;

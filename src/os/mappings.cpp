@@ -57,10 +57,10 @@ Line parse(const char* text) {
                       !begins_with(name, "/dev/shm/");
   const bool kernels = begins_with(name, "[v");
   const bool file = *name == '/';
-  line.mapping.of_file = file && !writable;
+  line.mapping.read_only_file = file && !writable;
   line.mapping.made_code = executable && !file && !line.mapping.main_stack;
   line.wanted =
-      readable && is_private && !device && !kernels && !(line.mapping.of_file && executable);
+      readable && is_private && !device && !kernels && !(line.mapping.read_only_file && executable);
   return line;
 }
 

@@ -10,9 +10,9 @@ namespace jd::os {
 struct Mapping {
   char* low;
   char* high;
-  bool main_stack;  // the stack that the kernel made
-  bool of_file;     // read-only, and of a file: only what was written to, if that can be told
-  bool made_code;   // executable, and of no file: the process has made the code itself
+  bool main_stack;      // the stack that the kernel made
+  bool read_only_file;  // only what was written to, if that can be told
+  bool made_code;       // executable, and of no file: the process has made the code itself
 };
 
 class MappingVisitor {

@@ -1,6 +1,6 @@
-// libc's functions about signals, for a library that may stand before those of these names: for
-// what a program's own calls come to there, and for ours, which must not go through it. As those,
-// they set errno or return it.
+// Reach libc's own signal functions even where this library interposes pthread_sigmask, sigaction
+// and sigaltstack (src/malloc/interpose.cpp). The interposers pass the program's calls on by these;
+// the collector makes its own calls by them. Errors as of the function that each stands for.
 #pragma once
 
 #include <signal.h>

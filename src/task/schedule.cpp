@@ -20,13 +20,10 @@
 namespace jd::task {
 namespace {
 
-std::atomic<std::uint32_t>* join_word(jd_task* task) {
-  return reinterpret_cast<std::atomic<std::uint32_t>*>(&task->join);
-}
 // jd_task_scope::outstanding counts the scope's tasks that have not ended, and one for its owner
 // until that suspends itself. The owner may sleep on the word; then this bit is set.
 std::atomic<std::uint32_t>* outstanding(jd_task_scope* scope) {
-  return reinterpret_cast<std::atomic<std::uint32_t>*>(&scope->outstanding);
+  return as_atomic(&scope->outstanding);
 }
 constexpr std::uint32_t kOwnerAsleep = 0x80000000u;
 

@@ -195,6 +195,35 @@ Word load(Word address) {
   return value;
 }
 
+// DW_OP_..., by the DWARF standard.
+enum Operation : Byte {
+  kDeref = 0x06,
+  kConst1u = 0x08,
+  kConst1s = 0x09,
+  kConst2u = 0x0a,
+  kConst2s = 0x0b,
+  kConst4u = 0x0c,
+  kConst4s = 0x0d,
+  kConst8u = 0x0e,
+  kConst8s = 0x0f,
+  kConstu = 0x10,
+  kConsts = 0x11,
+  kDup = 0x12,
+  kAnd = 0x1a,
+  kMinus = 0x1c,
+  kOr = 0x21,
+  kPlus = 0x22,
+  kPlusUconst = 0x23,
+  kShl = 0x24,
+  kShr = 0x25,
+  kEq = 0x29,
+  kGe = 0x2a,
+  kLit0 = 0x30,
+  kLit31 = 0x4f,
+  kBreg0 = 0x70,
+  kBreg31 = 0x8f,
+};
+
 // A DWARF expression over the registers; only what compilers and the C library use in such tables.
 bool evaluate(const Byte* expression, const Registers& registers, bool with_initial, Word initial,
               Word* result) {
@@ -213,74 +242,74 @@ bool evaluate(const Byte* expression, const Registers& registers, bool with_init
   while (in.at() < end) {
     const Byte operation = in.read<Byte>();
     Word value = 0;
-    if (operation >= 0x30 && operation <= 0x4f) {  // lit0 to lit31
-      value = operation - 0x30u;
-    } else if (operation >= 0x70 && operation <= 0x8f) {  // breg0 to breg31
+    if (operation >= kLit0 && operation <= kLit31) {
+      value = static_cast<Word>(operation - kLit0);
+    } else if (operation >= kBreg0 && operation <= kBreg31) {
       const std::int64_t offset = in.sleb();
-      const unsigned number = operation - 0x70u;
+      const auto number = static_cast<unsigned>(operation - kBreg0);
       if (number >= kRegisters) return false;
       value = registers.value[number] + static_cast<Word>(offset);
     } else {
       switch (operation) {
-        case 0x08:
+        case kConst1u:
           value = in.read<std::uint8_t>();
           break;
-        case 0x09:
+        case kConst1s:
           value = static_cast<Word>(std::int64_t{in.read<std::int8_t>()});
           break;
-        case 0x0a:
+        case kConst2u:
           value = in.read<std::uint16_t>();
           break;
-        case 0x0b:
+        case kConst2s:
           value = static_cast<Word>(std::int64_t{in.read<std::int16_t>()});
           break;
-        case 0x0c:
+        case kConst4u:
           value = in.read<std::uint32_t>();
           break;
-        case 0x0d:
+        case kConst4s:
           value = static_cast<Word>(std::int64_t{in.read<std::int32_t>()});
           break;
-        case 0x0e:
-        case 0x0f:
+        case kConst8u:
+        case kConst8s:
           value = in.read<std::uint64_t>();
           break;
-        case 0x10:
+        case kConstu:
           value = in.uleb();
           break;
-        case 0x11:
+        case kConsts:
           value = static_cast<Word>(in.sleb());
           break;
-        case 0x06:  // deref
+        case kDeref:
           if (depth < 1) return false;
           stack[depth - 1] = load(stack[depth - 1]);
           continue;
-        case 0x23:  // plus_uconst
+        case kPlusUconst:
           if (depth < 1) return false;
           stack[depth - 1] += in.uleb();
           continue;
-        case 0x12:  // dup
+        case kDup:
           if (depth < 1) return false;
           value = stack[depth - 1];
           break;
-        case 0x1a:    // and
-        case 0x1c:    // minus
-        case 0x21:    // or
-        case 0x22:    // plus
-        case 0x24:    // shl
-        case 0x25:    // shr
-        case 0x29:    // eq
-        case 0x2a: {  // ge
+        case kAnd:
+        case kMinus:
+        case kOr:
+        case kPlus:
+        case kShl:
+        case kShr:
+        case kEq:
+        case kGe: {
           if (depth < 2) return false;
           const Word right = stack[--depth];
           Word& left = stack[depth - 1];
-          if (operation == 0x1a) left &= right;
-          if (operation == 0x1c) left -= right;
-          if (operation == 0x21) left |= right;
-          if (operation == 0x22) left += right;
-          if (operation == 0x24) left = right < 64 ? left << right : 0;
-          if (operation == 0x25) left = right < 64 ? left >> right : 0;
-          if (operation == 0x29) left = left == right ? 1 : 0;
-          if (operation == 0x2a) {
+          if (operation == kAnd) left &= right;
+          if (operation == kMinus) left -= right;
+          if (operation == kOr) left |= right;
+          if (operation == kPlus) left += right;
+          if (operation == kShl) left = right < 64 ? left << right : 0;
+          if (operation == kShr) left = right < 64 ? left >> right : 0;
+          if (operation == kEq) left = left == right ? 1 : 0;
+          if (operation == kGe) {
             left = static_cast<std::int64_t>(left) >= static_cast<std::int64_t>(right) ? 1 : 0;
           }
           continue;

@@ -31,6 +31,15 @@ enum Join : std::uint32_t {
   kSuspended = 4,  // the forker's stack waits in jd_task::waiter; by the forker, once off it
 };
 
+// A word of a structure that C programs declare, which knows no atomics. Not std::atomic_ref: it is
+// also waited on in the kernel (os/futex.hpp).
+inline std::atomic<std::uint32_t>* as_atomic(std::uint32_t* word) {
+  static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
+                std::atomic<std::uint32_t>::is_always_lock_free);
+  return reinterpret_cast<std::atomic<std::uint32_t>*>(word);
+}
+inline std::atomic<std::uint32_t>* join_word(jd_task* task) { return as_atomic(&task->join); }
+
 // jd_task::reserved of a task that another thread than a worker made; otherwise 0. By who makes the
 // task ready.
 inline constexpr std::uint32_t kFromOutside = 1;
@@ -89,10 +98,14 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by who use
   bool after_from_outside = false;
 
   std::atomic<std::uint32_t> request{kNone};
-  Stack* asked = nullptr;           // the stack that the thief has locked; by the thief
-  Answer answer = Answer::Refused;  // by the victim
-  Registers walk{};                 // where the thief goes on walking; by the victim
-  jd_task* newest = nullptr;        // of the forks it gives away; by the victim
+  // The stack that the thief has locked. By the thief, before it asks (kAsked, release); read by
+  // the victim once it looks (kLooking, acquire).
+  Stack* asked = nullptr;
+  // By the victim, before it has answered (kAnswered or kHolding, release); read by the thief from
+  // then on (acquire) until it makes the request kNone.
+  Answer answer = Answer::Refused;
+  Registers walk{};           // where the thief goes on walking
+  jd_task* newest = nullptr;  // of the forks that the victim gives away
   // When thieves may stop it again, and how often in a row it had nothing. By thieves, and by
   // itself when it takes a root (relaxed).
   std::atomic<std::uint64_t> ask_again{0};
@@ -136,12 +149,16 @@ struct Runtime {
   os::Lock lock;
   // Set (release) when the workers are there, cleared when they go; read (acquire) everywhere.
   std::atomic<bool> running{false};
+  // Workers are to end. Set by who ends them (release), cleared by who starts others, both under
+  // the lock; read by workers, and by who may have to start some (acquire).
   std::atomic<bool> quitting{false};
-  unsigned wanted = 0;  // workers that run tasks at the same time
+  // Written under the lock before `running` is set, and read after that.
+  unsigned workers_wanted = 0;  // that run tasks at the same time
   jd_task_mode mode = JD_TASK_DEQUE;
   // By choose_mode(), under the lock (release), when `mode` is chosen; read anywhere (acquire).
   std::atomic<bool> mode_chosen{false};
-  // The child of a fork() that a task called: there will be no workers.
+  // The child of a fork() that a task called: there will be no workers. Set in the child by its
+  // only thread, before it can make others.
   bool alone_in_child = false;
 
   // A worker stays where it is until the runtime stops. By who adds one, under the lock, the entry
@@ -154,6 +171,9 @@ struct Runtime {
   os::Lock queue_lock;
   jd_task* queue_first = nullptr;
   jd_task* queue_last = nullptr;
+  // How many there are. Written under that lock; read without, by who looks for work: whoever adds
+  // a task and then sees no sleeper, its task is seen by who counts himself a sleeper and then
+  // looks (seq_cst, as `sleepers` and `roots` are).
   std::atomic<std::uint32_t> queued{0};
   // Roots that have not ended: while there are none, nobody looks for work. By whoever adds one
   // and by the worker that ends it.
@@ -163,14 +183,21 @@ struct Runtime {
   // does not end while there are any.
   std::atomic<std::uint32_t> visitors{0};
 
-  // What idle workers wait on, and how many do.
+  // What idle workers wait on: changed by who wakes one, or ends them all (release); read before
+  // and after a wait (acquire).
   std::atomic<std::uint32_t> wake_word{0};
+  // How many do, or look around for the last time before: written by each of them, read by who may
+  // have to wake one (seq_cst, see `queued`).
   std::atomic<std::uint32_t> sleepers{0};
   // Those of the sleepers that wait in the kernel, and may be called to mark. Written by each
   // around its wait, read by the collector, which calls no more than come (relaxed: a hint).
   std::atomic<std::uint32_t> markers{0};
-  // Workers too many, since others came back from blocking; they go to the bench.
+  // Workers too many, since others came back from blocking; they go to the bench. Counted up by who
+  // comes back, down by who found nobody for its place, and by each that goes (acq_rel); cleared
+  // under the lock before workers are started.
   std::atomic<std::int32_t> surplus{0};
+  // What those on the bench wait on: changed by who calls one, or ends them all (release); read by
+  // each before it looks whether it was called (acquire).
   std::atomic<std::uint32_t> bench_word{0};
   // Who sits on the bench and has not been called, and how many of the others have not got up yet:
   // a caller moves one from the first to the second, and one of those that sit takes it from there.

@@ -200,7 +200,7 @@ jd_task_mode mode_to_be() {
 }
 
 unsigned workers_to_be() {
-  if (runtime.running.load(std::memory_order_acquire)) return runtime.wanted;
+  if (runtime.running.load(std::memory_order_acquire)) return runtime.workers_wanted;
   cycle::start();
   return cycle::options.workers != 0 ? static_cast<unsigned>(cycle::options.workers)
                                      : base::min_of(os::cpu_count(), kMostWorkers / 2);
@@ -244,7 +244,7 @@ unsigned start(unsigned workers) {
     mark::team.prepare_guests({marking_at_need, call_markers}, workers);
   }
   LockGuard guard(runtime.lock);
-  if (runtime.running.load(std::memory_order_relaxed)) return runtime.wanted;
+  if (runtime.running.load(std::memory_order_relaxed)) return runtime.workers_wanted;
   static bool first = true;
   if (first) {
     first = false;
@@ -260,16 +260,16 @@ unsigned start(unsigned workers) {
   runtime.benched.store(0, std::memory_order_relaxed);
   runtime.called.store(0, std::memory_order_relaxed);
   runtime.count.store(0, std::memory_order_relaxed);
-  runtime.wanted = workers;
+  runtime.workers_wanted = workers;
   for (unsigned i = 0; i < workers; ++i) {
     if (add_worker()) continue;
     if (i == 0) os::fatal("the system refuses a thread for the first worker");
     os::warn("the system refuses worker ", i + 1, " of ", workers, "; going on with ", i);
-    runtime.wanted = i;
+    runtime.workers_wanted = i;
     break;
   }
   runtime.running.store(true, std::memory_order_release);
-  return runtime.wanted;
+  return runtime.workers_wanted;
 }
 
 // A destructor of a thread-local variable of a worker that ends may want to fork: others, which
@@ -511,9 +511,9 @@ void inject_and_wait(jd_task* task) {
   // The results come to its stack: collections must know it, though it may have allocated nothing.
   if (world::self() == nullptr) cycle::start();
   ensure_running();
-  __atomic_store_n(&task->join, kRunning, __ATOMIC_RELAXED);
+  std::atomic<std::uint32_t>* const join = join_word(task);
+  join->store(kRunning, std::memory_order_relaxed);
   inject(task, Waker::Waits);
-  auto* join = reinterpret_cast<std::atomic<std::uint32_t>*>(&task->join);
   // A worker that is up takes a short task in less time than sleeping takes.
   for (int i = 0; i < 1000; ++i) {
     if (join->load(std::memory_order_acquire) == kEnded) break;

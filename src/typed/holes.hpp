@@ -4,13 +4,14 @@
 #include "alloc/mixed.hpp"
 #include "heap/layout.hpp"
 #include "heap/size_class.hpp"
+#include "jackdaw/layout.h"
 
 namespace jd::typed {
 
 // Indices: a hole that is always empty; one for each layout with a kind of its own; those in mixed
 // blocks; and, where there are none, one for each size of the kinds that others share.
 inline constexpr unsigned kNoHole = 0;
-inline constexpr unsigned kFirstMixed = 1 + 128;
+inline constexpr unsigned kFirstMixed = 1 + JD_MAX_HOMOGENEOUS;
 inline constexpr unsigned kFirstShared = kFirstMixed + alloc::kMixedHoles;
 inline constexpr unsigned kHoles = kFirstShared + 4 * heap::kSizeClasses;
 

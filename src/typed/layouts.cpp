@@ -308,12 +308,16 @@ Layout* make_layout(const jd_layout_info& info) {
 
 }  // namespace
 
+// Pre: the heap's lock is held.
+static jd_policy wanted_policy() {
+  const std::uint64_t given = cycle::options.policy;
+  return given == base::kAsTheProgramHasIt ? program_policy : static_cast<jd_policy>(given);
+}
+
 void settle_policy() {
   if (policy_is_settled) return;
   policy_is_settled = true;
-  const auto chosen = cycle::options.policy <= JD_NON_MOVING
-                          ? static_cast<jd_policy>(cycle::options.policy)
-                          : program_policy;
+  const jd_policy chosen = wanted_policy();
   copy::policy.moves = chosen != JD_NON_MOVING;
   copy::policy.everything = cycle::options.move != 0;
   copy::policy.mcc = chosen == JD_MCC;
@@ -333,9 +337,11 @@ bool in_mixed_block(std::size_t bytes) {
 namespace {
 
 // Calls ask() where no collection comes in between: one would change the boundaries by which an
-// object in a mixed block is found, and what dead objects hold.
+// object in a mixed block is found, and what dead objects hold. Also in threads that no collection
+// stops, by the lock: callers do not hold that. (libgc's callers may, so its while_in_place has
+// another rule.)
 template <class Ask>
-auto while_still(Ask ask) {
+auto while_uncollected(Ask ask) {
   if (world::Thread* thread = world::self(); thread != nullptr) {
     const world::NoStop guard(thread);
     return ask();
@@ -375,8 +381,7 @@ jd_policy jd_heap_get_policy() {
   cycle::start();
   typed::LockGuard guard(heap::heap_lock);
   if (!typed::policy_is_settled) {
-    return cycle::options.policy <= JD_NON_MOVING ? static_cast<jd_policy>(cycle::options.policy)
-                                                  : typed::program_policy;
+    return typed::wanted_policy();
   }
   if (copy::policy.mcc) return JD_MCC;
   return copy::policy.moves ? JD_EVACUATE : JD_NON_MOVING;
@@ -405,7 +410,7 @@ jd_layout* jd_layout_define(const jd_layout_info* info) {
 }
 
 const jd_layout* jd_layout_of(const void* address) {
-  return typed::while_still([address]() -> const jd_layout* {
+  return typed::while_uncollected([address]() -> const jd_layout* {
     heap::Place place;
     heap::Typed found{};
     if (!heap::find_object(base::as_word(address), &place)) return nullptr;
@@ -418,7 +423,7 @@ const jd_layout* jd_layout_of(const void* address) {
 }
 
 size_t jd_size_of(const void* object) {
-  return typed::while_still([word = base::as_word(object)]() -> std::size_t {
+  return typed::while_uncollected([word = base::as_word(object)]() -> std::size_t {
     heap::Place place;
     heap::Typed found{};
     if (!heap::find_object(word, &place)) return 0;

@@ -168,7 +168,7 @@ void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
   std::size_t first = 0;  // the cuts before it end below the mapping
   for (const os::Mapping& mapping : mappings) {
     // All of a library's constants, or of a font: too much to look through for nothing.
-    if (mapping.of_file && !written.known()) continue;
+    if (mapping.read_only_file && !written.known()) continue;
     pages.set_code(mapping.made_code);
     while (first < cuts.count() && as_pointer(cuts[first].high) <= mapping.low) ++first;
     char* at = mapping.low;

@@ -16,7 +16,7 @@ constexpr std::size_t kStacks = 60000;
 constexpr std::size_t kFrames = 3;
 
 // The i-th stack: addresses in no library.
-serve::Stack* find_or_add(std::size_t i) {
+serve::Backtrace* find_or_add(std::size_t i) {
   void* addresses[kFrames];
   for (std::size_t k = 0; k < kFrames; ++k) {
     addresses[k] = base::as_pointer(4096 + (i * kFrames + k) * 16);
@@ -26,7 +26,7 @@ serve::Stack* find_or_add(std::size_t i) {
 
 TEST(Stacks, AreFoundAgainByEveryThreadWhileTheTableGrows) {
   constexpr std::size_t kThreads = 4;
-  std::vector<std::vector<serve::Stack*>> seen(kThreads);
+  std::vector<std::vector<serve::Backtrace*>> seen(kThreads);
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&found = seen[t]] {
