@@ -139,7 +139,7 @@ void make_heap() {
   }
   if (options.huge_pages != 0) heap::start_huge_pages();
   if (!mark::marker.initialise(options.mark_stack)) {
-    os::fatal("the system refuses memory for the mark stack (JACKDAW_MARK_STACK)");
+    os::fatal("the system refuses memory for the mark stack (JACKDAW_MARK_STACK sets its size)");
   }
   GC_least_plausible_heap_addr = base::as_pointer(heap::space.base);
   GC_greatest_plausible_heap_addr =
