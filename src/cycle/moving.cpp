@@ -65,7 +65,7 @@ void wish_to_compact() { wish = copy::Wish::Compact; }
 
 bool move_objects(char* stack_top) {
   if (!copy::in_use || copy::policy.mcc) return false;
-  copy::commit_more = commit_quietly;
+  copy::commit_more = commit_for_copies;
   copy::may_commit = may_grow;
   std::uint64_t at = os::now_ns();
   const bool moving = copy::choose_sources(wish);

@@ -81,6 +81,10 @@ std::size_t planned_for_several = 0;
 // What the last collection's live data and roots count for, before the divisor; 0 before the first.
 std::size_t last_work = 0;
 std::size_t physical_limit = 0;
+// Blocks that the heap grew by for copies. As many stay free until it would have to grow: filled
+// with what dies soon, they would make the heap sparse, and the next moving collection would add
+// more.
+BlockNumber added_for_copies = 0;
 // Did the last collection compact, for want of room?
 bool last_compacted = false;
 
@@ -213,6 +217,11 @@ namespace {
 
 bool can_compact() { return copy::in_use && copy::policy.moves && !copy::policy.mcc; }
 
+void keep_added_blocks() {
+  added_for_copies = base::min_of(added_for_copies, heap::free_blocks());
+  heap::kept_runs = {added_for_copies, 1};
+}
+
 // Where small objects have taken the last free block, the next large one needs a compaction.
 void plan_kept_blocks() {
   const heap::KeptRuns taken = alloc::ask_for_runs_taken();
@@ -221,7 +230,11 @@ void plan_kept_blocks() {
   run_demand.length =
       base::max_of(taken.length, run_demand.length - run_demand.length / kDemandDecay);
   heap::kept_runs = {};
-  if (!can_compact() || within_limits(kLeastGrowth)) return;
+  if (!can_compact()) return;
+  if (within_limits(kLeastGrowth)) {
+    keep_added_blocks();
+    return;
+  }
   heap::kept_runs = run_demand;
   heap::kept_runs.blocks = base::min_of(run_demand.blocks, space.committed / kMostKeptShare);
 }
@@ -263,6 +276,12 @@ bool commit_quietly(BlockNumber blocks) {
   return true;
 }
 
+bool commit_for_copies(BlockNumber blocks) {
+  if (!commit_quietly(blocks)) return false;
+  added_for_copies += blocks;
+  return true;
+}
+
 bool commit_blocks(BlockNumber blocks) {
   if (!commit_quietly(blocks)) return false;
   if (options.print_stats != 0 || options.print_verbose_stats != 0) {
@@ -273,7 +292,10 @@ bool commit_blocks(BlockNumber blocks) {
   return true;
 }
 
-bool grow_heap(BlockNumber least) {
+namespace {
+
+// By how much the heap is to grow beyond what is needed.
+BlockNumber growth() {
   // As far as the next collection is away: with more, the heap would be filled beyond that point
   // before anybody looks, since a collection happens only when free blocks run out. But small heaps
   // grow by bdwgc's rule, a share of the heap: a megabyte buys a third of the collections
@@ -288,7 +310,21 @@ bool grow_heap(BlockNumber least) {
   const GC_word share = space.committed / divisor / (several_threads_allocate(shares) ? 2 : 1);
   more =
       base::max_of(more, static_cast<BlockNumber>(base::min_of(share, GC_word{kMostShareGrowth})));
-  more = base::max_of(more, kLeastGrowth);
+  return base::max_of(more, kLeastGrowth);
+}
+
+// Instead of growing.
+bool use_added_blocks() {
+  if (added_for_copies == 0 || heap::free_blocks() == 0) return false;
+  added_for_copies -= base::min_of(added_for_copies, growth());
+  keep_added_blocks();
+  return true;
+}
+
+}  // namespace
+
+bool grow_heap(BlockNumber least) {
+  BlockNumber more = growth();
   if (space.committed >= heap::kHugePagesFrom) {
     more = static_cast<BlockNumber>(
         base::align_up(space.committed + least + more, heap::kHugePageBlocks) - space.committed -
@@ -332,6 +368,7 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
     return true;
   }
   if (!may_collect && collection_is_due()) alloc::collection_is_overdue = true;
+  if (blocks == 1 && use_added_blocks()) return true;
   if (grow_heap(blocks)) return true;
   // There are blocks, but copies would have too few, or large objects.
   const bool some_are_kept = heap::free_blocks() >= blocks && heap::has_memory_for(blocks);

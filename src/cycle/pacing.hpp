@@ -56,6 +56,9 @@ bool commit_blocks(heap::BlockNumber blocks);
 
 // The same without a word to anybody: in a stopped world.
 bool commit_quietly(heap::BlockNumber blocks);
+// The same for what a moving collection copies; as many blocks stay free after it, for as long as
+// the program does not need more than it has.
+bool commit_for_copies(heap::BlockNumber blocks);
 // May the heap grow by so many?
 bool may_grow(heap::BlockNumber blocks);
 

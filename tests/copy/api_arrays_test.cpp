@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -262,6 +263,44 @@ TEST_P(ArraysOf, TraceProcedureOfAnArray) {
   for (std::size_t i = jd_size_of(object) / 8; i >= 4; i -= 2) {
     ASSERT_EQ(nodes.value(object[i - 1]), i);
   }
+}
+
+// A vector of pairs and of strings with headers, which are replaced at random.
+JD_CHILD(steady_typed_data) {
+  GC_INIT();
+  static constexpr std::uint64_t kBoth = 3;
+  jd_layout_info pair_info = info_of("pair", JD_HEADER, 32);
+  pair_info.pointers = &kBoth;
+  jd_layout_info string_info = info_of("string", JD_HEADER, 8);
+  string_info.element_size = 1;
+  const jd_layout* const pair = jd_layout_define(&pair_info);
+  const jd_layout* const string = jd_layout_define(&string_info);
+  static constexpr std::uint64_t kPointer = 1;
+  jd_layout_info vector_info = info_of("vector", JD_SELF, 16);
+  vector_info.element_size = sizeof(void*);
+  vector_info.element_pointers = &kPointer;
+  vector_info.count_offset = 8;
+  constexpr std::size_t kObjects = 40000;
+  constexpr std::size_t kRounds = 400;
+  Cell vector(jd_new_array(jd_layout_define(&vector_info), kObjects));
+  std::mt19937_64 random(1);
+  std::size_t early = 0;
+  for (std::size_t i = 0; i < kRounds * kObjects; ++i) {
+    if (i == kRounds / 8 * kObjects) early = GC_get_heap_size();
+    const std::size_t k = random() % kObjects;
+    void* object = k % 2 == 0 ? jd_new(pair) : jd_new_array(string, random() % 300);
+    static_cast<void**>(vector.get())[2 + k] = object;
+  }
+  std::printf("%f\n", static_cast<double>(GC_get_heap_size()) / static_cast<double>(early));
+  return 0;
+}
+
+// Each moving collection added blocks for its copies, which the program then filled with what died.
+TEST(Arrays, SteadyDataNeedsNoLargerHeapWithEachMovingCollection) {
+  if (allocations_are_dear()) GTEST_SKIP() << "millions of allocations";
+  const ChildResult r = run_child("steady_typed_data");
+  ASSERT_TRUE(r.ok()) << r;
+  EXPECT_LE(std::stod(r.out), 1.25);
 }
 
 }  // namespace

@@ -149,7 +149,8 @@ std::size_t some_size(std::mt19937_64* random, double most) {
   return static_cast<std::size_t>(16 * std::exp(part * std::log(most / 16)));
 }
 
-// Holes of some thirty sizes and two kinds are as much as makes a collection due in so small a heap.
+// Holes of some thirty sizes and two kinds are as much as makes a collection due in so small a
+// heap.
 JD_CHILD(many_sizes) {
   GC_INIT();
   std::mt19937_64 random(1);
