@@ -55,18 +55,28 @@ T reduce_pieces(std::size_t begin, std::size_t end, loop_options options, Map& m
   return std::invoke(combine, std::move(halves.first), std::move(halves.second));
 }
 
+// each(i) for the indices of a piece, until the loop is cancelled. One that can't be has a loop of
+// its own, in which nothing keeps the compiler from vectorizing.
+template <class Each>
+void for_indices(std::size_t begin, std::size_t end, const cancellation* cancel, Each each) {
+  if (cancel == nullptr) {
+    for (std::size_t i = begin; i < end; ++i) each(i);
+    return;
+  }
+  for (std::size_t i = begin; i < end && !cancel->requested(); ++i) each(i);
+}
+
 // combine(…combine(identity, map(at(0)))…, map(at(length - 1))). What at(i) returns lives until it
 // has been combined.
 template <class T, class At, class Map, class Combine>
 T reduce(std::size_t length, const T& identity, At& at, Map& map, Combine& combine,
          loop_options options) {
   static_assert(std::is_copy_constructible_v<T>, "each piece begins with a copy of identity");
-  auto piece = [&](std::size_t begin, std::size_t end) {
+  auto piece = [&, cancel = options.cancel](std::size_t begin, std::size_t end) {
     T result = identity;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (options.cancel != nullptr && options.cancel->requested()) break;
+    for_indices(begin, end, cancel, [&](std::size_t i) {
       result = std::invoke(combine, std::move(result), std::invoke(map, at(i)));
-    }
+    });
     return result;
   };
   options.grain = grain_for(length, options.grain);
@@ -89,11 +99,10 @@ void parallel_for(I first, I last, F&& f, loop_options options = {}) {
   static_assert(std::is_invocable_v<F&, I>, "the body of this loop is called with an index");
   if (!(first < last)) return;
   const std::size_t length = detail::length_of(first, last);
-  auto body = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      if (options.cancel != nullptr && options.cancel->requested()) return;
+  auto body = [&f, first, cancel = options.cancel](std::size_t begin, std::size_t end) {
+    detail::for_indices(begin, end, cancel, [&](std::size_t i) {
       std::invoke(f, static_cast<I>(static_cast<std::size_t>(first) + i));
-    }
+    });
   };
   run([&] {
     detail::for_pieces(0, length, detail::grain_for(length, options.grain), options.cancel, body);
