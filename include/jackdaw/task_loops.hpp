@@ -157,43 +157,59 @@ T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, loop_opti
 
 namespace detail {
 
-// Under this many elements a sort is not worth a fork.
+// Up to this many elements a sort is not worth a fork.
 inline constexpr std::ptrdiff_t kSortGrain = 2048;
 
 template <class Iterator, class Compare>
-void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth) {
-  const auto length = last - first;
-  if (length <= kSortGrain || depth == 0) {
-    std::sort(first, last, compare);
-    return;
+Iterator median(Iterator a, Iterator b, Iterator c, Compare& compare) {
+  if (compare(*b, *a)) std::swap(a, b);
+  if (!compare(*c, *b)) return b;
+  return compare(*c, *a) ? a : c;
+}
+
+// Tukey's ninther (Bentley & McIlroy, "Engineering a Sort Function", 1993): also of a range with a
+// pattern, such as one that rises and falls, near the middle.
+template <class Iterator, class Compare>
+Iterator ninther(Iterator first, Iterator last, Compare& compare) {
+  const auto step = (last - first) / 8;
+  const Iterator middle = first + 4 * step;
+  return median(median(first, first + step, first + 2 * step, compare),
+                median(middle - step, middle, middle + step, compare),
+                median(last - 1 - 2 * step, last - 1 - step, last - 1, compare), compare);
+}
+
+// Quicksort. Where the pivot is equal to what stands before the range, it is the least of it, and
+// there may be many of its equals, which need no sorting: an idea of Peters's ("Pattern-defeating
+// Quicksort", 2021). Bounded: something stands there, greater than nothing in the range.
+template <class Iterator, class Compare>
+void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth, bool bounded) {
+  while (last - first > kSortGrain && depth > 0) {
+    --depth;
+    std::iter_swap(first, ninther(first, last, compare));
+    if (!bounded || compare(*(first - 1), *first)) {
+      const Iterator cut =
+          std::partition(first + 1, last, [&](const auto& x) { return compare(x, *first); }) - 1;
+      std::iter_swap(first, cut);
+      par([&, first, cut, depth, bounded] { sort_pieces(first, cut, compare, depth, bounded); },
+          [&, cut, last, depth] { sort_pieces(cut + 1, last, compare, depth, true); });
+      return;
+    }
+    first = std::partition(first + 1, last, [&](const auto& x) { return !compare(*first, x); });
   }
-  // The median of three, at the front; then everything that is less goes before what is not.
-  const Iterator middle = first + length / 2;
-  const Iterator end = last - 1;
-  if (compare(*middle, *first)) std::iter_swap(middle, first);
-  if (compare(*end, *middle)) {
-    std::iter_swap(end, middle);
-    if (compare(*middle, *first)) std::iter_swap(middle, first);
-  }
-  std::iter_swap(first, middle);
-  const Iterator cut =
-      std::partition(first + 1, last, [&](const auto& x) { return compare(x, *first); }) - 1;
-  std::iter_swap(first, cut);
-  // Equals of the pivot stand on the right; where there are many, they need no sorting.
-  const Iterator right =
-      std::partition(cut + 1, last, [&](const auto& x) { return !compare(*cut, x); });
-  par([&, first, cut, depth] { sort_pieces(first, cut, compare, depth - 1); },
-      [&, right, last, depth] { sort_pieces(right, last, compare, depth - 1); });
+  std::sort(first, last, compare);
 }
 
 }  // namespace detail
 
-// std::sort, in parallel; not stable.
+// std::sort, in parallel; not stable. To few elements, and to what is sorted, the caller sees
+// itself.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
+  if (last - first <= detail::kSortGrain) return std::sort(first, last, compare);
+  if (std::is_sorted(first, last, compare)) return;
   int depth = 8;
   for (auto length = last - first; length > 1; length /= 2) depth += 2;
-  run([&] { detail::sort_pieces(first, last, compare, depth); });
+  run([&] { detail::sort_pieces(first, last, compare, depth, false); });
 }
 template <std::ranges::random_access_range R, class Compare = std::less<>>
 void parallel_sort(R&& range, Compare compare = {}) {

@@ -94,8 +94,23 @@ struct SortPiece {
 };
 
 constexpr Size kFewElements = 16;
-// Under this many elements a fork is not worth it.
+// Of more, the pivot is the median of nine.
+constexpr Size kSomeElements = 128;
+// Up to this many elements a fork is not worth it.
 constexpr Size kSortGrain = 2048;
+
+// Sorts what rises, or falls, from one end to the other. Elsewhere it soon gives up.
+bool sort_a_slope(const Sort& sort, char* base, Size count) {
+  Size rising = 1;
+  Size falling = 1;
+  const auto at = [&](Size i) { return base + i * sort.size; };
+  while (rising < count && !sort.less(at(rising), at(rising - 1))) ++rising;
+  if (rising == count) return true;
+  while (falling < count && !sort.less(at(falling - 1), at(falling))) ++falling;
+  if (falling < count) return false;
+  for (Size i = 0; i < count / 2; ++i) sort.swap(at(i), at(count - 1 - i));
+  return true;
+}
 
 void sort_by_insertion(const Sort& sort, char* base, Size count) {
   for (Size i = 1; i < count; ++i) {
@@ -127,18 +142,34 @@ void sort_by_heap(const Sort& sort, char* base, Size count) {
   }
 }
 
-// Moves a median of three to where it belongs, what is less before it, what is not less after it;
+char* median(const Sort& sort, char* a, char* b, char* c) {
+  if (sort.less(b, a)) {
+    char* const less = b;
+    b = a;
+    a = less;
+  }
+  if (!sort.less(c, b)) return b;
+  return sort.less(c, a) ? a : c;
+}
+
+// As in task.hpp: also of a range with a pattern near the middle.
+char* ninther(const Sort& sort, char* base, Size count) {
+  const Size step = count / 8 * sort.size;
+  char* const middle = base + 4 * step;
+  char* const last = base + (count - 1) * sort.size;
+  return median(sort, median(sort, base, base + step, base + 2 * step),
+                median(sort, middle - step, middle, middle + step),
+                median(sort, last - 2 * step, last - step, last));
+}
+
+// Moves a median to where it belongs, what is less before it, what is not less after it;
 // returns its index. With many equals both sides stop at them, so that the cut stays in the middle.
 Size partition(const Sort& sort, char* base, Size count) {
   const Size size = sort.size;
-  char* middle = base + count / 2 * size;
-  char* last = base + (count - 1) * size;
-  if (sort.less(middle, base)) sort.swap(middle, base);
-  if (sort.less(last, middle)) {
-    sort.swap(last, middle);
-    if (sort.less(middle, base)) sort.swap(middle, base);
-  }
-  sort.swap(base, middle);
+  char* const last = base + (count - 1) * size;
+  char* const pivot = count > kSomeElements ? ninther(sort, base, count)
+                                            : median(sort, base, base + count / 2 * size, last);
+  if (pivot != base) sort.swap(base, pivot);
   Size left = 0;
   Size right = count;
   for (;;) {
@@ -208,7 +239,12 @@ void jd_task_sort(void* base, size_t count, size_t size,
   const Sort sort{size, compare, argument};
   SortPiece piece{&sort, static_cast<char*>(base), count,
                   static_cast<int>(2 * jd::base::log2_floor(count))};
-  jd_task_run(run_sort, &piece);
+  if (sort_a_slope(sort, piece.base, count)) return;
+  if (count <= kSortGrain) {
+    run_sort(&piece);
+  } else {
+    jd_task_run(run_sort, &piece);
+  }
 }
 
 }  // extern "C"

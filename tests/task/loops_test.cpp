@@ -1,9 +1,17 @@
 // Loops, reductions and sorts: what their pieces do, where they run, and every shape of input.
 #include <gtest/gtest.h>
 
+#include <jackdaw/task.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstddef>
 #include <functional>
 #include <jackdaw/task.hpp>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -31,6 +39,150 @@ TEST(Loops, APieceOfAReductionEndsAtTheIndexThatCancelsIt) {
                                           },
                                           std::plus<>(), {.grain = 1000, .cancel = &cancel});
   EXPECT_EQ(reached, 10);
+}
+
+// ---- Sorting ----
+
+struct Pattern {
+  const char* name;
+  unsigned (*at)(unsigned i, unsigned count, unsigned random);
+};
+const Pattern kPatterns[] = {
+    {"random", [](unsigned, unsigned, unsigned random) { return random; }},
+    {"rising", [](unsigned i, unsigned, unsigned) { return i; }},
+    {"falling", [](unsigned i, unsigned count, unsigned) { return count - i; }},
+    {"rising to the middle, then falling",
+     [](unsigned i, unsigned count, unsigned) { return std::min(i, count - i); }},
+    {"falling to the middle, then rising",
+     [](unsigned i, unsigned count, unsigned) { return std::max(i, count - i); }},
+    {"nearly sorted",
+     [](unsigned i, unsigned count, unsigned random) { return i % 100 == 0 ? random % count : i; }},
+    {"sorted but for the last",
+     [](unsigned i, unsigned count, unsigned) { return i + 1 == count ? 0 : i; }},
+    {"all equal", [](unsigned, unsigned, unsigned) { return 7u; }},
+    {"equal but for the last",
+     [](unsigned i, unsigned count, unsigned) { return i + 1 == count ? 0u : 7u; }},
+    {"two values", [](unsigned i, unsigned, unsigned) { return i % 2; }},
+    {"ten values", [](unsigned, unsigned, unsigned random) { return random % 10; }},
+    {"teeth", [](unsigned i, unsigned, unsigned) { return i % 1000; }},
+};
+
+std::vector<unsigned> make(const Pattern& pattern, unsigned count) {
+  std::vector<unsigned> numbers(count);
+  unsigned random = 12345;
+  for (unsigned i = 0; i < count; ++i) {
+    random = random * 1664525u + 1013904223u;
+    numbers[i] = pattern.at(i, count, random >> 4);
+  }
+  return numbers;
+}
+
+int compare_counting(const void* a, const void* b, void* data) {
+  static_cast<std::atomic<unsigned long>*>(data)->fetch_add(1, std::memory_order_relaxed);
+  const unsigned x = *static_cast<const unsigned*>(a);
+  const unsigned y = *static_cast<const unsigned*>(b);
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+
+TEST(Sort, AgreesWithTheLibrarysInEveryPattern) {
+  for (const Pattern& pattern : kPatterns) {
+    for (const unsigned count : {0u, 1u, 2u, 3u, 17u, 129u, 2048u, 2049u, 50000u}) {
+      SCOPED_TRACE(std::string(pattern.name) + ", " + std::to_string(count));
+      const auto numbers = make(pattern, count);
+      auto expected = numbers;
+      std::sort(expected.begin(), expected.end());
+      auto sorted = numbers;
+      jd::parallel_sort(sorted);
+      EXPECT_EQ(sorted, expected);
+      sorted = numbers;
+      std::atomic<unsigned long> comparisons{0};
+      jd_task_sort(sorted.data(), count, sizeof(unsigned), compare_counting, &comparisons);
+      EXPECT_EQ(sorted, expected);
+      std::reverse(expected.begin(), expected.end());
+      jd::parallel_sort(sorted, std::greater<>());
+      EXPECT_EQ(sorted, expected);
+    }
+  }
+}
+
+// Structure made cuts bad: then heap sort, or one thread, did the work.
+TEST(Sort, NoPatternTakesManyComparisons) {
+  constexpr unsigned kCount = 200000;
+  const double logarithmic = kCount * std::log2(kCount);
+  for (const Pattern& pattern : kPatterns) {
+    SCOPED_TRACE(pattern.name);
+    std::atomic<unsigned long> comparisons{0};
+    auto numbers = make(pattern, kCount);
+    jd::parallel_sort(numbers, [&](unsigned a, unsigned b) {
+      comparisons.fetch_add(1, std::memory_order_relaxed);
+      return a < b;
+    });
+    EXPECT_LT(static_cast<double>(comparisons.load()), 2.5 * logarithmic);
+    comparisons = 0;
+    numbers = make(pattern, kCount);
+    jd_task_sort(numbers.data(), kCount, sizeof(unsigned), compare_counting, &comparisons);
+    EXPECT_LT(static_cast<double>(comparisons.load()), 2.5 * logarithmic);
+  }
+}
+
+TEST(Sort, LooksOnceAtWhatIsSorted) {
+  constexpr unsigned kCount = 100000;
+  for (const char* name : {"rising", "all equal"}) {
+    SCOPED_TRACE(name);
+    const Pattern* pattern =
+        std::find_if(std::begin(kPatterns), std::end(kPatterns),
+                     [&](const Pattern& p) { return p.name == std::string(name); });
+    unsigned long comparisons = 0;
+    auto numbers = make(*pattern, kCount);
+    jd::parallel_sort(numbers, [&](unsigned a, unsigned b) {
+      ++comparisons;
+      return a < b;
+    });
+    EXPECT_LT(comparisons, kCount);
+  }
+}
+
+// Handing them to a worker took longer than sorting them.
+TEST(Sort, OfFewElementsStaysInItsThread) {
+  auto numbers = make(kPatterns[0], 2000);
+  bool stays = true;
+  jd::parallel_sort(numbers, [&, caller = std::this_thread::get_id()](unsigned a, unsigned b) {
+    stays = stays && std::this_thread::get_id() == caller;
+    return a < b;
+  });
+  EXPECT_TRUE(stays);
+}
+
+struct Refused {};
+
+TEST(Sort, ThrowsWhatAComparisonThrows) {
+  for (const unsigned count : {100u, 2000u, 100000u}) {
+    // At the first, early, in the cuts, and in the pieces.
+    for (const unsigned long last : {1ul, 50ul, 3ul * count, 6ul * count}) {
+      for (const Pattern& pattern : {kPatterns[0], kPatterns[3], kPatterns[10]}) {
+        SCOPED_TRACE(std::string(pattern.name) + ", " + std::to_string(last));
+        auto numbers = make(pattern, count);
+        std::atomic<unsigned long> comparisons{0};
+        const auto sort = [&](unsigned long most) {
+          jd::parallel_sort(numbers, [&, most](unsigned a, unsigned b) {
+            if (comparisons.fetch_add(1, std::memory_order_relaxed) == most) throw Refused();
+            return a < b;
+          });
+        };
+        bool threw = false;
+        try {
+          sort(last);
+        } catch (const Refused&) {
+          threw = true;
+        }
+        EXPECT_EQ(threw, comparisons.load() > last);
+        // What it leaves are numbers that can be sorted.
+        comparisons = 0;
+        sort(~0ul);
+        EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
+      }
+    }
+  }
 }
 
 }  // namespace
