@@ -64,6 +64,7 @@ void after_fork_in_child() {
   runtime.markers.store(0, std::memory_order_relaxed);
   runtime.benched.store(0, std::memory_order_relaxed);
   runtime.called.store(0, std::memory_order_relaxed);
+  runtime.without_stack.store(0, std::memory_order_relaxed);
   runtime.visitors.store(0, std::memory_order_relaxed);
   runtime.alive.store(0, std::memory_order_relaxed);
   runtime.count.store(0, std::memory_order_relaxed);

@@ -229,6 +229,38 @@ void tell_of_lack_of_stacks() {
            " bytes; waiting until it gives some. JACKDAW_TASK_STACK sets the size");
 }
 
+// Does nobody run a task, or look for one, while there are some? Those on the bench wait for one
+// that does.
+bool nobody_has_a_stack() {
+  return runtime.roots.load(std::memory_order_relaxed) != 0 &&
+         runtime.without_stack.load(std::memory_order_relaxed) +
+                 runtime.benched.load(std::memory_order_relaxed) >=
+             runtime.alive.load(std::memory_order_relaxed);
+}
+
+// Waits until there is one, also for one that another task gives back. False if the runtime stops.
+bool wait_for_spare(Worker* worker) {
+  constexpr std::uint64_t kRetry = 1000000;  // ns
+  // What else the program does may give the system memory back in the meantime.
+  constexpr int kPatience = 1000;
+  runtime.without_stack.fetch_add(1, std::memory_order_relaxed);
+  int in_vain = 0;
+  bool quits = false;
+  while (!have_spare(worker)) {
+    quits = runtime.quitting.load(std::memory_order_acquire);
+    if (quits) break;
+    tell_of_lack_of_stacks();
+    in_vain = nobody_has_a_stack() ? in_vain + 1 : 0;
+    if (in_vain > kPatience) {
+      os::fatal("no task can run: the system refuses memory for a stack of ",
+                cycle::options.task_stack, " bytes; JACKDAW_TASK_STACK sets the size");
+    }
+    os::sleep_ns(kRetry);
+  }
+  runtime.without_stack.fetch_sub(1, std::memory_order_relaxed);
+  return !quits;
+}
+
 }  // namespace
 
 void run_scope_task(jd_task*) { __builtin_trap(); }  // call_task() does it
@@ -240,7 +272,6 @@ void run_here(jd_task* task) {
 }
 
 void schedule(Worker* worker) {
-  constexpr std::uint64_t kRetry = 1000000;  // ns, for a system without memory for a stack
   for (;;) {
     if (worker->next != nullptr) {
       Stack* stack = worker->next;
@@ -249,11 +280,7 @@ void schedule(Worker* worker) {
       continue;
     }
     if (runtime.alone_in_child) end_child();
-    while (with_stacks() && !have_spare(worker)) {
-      if (runtime.quitting.load(std::memory_order_acquire)) return;
-      tell_of_lack_of_stacks();
-      os::sleep_ns(kRetry);
-    }
+    if (with_stacks() && !have_spare(worker) && !wait_for_spare(worker)) return;
     jd_task* task = wait_for_work(worker);
     if (task == nullptr) return;
     begin_to_fork(worker);

@@ -203,6 +203,9 @@ struct Runtime {
   // a caller moves one from the first to the second, and one of those that sit takes it from there.
   std::atomic<std::uint32_t> benched{0};
   std::atomic<std::uint32_t> called{0};
+  // Workers for whom the system had no memory for a stack, and which try again. Written and read by
+  // each of them (relaxed: they look again and again).
+  std::atomic<std::uint32_t> without_stack{0};
 
   // Stacks whose tasks wait for a scope, while below them there are forks that nobody has taken:
   // linked by Stack::next_waiting, under the lock. The count is a hint (relaxed).
