@@ -8,6 +8,11 @@
 // Offset of jd_task::resume.
 #define RESUME 8
 
+// Bytes above the outermost frame of a stack. Where an auditor (LD_AUDIT) wants to hear of a
+// function's return, the loader copies what may be its arguments from above the caller's frame, as
+// many bytes as the auditor says.
+#define ABOVE_FIRST_FRAME 1024
+
         .text
 
 // A thief that finds its victim between these two labels comes again later.
@@ -137,7 +142,7 @@ jd_task_entry:
         .p2align 4
 jd_task_prepare:
         .cfi_startproc
-        leaq    -80(%rdi), %rax
+        leaq    -(80 + ABOVE_FIRST_FRAME)(%rdi), %rax
         andq    $-16, %rax
         stmxcsr (%rax)
         fnstcw  4(%rax)
