@@ -317,21 +317,33 @@ void stop() {
 
 // ---- Sleeping and waking ----
 
+static void wake_any() {
+  runtime.wake_word.fetch_add(1, std::memory_order_release);
+  os::futex_wake(&runtime.wake_word, 1);
+}
+
 // Only one can be meant, where several sleep the kernel chooses.
 static void wake_the_only_one_elsewhere() {
   const Visit visit;
   const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (runtime.workers[i].load(std::memory_order_relaxed)->waking_place.leave_this_cpu()) return;
+    os::WakingPlace& place = runtime.workers[i].load(std::memory_order_relaxed)->waking_place;
+    if (!place.leave_this_cpu()) continue;
+    wake_any();
+    place.put_back();
+    return;
   }
+  wake_any();
 }
 
 void wake_one(Waker waker) {
   const std::uint32_t sleepers = runtime.sleepers.load(std::memory_order_seq_cst);
   if (sleepers == 0) return;
-  if (sleepers == 1 && waker == Waker::RunsOn) wake_the_only_one_elsewhere();
-  runtime.wake_word.fetch_add(1, std::memory_order_release);
-  os::futex_wake(&runtime.wake_word, 1);
+  if (sleepers == 1 && waker == Waker::RunsOn) {
+    wake_the_only_one_elsewhere();
+  } else {
+    wake_any();
+  }
 }
 
 namespace {

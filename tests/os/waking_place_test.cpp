@@ -1,4 +1,4 @@
-// A thread that was woken elsewhere may afterwards run wherever it might before.
+// A thread that is woken elsewhere may afterwards run wherever it might before.
 #include "os/waking_place.hpp"
 
 #include <gtest/gtest.h>
@@ -81,6 +81,7 @@ TEST_F(WakingPlaceTest, TheWakersProcessorIsLeftForTheWake) {
   CPU_CLR(here, &expected);
   EXPECT_TRUE(equal(mask_of(sleeper.id()), expected));
   EXPECT_FALSE(sleeper.place.leave_this_cpu()) << "a second waker has nothing to do";
+  sleeper.place.put_back();
   EXPECT_TRUE(equal(sleeper.wake(), before));
 }
 
@@ -89,6 +90,7 @@ TEST_F(WakingPlaceTest, WhoMayRunNowhereElseStays) {
   const cpu_set_t own = mask_of(sleeper.id());
   EXPECT_TRUE(sleeper.place.leave_this_cpu());
   EXPECT_TRUE(equal(mask_of(sleeper.id()), own));
+  sleeper.place.put_back();
   EXPECT_TRUE(equal(sleeper.wake(), own));
 }
 
@@ -100,7 +102,34 @@ TEST_F(WakingPlaceTest, AMaskOfTheProgramsStays) {
   CPU_ZERO(&own);
   CPU_SET(here, &own);
   ASSERT_EQ(sched_setaffinity(sleeper.id(), sizeof own, &own), 0);
+  sleeper.place.put_back();
   EXPECT_TRUE(equal(sleeper.wake(), own));
+}
+
+// The sleeper took it for the waker's doing, and undid it, when it was awake at last.
+TEST_F(WakingPlaceTest, AMaskThatTheProgramSetsAfterTheWakeStays) {
+  Sleeper sleeper;
+  give_all(sleeper.id());
+  EXPECT_TRUE(sleeper.place.leave_this_cpu());
+  const cpu_set_t as_the_wakers = mask_of(sleeper.id());
+  sleeper.place.put_back();
+  ASSERT_EQ(sched_setaffinity(sleeper.id(), sizeof as_the_wakers, &as_the_wakers), 0);
+  EXPECT_TRUE(equal(sleeper.wake(), as_the_wakers));
+}
+
+TEST_F(WakingPlaceTest, AThreadThatSleepsAgainBeforeItIsPutBackStaysForThatSleep) {
+  WakingPlace place;
+  place.begin_sleep(jd::os::thread_id());
+  EXPECT_TRUE(place.leave_this_cpu());
+  place.end_sleep();
+  place.begin_sleep(jd::os::thread_id());
+  EXPECT_FALSE(place.leave_this_cpu());
+  place.put_back();
+  place.end_sleep();
+  place.begin_sleep(jd::os::thread_id());
+  EXPECT_TRUE(place.leave_this_cpu());
+  place.put_back();
+  place.end_sleep();
 }
 
 TEST_F(WakingPlaceTest, WhoIsAwakeStays) {
@@ -112,20 +141,28 @@ TEST_F(WakingPlaceTest, WhoIsAwakeStays) {
 TEST_F(WakingPlaceTest, NobodyIsLeftBehind) {
   WakingPlace place;
   std::atomic<bool> over{false};
+  std::atomic<bool> looked{false};
+  std::atomic<int> wakes{0};
+  cpu_set_t after{};
   std::thread sleeper([&] {
     give_all(0);
-    for (int i = 0; i < 20000; ++i) {
+    for (int i = 0; i < 2000 || wakes < 20; ++i) {
       place.begin_sleep(jd::os::thread_id());
+      if (i % 16 == 0) std::this_thread::yield();
       place.end_sleep();
-      if (!equal(mask_of(0), before)) {
-        ADD_FAILURE() << "after sleep " << i;
-        break;
-      }
     }
     over = true;
+    while (!looked) std::this_thread::yield();
+    after = mask_of(0);
   });
-  while (!over) place.leave_this_cpu();
+  while (!over) {
+    if (!place.leave_this_cpu()) continue;
+    ++wakes;
+    place.put_back();
+  }
+  looked = true;
   sleeper.join();
+  EXPECT_TRUE(equal(after, before));
 }
 
 }  // namespace
