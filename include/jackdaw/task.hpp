@@ -19,7 +19,6 @@
 #include <jackdaw/task.h>
 
 #include <atomic>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +30,8 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+
+#include <jackdaw/task_short.hpp>
 
 // Sanitizers do not follow a fork that is a bare call; their programs run in deque mode anyway.
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(__SANITIZE_ADDRESS__) && \
@@ -91,12 +92,6 @@ auto call(F& f) -> Value<std::invoke_result_t<F&>> {
   } else {
     return std::invoke(f);
   }
-}
-
-// Nanoseconds.
-inline std::int64_t now() {
-  using std::chrono::steady_clock;
-  return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
 }
 
 #if defined(__cpp_exceptions)
@@ -369,6 +364,7 @@ struct Keeping {
 #endif  // JD_TASK_DIRECT_FORKS
 
 // The way through the library: in deque mode, from other threads, and when somebody sleeps.
+// (Shortness: task_short.hpp.)
 template <class A, class B>
 [[gnu::noinline]] auto par_slowly(A& a, B& b)
     -> std::pair<Value<std::invoke_result_t<A&>>, Value<std::invoke_result_t<B&>>> {
@@ -377,6 +373,17 @@ template <class A, class B>
     Outcome<std::invoke_result_t<A&>> outcome;
   } first{&a, {}};
   Fork<B> fork(b);
+  Shortness& past = shortness<std::pair<A, B>>;
+  if (const ShortRun here(past); here.is_expected()) {
+    first.outcome.run(a);
+    if (!here.is_over()) {
+      fork.outcome.run(b);
+    } else {
+      jd_task_run([](void* task) { static_cast<Fork<B>*>(task)->run(static_cast<Fork<B>*>(task)); },
+                  &fork);
+    }
+    return collect(first.outcome, fork.outcome);
+  }
   const int done = jd_task_fork(
       &fork,
       [](void* argument) {
@@ -385,6 +392,7 @@ template <class A, class B>
       },
       &first);
   if (done == 0) fork.outcome.run(b);
+  if (done == 2) past.note(fork.reserved);
   return collect(first.outcome, fork.outcome);
 }
 
@@ -582,16 +590,6 @@ class scope {
   jd_task_scope scope_;
   std::atomic<int> thrown_{0};
   std::exception_ptr exception_;
-};
-
-// Asks loops to stop: pieces that have not begun are left out.
-class cancellation {
- public:
-  void cancel() { requested_.store(true, std::memory_order_relaxed); }
-  bool requested() const { return requested_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<bool> requested_{false};
 };
 
 }  // namespace jd

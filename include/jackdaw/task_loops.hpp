@@ -4,6 +4,7 @@
 #include <jackdaw/task.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <functional>
@@ -13,6 +14,16 @@
 #include <utility>
 
 namespace jd {
+
+// Asks loops to stop: pieces that have not begun are left out.
+class cancellation {
+ public:
+  void cancel() { requested_.store(true, std::memory_order_relaxed); }
+  bool requested() const { return requested_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> requested_{false};
+};
 
 struct loop_options {
   std::size_t grain = 0;  // the longest piece that is not cut; 0: by length and workers
@@ -72,15 +83,86 @@ template <class T, class At, class Map, class Combine>
 T reduce(std::size_t length, const T& identity, At& at, Map& map, Combine& combine,
          loop_options options) {
   static_assert(std::is_copy_constructible_v<T>, "each piece begins with a copy of identity");
-  auto piece = [&, cancel = options.cancel](std::size_t begin, std::size_t end) {
-    T result = identity;
+  const auto add = [&, cancel = options.cancel](std::size_t begin, std::size_t end, T& result) {
     for_indices(begin, end, cancel, [&](std::size_t i) {
       result = std::invoke(combine, std::move(result), std::invoke(map, at(i)));
     });
+  };
+  auto piece = [&](std::size_t begin, std::size_t end) {
+    T result = identity;
+    add(begin, end, result);
     return result;
   };
   options.grain = grain_for(length, options.grain);
-  return run([&] { return reduce_pieces<T>(0, length, options, piece, combine); });
+  using Function = std::pair<Map, Combine>;
+  const auto from = [&](std::size_t begin) {
+    return run_timed<Function>(
+        [&] { return reduce_pieces<T>(begin, length, options, piece, combine); });
+  };
+  const ShortRun here(shortness<Function>);
+  if (!here.is_expected()) return from(0);
+  T result = identity;
+  const std::size_t begin = steps_here(
+      length, here, [&](std::size_t first, std::size_t last) { add(first, last, result); });
+  if (begin == length) return result;
+  return std::invoke(combine, std::move(result), from(begin));
+}
+
+// run(work), of which a thread that is no worker wants to know how long it took.
+template <class Function, class Work>
+auto run_timed(Work work) {
+  struct Timed {
+    std::int64_t began = now();
+    ~Timed() { shortness<Function>.note(now() - began); }
+  };
+  if (jd_task_in_worker() != 0) return run(work);
+  return run([&] {
+    const Timed timed;
+    return work();
+  });
+}
+
+// step(begin, end) on steps of [0, length), while it is short. Returns where it stopped. They grow,
+// so that little is done by the caller alone where an index takes longer than those before.
+template <class Step>
+std::size_t steps_here(std::size_t length, const ShortRun& here, Step step) {
+  std::size_t begin = 0;
+  for (std::size_t size = 1; begin < length; size = std::min(2 * size, length / 8 + 1)) {
+    const std::size_t end = begin + std::min(size, length - begin);
+    step(begin, end);
+    begin = end;
+    if (here.is_over()) break;
+  }
+  return begin;
+}
+
+// body on pieces of [0, length), for anybody.
+template <class Function, class Body>
+void for_all(std::size_t length, loop_options options, Body& body) {
+  std::size_t begin = 0;
+  auto rest = [&] {
+    run_timed<Function>(
+        [&] { for_pieces(begin, length, grain_for(length, options.grain), options.cancel, body); });
+  };
+  const ShortRun here(shortness<Function>);
+  if (!here.is_expected()) return rest();
+  // What throws ends its step, as it would its piece.
+  std::exception_ptr thrown;
+  const auto keep_first = [&](auto& part) {
+    Outcome<void> outcome;  // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
+    outcome.run(part);
+    if (outcome.threw() && thrown == nullptr) {
+      thrown = outcome.take_exception();
+    } else {
+      outcome.drop();
+    }
+  };
+  begin = steps_here(length, here, [&](std::size_t from, std::size_t to) {
+    auto step = [&] { body(from, to); };
+    keep_first(step);
+  });
+  if (begin < length) keep_first(rest);
+  if (thrown != nullptr) rethrow(std::move(thrown));
 }
 
 // The number of indices in [first, last), which is not empty. Without sign: the difference of two
@@ -104,9 +186,7 @@ void parallel_for(I first, I last, F&& f, loop_options options = {}) {
       std::invoke(f, static_cast<I>(static_cast<std::size_t>(first) + i));
     });
   };
-  run([&] {
-    detail::for_pieces(0, length, detail::grain_for(length, options.grain), options.cancel, body);
-  });
+  detail::for_all<std::remove_reference_t<F>>(length, options, body);
 }
 
 // f(element) for each element of the range.

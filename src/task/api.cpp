@@ -1,8 +1,11 @@
 // include/jackdaw/task.h: each entry a few lines over the room.
 #include "alloc/allocate.hpp"
 #include "cycle/runtime.hpp"
+#include "cycle/settings.hpp"
+#include "os/cpu.hpp"
 #include "task/stacks.hpp"
 #include "task/worker.hpp"
+#include "world/thread.hpp"
 
 using namespace jd::task;  // NOLINT(google-build-using-namespace): the C names are all global
 
@@ -57,10 +60,12 @@ int jd_task_fork(jd_task* task, void (*a)(void*), void* argument) {
     jd_task* task;
     void (*a)(void*);
     void* argument;
-  } both{task, a, argument};
+    std::uint64_t took;
+  } both{task, a, argument, 0};
   jd_task_run(
       [](void* data) {
         auto* b = static_cast<Both*>(data);
+        const std::uint64_t began = jd::os::now_ns();
         // A thief finds only tasks that lie in the forker's own stack.
         Call second(
             [](void* of_caller) {
@@ -69,9 +74,22 @@ int jd_task_fork(jd_task* task, void (*a)(void*), void* argument) {
             },
             b->task);
         if (jd_task_fork(&second, b->a, b->argument) == 0) second.run(&second);
+        b->took = jd::os::now_ns() - began;
       },
       &both);
-  return 1;
+  constexpr std::uint64_t kMost = ~std::uint32_t{0};
+  task->reserved = static_cast<std::uint32_t>(jd::base::min_of(both.took, kMost));
+  return 2;
+}
+
+int jd_task_may_run_here(void) {
+  const jd::world::Thread* thread = jd::world::self();
+  if (current() != nullptr || runtime.alone_in_child || thread == nullptr) return 0;
+  const auto* here = static_cast<const char*>(__builtin_frame_address(0));
+  const auto bounds = thread->stack;
+  // A thread's stack of the same size is used in part.
+  if (here < bounds.low || here >= bounds.high) return 0;
+  return static_cast<std::size_t>(here - bounds.low) >= jd::cycle::options.task_stack / 2 ? 1 : 0;
 }
 
 void jd_task_par(void (*a)(void*), void* a_argument, void (*b)(void*), void* b_argument) {

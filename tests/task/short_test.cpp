@@ -1,0 +1,219 @@
+// What is short and comes from a thread that is no worker: that thread runs it itself, and hands
+// over what proves long after all.
+#include <gtest/gtest.h>
+#include <jackdaw/task.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <jackdaw/task.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using jd::detail::Shortness;
+using jd::detail::shortness;
+
+// As after calls that were.
+template <class Function>
+void make_short() {
+  // A thread that the collector does not know yet hands over everything.
+  jd::run([] {});
+  for (int i = 0; i < Shortness::kTimes; ++i) shortness<Function>.note(0);
+}
+
+void take_long() { std::this_thread::sleep_for(std::chrono::nanoseconds(2 * Shortness::kShort)); }
+
+TEST(Shortness, IsExpectedAfterSeveralShortOnesAndNoLong) {
+  Shortness past;
+  for (int i = 0; i < Shortness::kTimes; ++i) {
+    EXPECT_FALSE(past.is_expected());
+    past.note(Shortness::kShort - 1);
+  }
+  EXPECT_TRUE(past.is_expected());
+  past.note(Shortness::kShort);
+  EXPECT_FALSE(past.is_expected());
+  past.note(0);
+  EXPECT_FALSE(past.is_expected());
+}
+
+TEST(Short, IsOnlyWhatComesFromAThreadThatIsNoWorker) {
+  jd::run([] { EXPECT_EQ(jd_task_may_run_here(), 0); });
+  jd::run([] { jd::blocking([] { EXPECT_EQ(jd_task_may_run_here(), 0); }); });
+  EXPECT_EQ(jd_task_may_run_here(), 1);
+}
+
+TEST(Short, NeedsAboutTheStackOfATask) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 1024 * 1024);
+  pthread_t thread;
+  static int may;
+  may = 2;
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                [](void*) -> void* {
+                  jd::run([] {});
+                  may = jd_task_may_run_here();
+                  return nullptr;
+                },
+                nullptr),
+            0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  EXPECT_EQ(may, 0);
+}
+
+// Notes which indices were whose.
+struct Body {
+  std::vector<std::atomic<int>>* calls;
+  std::vector<std::atomic<int>>* in_workers;
+  int long_index;
+  int throws;
+  void operator()(int i) const {
+    const auto at = static_cast<std::size_t>(i);
+    ++(*calls)[at];
+    (*in_workers)[at] = jd_task_in_worker();
+    if (i == long_index) take_long();
+    if (i == throws) throw std::runtime_error(std::to_string(i));
+  }
+};
+
+class ShortLoop : public testing::Test {
+ protected:
+  void run(int long_index, int throws = -1) {
+    make_short<Body>();
+    const Body body{&calls, &in_workers, long_index, throws};
+    Body copy = body;
+    jd::parallel_for(0, 1000, copy);
+  }
+  void expect_all_called_once() {
+    for (const auto& count : calls) ASSERT_EQ(count.load(), 1);
+  }
+
+  std::vector<std::atomic<int>> calls = std::vector<std::atomic<int>>(1000);
+  std::vector<std::atomic<int>> in_workers = std::vector<std::atomic<int>>(1000);
+};
+
+TEST_F(ShortLoop, IsTheCallers) {
+  run(-1);
+  expect_all_called_once();
+  EXPECT_EQ(in_workers[0].load(), 0);
+}
+
+TEST_F(ShortLoop, ThatIsLongThisTimeIsHandedOver) {
+  run(0);
+  expect_all_called_once();
+  EXPECT_EQ(in_workers[0].load(), 0);
+  for (std::size_t i = 1; i < 1000; ++i) ASSERT_EQ(in_workers[i].load(), 1) << i;
+}
+
+TEST_F(ShortLoop, ThrowsWhatWasThrownFirstWhenAllHaveEnded) {
+  EXPECT_THROW(run(-1, 0), std::runtime_error);
+  expect_all_called_once();
+}
+
+TEST_F(ShortLoop, ThrowsWhatWasThrownBeforeTheRestWasHandedOver) {
+  EXPECT_THROW(run(0, 0), std::runtime_error);
+  expect_all_called_once();
+}
+
+TEST_F(ShortLoop, ThrowsWhatIsThrownWhereItIsHandedOver) {
+  EXPECT_THROW(run(0, 999), std::runtime_error);
+  expect_all_called_once();
+}
+
+struct Digit {
+  int long_index;
+  std::string operator()(int i) const {
+    if (i == long_index) take_long();
+    return std::to_string(i % 10);
+  }
+};
+struct Append {
+  std::string operator()(std::string a, const std::string& b) const { return a += b; }
+};
+
+TEST(ShortReduction, KeepsTheOrder) {
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) expected += std::to_string(i % 10);
+  for (const int long_index : {-1, 0, 20, 999}) {
+    make_short<std::pair<Digit, Append>>();
+    Digit map{long_index};
+    Append combine;
+    EXPECT_EQ(jd::parallel_reduce(0, 1000, std::string(), map, combine), expected);
+  }
+}
+
+struct First {
+  int* in_worker;
+  bool is_long;
+  int throws;
+  int operator()() const {
+    *in_worker = jd_task_in_worker();
+    if (is_long) take_long();
+    if (throws != 0) throw throws;
+    return 1;
+  }
+};
+struct Second {
+  int* in_worker;
+  int throws;
+  int operator()() const {
+    *in_worker = jd_task_in_worker();
+    if (throws != 0) throw throws;
+    return 2;
+  }
+};
+
+TEST(ShortPair, IsTheCallers) {
+  make_short<std::pair<First, Second>>();
+  int first_in_worker = 2;
+  int second_in_worker = 2;
+  First first{&first_in_worker, false, 0};
+  Second second{&second_in_worker, 0};
+  EXPECT_EQ(jd::par(first, second), std::make_pair(1, 2));
+  EXPECT_EQ(first_in_worker, 0);
+}
+
+TEST(ShortPair, ThatIsLongThisTimeIsHandedOver) {
+  make_short<std::pair<First, Second>>();
+  int first_in_worker = 2;
+  int second_in_worker = 2;
+  First first{&first_in_worker, true, 0};
+  Second second{&second_in_worker, 0};
+  EXPECT_EQ(jd::par(first, second), std::make_pair(1, 2));
+  EXPECT_EQ(first_in_worker, 0);
+  EXPECT_EQ(second_in_worker, 1);
+  EXPECT_EQ(jd::par(first, second), std::make_pair(1, 2));
+  EXPECT_EQ(first_in_worker, 1) << "it has to prove short anew";
+}
+
+TEST(ShortPair, CallsBothAndThrowsTheFirst) {
+  for (const bool is_long : {false, true}) {
+    make_short<std::pair<First, Second>>();
+    int first_in_worker = 2;
+    int second_in_worker = 2;
+    First first{&first_in_worker, is_long, 5};
+    Second second{&second_in_worker, 6};
+    int thrown = 0;
+    try {
+      jd::par(first, second);
+    } catch (int number) {
+      thrown = number;
+    }
+    EXPECT_EQ(thrown, 5);
+    EXPECT_NE(second_in_worker, 2) << "it was not called";
+    if (is_long) {
+      EXPECT_EQ(second_in_worker, 1);
+    }
+  }
+}
+
+}  // namespace
