@@ -6,6 +6,7 @@
 #include <jackdaw/task.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
 #include <ranges>
 #include <stdexcept>
@@ -58,7 +59,13 @@ TEST(Par, RecursesFromAThreadThatIsNoWorker) { EXPECT_EQ(fib(18), plain_fib(18))
 TEST(Par, RunsInWorkers) {
   EXPECT_EQ(jd_task_in_worker(), 0);
   EXPECT_EQ(jd::run([] { return jd_task_in_worker(); }), 1);
-  const auto pair = jd::par([] { return jd_task_in_worker(); }, [] { return jd_task_in_worker(); });
+  // What proves short does not, when the test is repeated.
+  const auto pair = jd::par(
+      [] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return jd_task_in_worker();
+      },
+      [] { return jd_task_in_worker(); });
   EXPECT_EQ(pair.first, 1);
   EXPECT_EQ(pair.second, 1);
 }
