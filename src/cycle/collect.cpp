@@ -86,26 +86,27 @@ void tell_threads(GC_EventType event) {
   });
 }
 
+// NotStopped: some threads run (world::try_to_stop_world).
+enum class Outcome { Done, RootsUnknown, Abandoned, NotStopped };
+
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
-// in the middle of dlopen is let go again; if that goes on and on, what is known has to do. False
-// if there was no memory to know them (cycle.req.roots).
-bool stop_at_known_libraries() {
-  if (world::using_mappings()) {
-    world::stop_world();
-    return world::read_mappings();
-  }
+// in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
+// RootsUnknown if there was no memory to know them (cycle.req.roots). Done: so far.
+Outcome stop_at_known_libraries() {
   constexpr int kTries = 20;
   bool known = true;
   for (int attempt = 1;; ++attempt) {
-    world::stop_world();
-    if (!known || !world::static_roots_are_stale() || attempt == kTries) return known;
+    if (!world::try_to_stop_world()) return Outcome::NotStopped;
+    if (world::using_mappings()) known = world::read_mappings();
+    if (!known) return Outcome::RootsUnknown;
+    if (world::using_mappings() || !world::static_roots_are_stale() || attempt == kTries) {
+      return Outcome::Done;
+    }
     world::resume_world();
     os::sleep_ns(static_cast<std::uint64_t>(attempt) * 50000);
     known = world::update_static_roots();
   }
 }
-
-enum class Outcome { Done, RootsUnknown, Abandoned };
 
 struct Cycle {
   int (*stop_function)();
@@ -337,15 +338,18 @@ void run_cycle(void* data, char* stack_top) {
 
   tell(GC_EVENT_PRE_STOP_WORLD);
   const std::uint64_t begin = os::now_ns();
-  cycle->outcome = stop_at_known_libraries() ? Outcome::Done : Outcome::RootsUnknown;
-  if (settings.may_collect != nullptr && !settings.may_collect()) {
+  cycle->outcome = stop_at_known_libraries();
+  // Callbacks hear of a stop all the same, and of its end: some take a lock at the one event and
+  // let it go at the other.
+  const bool stands = cycle->outcome != Outcome::NotStopped;
+  if (stands && settings.may_collect != nullptr && !settings.may_collect()) {
     cycle->outcome = Outcome::Abandoned;
   }
   const std::uint64_t stopped = os::now_ns();
   tell_threads(GC_EVENT_THREAD_SUSPENDED);
   tell(GC_EVENT_POST_STOP_WORLD);
 
-  heap::SweepCount count = run_stopped(stack_top, cycle);
+  heap::SweepCount count = stands ? run_stopped(stack_top, cycle) : heap::SweepCount{};
   // While nobody makes or frees an object.
   if (cycle->outcome == Outcome::Done && settings.check_heap != nullptr) settings.check_heap();
 

@@ -259,23 +259,13 @@ void read_status(int thread, const char* label, Visit visit) {
 }  // namespace
 
 Signalled signal_thread(int thread, int signal) {
-  constexpr std::uint64_t kPause = 100000;  // 0.1 ms
-  constexpr unsigned kLong = 20000;         // 2 s of them
   const int saved = errno;
-  for (unsigned pauses = 0;; ++pauses) {
-    const bool sent = syscall(SYS_tgkill, getpid(), thread, signal) == 0;
-    const int error = errno;
-    errno = saved;
-    if (sent) return Signalled::Sent;
-    if (error == ESRCH) return Signalled::ThreadGone;
-    if (error != EAGAIN) return Signalled::Refused;
-    // Real-time signals are queued.
-    if (pauses == kLong) {
-      warn("the system has no room for signal ", signal, " to thread ", thread,
-           " (see ulimit -i); waiting");
-    }
-    sleep_ns(kPause);
-  }
+  const bool sent = syscall(SYS_tgkill, getpid(), thread, signal) == 0;
+  const int error = errno;
+  errno = saved;
+  if (sent) return Signalled::Sent;
+  if (error == ESRCH) return Signalled::ThreadGone;
+  return error == EAGAIN ? Signalled::NoRoom : Signalled::Refused;
 }
 
 bool thread_has_ended(int thread) {

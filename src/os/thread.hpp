@@ -84,9 +84,10 @@ bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_si
                   const char* name, pthread_t* to_join = nullptr, std::size_t guard = 0);
 void join_thread(pthread_t thread);
 
-enum class Signalled : unsigned char { Sent, ThreadGone, Refused };
-// Sends a signal to one thread of this process; signal 0 only asks whether it is there. Waits while
-// the system has no room for another signal.
+// NoRoom: real-time signals are queued, and the user's queue is full (ulimit -i). It may be so for
+// ever. Signals below them are sent without a place in it.
+enum class Signalled : unsigned char { Sent, ThreadGone, NoRoom, Refused };
+// Sends a signal to one thread of this process; signal 0 only asks whether it is there.
 Signalled signal_thread(int thread, int signal);
 // True if the thread (of this process) runs no more. Signal 0 alone can't tell that of a main
 // thread which has ended before others.

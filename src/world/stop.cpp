@@ -97,16 +97,41 @@ void on_stop_signal(int, siginfo_t*, void*) {
 #endif
 }
 
-// Asks for the thread's answer; false if it is gone.
-bool signal_to_stop(Thread* thread) {
+// As os::signal_thread, but waits for room until that time by the clock.
+os::Signalled signal_by(const Thread& thread, std::uint64_t give_up_at) {
+  constexpr std::uint64_t kPause = 100000;  // 0.1 ms; a guess
+  const std::uint64_t begin = os::now_ns();
+  for (bool said = false;;) {
+    const os::Signalled result = os::signal_thread(thread.id, the_stop_signal);
+    if (result != os::Signalled::NoRoom) return result;
+    const std::uint64_t now = os::now_ns();
+    if (now >= give_up_at) return result;
+    if (!said && now - begin >= kPatience) {
+      said = true;
+      os::warn("the system has no room for signal ", the_stop_signal, " to thread ", thread.id,
+               " (see ulimit -i); waiting");
+    }
+    os::sleep_ns(kPause);
+  }
+}
+
+enum class Asked : unsigned char { Yes, ThreadGone, NoRoom };
+
+// Asks for the thread's answer.
+Asked ask_to_stop(Thread* thread, std::uint64_t give_up_at) {
   thread->awaited.store(true, std::memory_order_release);
-  switch (os::signal_thread(thread->id, the_stop_signal)) {
+  switch (signal_by(*thread, give_up_at)) {
     case os::Signalled::Sent:
-      return true;
+      return Asked::Yes;
     case os::Signalled::ThreadGone:
       thread->awaited.store(false, std::memory_order_relaxed);
       thread->gone = true;
-      return false;
+      return Asked::ThreadGone;
+    case os::Signalled::NoRoom:
+      // A signal that the program has sent may have been answered meanwhile.
+      base::note_atomic(&thread->awaited);
+      return thread->awaited.exchange(false, std::memory_order_acquire) ? Asked::NoRoom
+                                                                        : Asked::Yes;
     case os::Signalled::Refused:
       break;
   }
@@ -229,6 +254,32 @@ void wait_for_answers(std::uint32_t expected) {
   }
 }
 
+// For stop_by: no such time comes.
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+// False if there was no room for a signal until that time by the clock: then some run on.
+bool stop_by(std::uint64_t give_up_at) {
+  JD_DCHECK(!world_is_stopped());
+  let_all_leave();
+  expect_answers();
+  change_epoch();
+  std::uint32_t expected = 0;
+  bool had_room = true;
+  for_each_thread([&](Thread* thread) {
+    if (!had_room || thread == self() || thread->parked) return;
+    if (thread->blocked) {
+      thread->gone = os::signal_thread(thread->id, 0) == os::Signalled::ThreadGone;
+      return;
+    }
+    const Asked asked = ask_to_stop(thread, give_up_at);
+    had_room = asked != Asked::NoRoom;
+    thread->expected = asked == Asked::Yes;
+    if (thread->expected) ++expected;
+  });
+  wait_for_answers(expected);
+  return had_room;
+}
+
 }  // namespace
 
 Thread* threads = nullptr;
@@ -270,22 +321,21 @@ void install_stop_handler() {
 
 bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1; }
 
-void stop_world() {
-  JD_DCHECK(!world_is_stopped());
-  let_all_leave();
-  expect_answers();
-  change_epoch();
-  std::uint32_t expected = 0;
-  for_each_thread([&](Thread* thread) {
-    if (thread == self() || thread->parked) return;
-    if (thread->blocked) {
-      thread->gone = os::signal_thread(thread->id, 0) == os::Signalled::ThreadGone;
-      return;
-    }
-    thread->expected = signal_to_stop(thread);
-    if (thread->expected) ++expected;
-  });
-  wait_for_answers(expected);
+void stop_world() { static_cast<void>(stop_by(kNever)); }
+
+bool try_to_stop_world() {
+  // Other processes of the user's fill the queue, too, so it may have room again soon. Where it had
+  // none at the last attempt, that is not waited for: each would take so long.
+  constexpr std::uint64_t kRoomPatience = 100000000;  // 0.1 s; a guess
+  static bool had_room = true;                        // under the heap's lock
+  static bool said = false;                           // so, too
+  had_room = stop_by(os::now_ns() + (had_room ? kRoomPatience : 0));
+  if (!had_room && !said) {
+    said = true;
+    os::warn("the system has no room for signal ", the_stop_signal,
+             ", by which the collector stops threads (see ulimit -i); not collecting until it has");
+  }
+  return had_room;
 }
 
 void resume_world() {
@@ -305,7 +355,7 @@ void suspend_thread(Thread* thread) {
   thread->suspensions.fetch_add(1, std::memory_order_release);
   if (thread == self() || thread->blocked) return;
   expect_answers();
-  if (signal_to_stop(thread)) wait_for_answers(1);
+  if (ask_to_stop(thread, kNever) == Asked::Yes) wait_for_answers(1);
   if (thread->gone) return drop_gone_threads();
   thread->parked = true;
   heap::heap_lock.mark_contended();

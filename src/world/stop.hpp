@@ -29,6 +29,9 @@ void configure_stop(bool retry, std::uint64_t delay);
 
 // Post: every registered thread but the caller waits in its handler, is blocked, or is parked.
 void stop_world();
+// The same; but false, after a moment, if the system has no room for the signals
+// (os::Signalled::NoRoom): then some threads stand and some run, until resume_world().
+[[nodiscard]] bool try_to_stop_world();
 void resume_world();
 bool world_is_stopped();
 

@@ -53,6 +53,7 @@ void test_closed_others(const char* path);
 void test_fork_in_handler(const char* argument);
 void test_collectors_signals(const char* argument);
 void test_replaced_handler(const char* argument);
+void test_full_queue(const char* argument);
 void test_no_leaks(const char* argument);
 void test_overrun(const char* argument);
 

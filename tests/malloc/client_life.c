@@ -538,6 +538,31 @@ void test_no_proc(const char* argument) {
   REQUIRE(list_is_whole(list, LENGTH));
 }
 
+/* The queue of signals, which is the user's and not this process's alone, has no room for a while. */
+void test_full_queue(const char* argument) {
+  struct rlimit limit;
+  struct rlimit none;
+  struct rusage usage;
+  pthread_t threads[2];
+  struct node* kept = make_list(10000);
+  int i;
+  (void)argument;
+  REQUIRE(getrlimit(RLIMIT_SIGPENDING, &limit) == 0);
+  none = limit;
+  none.rlim_cur = 0;
+  stop_working = 0;
+  for (i = 0; i < 2; ++i) REQUIRE(pthread_create(&threads[i], NULL, keep_working, NULL) == 0);
+  REQUIRE(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
+  make_garbage(60);
+  REQUIRE(setrlimit(RLIMIT_SIGPENDING, &limit) == 0);
+  make_garbage(600);
+  stop_working = 1;
+  for (i = 0; i < 2; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
+  REQUIRE(list_is_whole(kept, 10000));
+  getrusage(RUSAGE_SELF, &usage);
+  printf("resident %ld KiB\n", usage.ru_maxrss);
+}
+
 const struct test tests[] = {{"entries", test_entries},
                              {"limits", test_limits},
                              {"refused", test_refused},
@@ -567,4 +592,5 @@ const struct test tests[] = {{"entries", test_entries},
                              {"fork-in-handler", test_fork_in_handler},
                              {"collectors-signals", test_collectors_signals},
                              {"replaced-handler", test_replaced_handler},
+                             {"full-queue", test_full_queue},
                              {NULL, NULL}};

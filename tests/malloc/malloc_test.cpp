@@ -105,6 +105,14 @@ TEST(MallocSignals, WhereTheHandlerIsReplacedNothingIsReclaimed) {
   EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
 }
 
+TEST(MallocSignals, WhereTheQueueIsFullThreadsRunOnAndOnceItHasRoomCollectionsGoOn) {
+  const Result r = run("free", {"full-queue"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("no room for signal 60"));
+  EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+  EXPECT_LT(resident_kib(r), 300 * 1024);
+}
+
 // malloc.req.no-proc
 TEST(MallocRoots, WithoutProcNothingIsReclaimed) {
   const Variable poison("JACKDAW_POISON", "1");
