@@ -91,13 +91,17 @@ enum class Outcome { Done, RootsUnknown, Abandoned, NotStopped };
 
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
 // in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
-// RootsUnknown if there was no memory to know them (cycle.req.roots). Done: so far.
-Outcome stop_at_known_libraries() {
+// RootsUnknown if there was no memory to know them (cycle.req.roots), or for what *why_unknown says.
+// Done: so far.
+Outcome stop_at_known_libraries(const char** why_unknown) {
   constexpr int kTries = 20;
   bool known = true;
   for (int attempt = 1;; ++attempt) {
     if (!world::try_to_stop_world()) return Outcome::NotStopped;
-    if (world::using_mappings()) known = world::read_mappings();
+    if (world::using_mappings()) {
+      *why_unknown = world::read_mappings();
+      known = *why_unknown == nullptr;
+    }
     if (!known) return Outcome::RootsUnknown;
     if (world::using_mappings() || !world::static_roots_are_stale() || attempt == kTries) {
       return Outcome::Done;
@@ -311,7 +315,8 @@ void report() {
 constexpr unsigned kNothingToReturn = ~0u;
 std::atomic<unsigned> age_to_return{kNothingToReturn};
 
-void complain_about_roots(const char* consequence) {
+// `why` counts where roots are read off the mappings.
+void complain_about_roots(const char* why, const char* consequence) {
   if (!world::using_mappings()) {
     os::warn("no memory for the table of static roots; ", consequence);
     return;
@@ -320,7 +325,7 @@ void complain_about_roots(const char* consequence) {
   static bool said = false;
   if (said) return;
   said = true;
-  os::warn("/proc/self/maps can't be read, so the roots are not known; ", consequence);
+  os::warn(why, ", so the roots are not known; ", consequence);
 }
 
 void run_cycle(void* data, char* stack_top) {
@@ -329,7 +334,7 @@ void run_cycle(void* data, char* stack_top) {
   if (settings.serves_malloc && world::is_borrowed_process()) return;
   // Before any callback: programs take locks in theirs, which only a whole collection lets go of.
   if (!world::update_static_roots()) {
-    complain_about_roots("not collecting");
+    complain_about_roots(world::kNoList, "not collecting");
     return;
   }
   tell(GC_EVENT_START);
@@ -338,7 +343,8 @@ void run_cycle(void* data, char* stack_top) {
 
   tell(GC_EVENT_PRE_STOP_WORLD);
   const std::uint64_t begin = os::now_ns();
-  cycle->outcome = stop_at_known_libraries();
+  const char* why_unknown = nullptr;
+  cycle->outcome = stop_at_known_libraries(&why_unknown);
   // Callbacks hear of a stop all the same, and of its end: some take a lock at the one event and
   // let it go at the other.
   const bool stands = cycle->outcome != Outcome::NotStopped;
@@ -360,7 +366,7 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_POST_START_WORLD);
   if (cycle->outcome != Outcome::Done) {
     if (cycle->outcome == Outcome::RootsUnknown) {
-      complain_about_roots("nothing was reclaimed");
+      complain_about_roots(why_unknown, "nothing was reclaimed");
     }
     tell(GC_EVENT_END);
     return;

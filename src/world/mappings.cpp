@@ -26,7 +26,11 @@ heap::Growable<AddressRange> cuts;
 
 class Collect final : public os::MappingVisitor {
  public:
-  bool mapping(const os::Mapping& mapping) override { return mappings.push(mapping); }
+  bool mapping(const os::Mapping& mapping) override {
+    has_room = mappings.push(mapping);
+    return has_room;
+  }
+  bool has_room = true;
 };
 
 bool copy_own_ranges() {
@@ -147,18 +151,20 @@ class VisitPages final : public os::PageVisitor {
 void use_mappings() { in_use = true; }
 bool using_mappings() { return in_use; }
 
-bool read_mappings() {
+const char* read_mappings() {
   // The tables grow meanwhile, which changes what is mapped: then once more. By the third time
   // they are large enough.
   constexpr int kTries = 10;
+  constexpr const char* kNoRoom = "there is no memory for a copy of /proc/self/maps";
   for (int attempt = 0; attempt < kTries; ++attempt) {
     const std::uint64_t version = os::own_ranges_version();
     mappings.clear();
     Collect collect;
-    if (!os::visit_mappings(&collect) || !copy_own_ranges()) return false;
-    if (os::own_ranges_version() == version) return true;
+    if (!os::visit_mappings(&collect)) return collect.has_room ? kNoList : kNoRoom;
+    if (!copy_own_ranges()) return kNoRoom;
+    if (os::own_ranges_version() == version) return nullptr;
   }
-  return false;
+  return "/proc/self/maps changes all the while";
 }
 
 void visit_mappings(RootVisitor* visitor, char* own_stack_top) {

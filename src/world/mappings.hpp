@@ -12,8 +12,9 @@ void use_mappings();
 bool using_mappings();
 
 // Pre of these: the world is stopped, the heap's lock is held.
-// Looks at what is mapped now. False if that can't be told, or there is no memory to note it.
-[[nodiscard]] bool read_mappings();
+// Looks at what is mapped now. Null, or why that is not known, in words.
+[[nodiscard]] const char* read_mappings();
+inline constexpr const char* kNoList = "/proc/self/maps can't be read";
 // What was read, less our own memory and the stacks of threads that are on their own stack: those
 // are visit_thread_stacks' to visit, from the stack pointer on.
 void visit_mappings(RootVisitor* visitor, char* own_stack_top);

@@ -593,4 +593,5 @@ const struct test tests[] = {{"entries", test_entries},
                              {"collectors-signals", test_collectors_signals},
                              {"replaced-handler", test_replaced_handler},
                              {"full-queue", test_full_queue},
+                             {"full-mappings", test_full_mappings},
                              {NULL, NULL}};

@@ -254,3 +254,18 @@ void test_contexts(const char* argument) {
   leave_context = 2;
   REQUIRE(pthread_join(thread, NULL) == 0);
 }
+
+/* The process may have no more mappings: nor may the collector, for what it notes of them. */
+void test_full_mappings(const char* argument) {
+  enum { MOST = 200000, PAGE = 4096 };
+  struct node* kept = make_list(10000);
+  int i;
+  (void)argument;
+  for (i = 0; i < MOST; ++i) {
+    const int protection = i % 2 == 0 ? PROT_READ : PROT_READ | PROT_WRITE;
+    if (mmap(NULL, PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) break;
+  }
+  if (i == MOST) exit(77);
+  make_garbage(20);
+  REQUIRE(list_is_whole(kept, 10000));
+}

@@ -123,6 +123,14 @@ TEST(MallocRoots, WithoutProcNothingIsReclaimed) {
   EXPECT_EQ(r.err.find('\n'), r.err.size() - 1) << "more than one line:\n" << r.err;
 }
 
+// Regression: the line said that /proc/self/maps couldn't be read.
+TEST(MallocRoots, WithoutMemoryForTheListOfMappingsThatIsSaid) {
+  const Result r = run("free", {"full-mappings"});
+  if (r.exited_with(77)) GTEST_SKIP() << "this system allows very many mappings";
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("there is no memory for a copy of /proc/self/maps"));
+}
+
 TEST(MallocFree, TellsWhatIsWrongWithAPointer) {
   for (const char* mode : {"free", "leak-check"}) {
     const Scratch scratch;
