@@ -151,6 +151,10 @@ bool RandomReader::read(std::uint64_t offset, void* to, std::size_t size) const 
   return true;
 }
 
+long RandomReader::control(unsigned long request, void* argument) const {
+  return syscall(SYS_ioctl, file_, request, argument);
+}
+
 int create_file(const char* path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC, 0644); }
 
 void close_file(int file) { syscall(SYS_close, file); }

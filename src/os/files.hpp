@@ -82,6 +82,8 @@ class RandomReader {
   [[nodiscard]] bool is_open() const { return file_ >= 0; }
   // False unless all `size` bytes at `offset` were read.
   [[nodiscard]] bool read(std::uint64_t offset, void* to, std::size_t size) const;
+  // What ioctl() says: -1 if the system refuses.
+  [[nodiscard]] long control(unsigned long request, void* argument) const;
 
  private:
   int file_;

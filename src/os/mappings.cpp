@@ -115,11 +115,115 @@ bool mappings_are_known() { return LineReader(open_mappings()).good(); }
 
 WrittenPages::WrittenPages() : saved_errno_(errno), pagemap_(kPageMap) { errno = saved_errno_; }
 
-void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
-  if (!pagemap_.is_open()) return visit_readable(low, high, visitor);
+// What visitors are told of: the written pages, those next to each other at once.
+class WrittenPages::Found {
+ public:
+  Found(char* low, char* high, PageVisitor* visitor) : low_(low), high_(high), visitor_(visitor) {}
+  // In the order of their addresses.
+  void add(char* first, char* end) {
+    if (first == end_) {
+      end_ = end;
+      return;
+    }
+    tell();
+    first_ = first;
+    end_ = end;
+  }
+  void tell() {
+    if (first_ != end_) visitor_->pages(base::max_of(first_, low_), base::min_of(end_, high_));
+    first_ = end_;
+  }
+
+ private:
+  char* low_;
+  char* high_;
+  PageVisitor* visitor_;
+  char* first_ = nullptr;
+  char* end_ = nullptr;
+};
+
+namespace {
+
+// The kernel's interface for looking through a range's page tables (Linux 6.7), which Debian 12's
+// headers lack. What was never touched has no tables, and costs nothing.
+struct PageRegion {
+  std::uint64_t start;
+  std::uint64_t end;
+  std::uint64_t categories;
+};
+struct ScanArgument {
+  std::uint64_t size;
+  std::uint64_t flags;
+  std::uint64_t start;
+  std::uint64_t end;
+  std::uint64_t walk_end;  // where the kernel stopped, for want of room in the vector or at the end
+  std::uint64_t vector;
+  std::uint64_t vector_length;
+  std::uint64_t max_pages;
+  std::uint64_t category_inverted;
+  std::uint64_t category_mask;
+  std::uint64_t category_anyof_mask;
+  std::uint64_t return_mask;
+};
+constexpr unsigned long kScan = 0xC0606610;  // PAGEMAP_SCAN: _IOWR('f', 16, of 96 bytes)
+static_assert(sizeof(ScanArgument) == 96);
+constexpr std::uint64_t kScanFile = 1 << 2;
+constexpr std::uint64_t kScanPresent = 1 << 3;
+constexpr std::uint64_t kScanSwapped = 1 << 4;
+constexpr std::uint64_t kScanZero = 1 << 5;  // the page of zeros, which was only read
+
+// The system has refused a scan. One visit at a time reads and writes it.
+bool scans_are_refused = false;
+
+}  // namespace
+
+void WrittenPages::allow_scans(bool allowed) { scans_are_refused = !allowed; }
+
+// A guard page in the middle of a mapping, as libc's stacks have since 2.42, passes for swapped
+// (Linux 6.13 has such pages, 6.15 tells them): so what is swapped is tried.
+
+// Pre: whole pages. False if the kernel can't: then it is for visit_each to find, again.
+bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
+  constexpr std::size_t kRegions = 512;
+  static PageRegion regions[kRegions];  // not on the stack, as the reader's buffers
+  if (scans_are_refused) return false;
+  const std::size_t page = page_size();
+  ScanArgument scan{};
+  scan.size = sizeof scan;
+  scan.end = base::as_word(high);
+  scan.vector = base::as_word(regions);
+  scan.vector_length = kRegions;
+  scan.category_inverted = kScanFile | kScanZero;
+  scan.category_mask = kScanFile | kScanZero;
+  scan.category_anyof_mask = kScanPresent | kScanSwapped;
+  scan.return_mask = kScanPresent | kScanSwapped;
+  for (Word at = base::as_word(low); at < scan.end; at = scan.walk_end) {
+    scan.start = at;
+    scan.walk_end = 0;
+    const long count = pagemap_.control(kScan, &scan);
+    if (count < 0 || scan.walk_end <= at) {
+      scans_are_refused = true;
+      return false;
+    }
+    for (long i = 0; i < count; ++i) {
+      char* first = base::as_pointer(regions[i].start);
+      char* const end = base::as_pointer(regions[i].end);
+      if ((regions[i].categories & kScanPresent) != 0) {
+        found->add(first, end);
+        continue;
+      }
+      for (; first < end; first += page) {
+        if (can_be_read(first)) found->add(first, first + page);
+      }
+    }
+  }
+  return true;
+}
+
+// Pre: whole pages. Returns where the kernel's table ended to be readable: `high` if it never did.
+char* WrittenPages::visit_each(char* low, char* high, Found* found) const {
   // Of an entry: the page is in memory; it is in swap; it is a file's, or shared; it is a guard
-  // page in the middle of a mapping, as libc's stacks have since 2.42, which passes for swapped.
-  // Linux 6.13 has such pages, 6.15 the bit: so what is swapped is tried.
+  // page.
   constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
@@ -127,30 +231,32 @@ void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
   constexpr std::size_t kEntries = 2048;
   static std::uint64_t entries[kEntries];  // not on the stack, as the reader's buffers
   const std::size_t page = page_size();
-  const auto report = [&](char* first, char* end) {
-    visitor->pages(base::max_of(first, low), base::min_of(end, high));
-  };
-  char* from = nullptr;  // the beginning of the pages found last
-  for (char* at = base::as_pointer(base::align_down(base::as_word(low), page)); at < high;) {
-    const std::size_t left = base::div_up(static_cast<std::size_t>(high - at), page);
-    const std::size_t count = base::min_of(left, kEntries);
+  for (char* at = low; at < high;) {
+    const std::size_t count = base::min_of(static_cast<std::size_t>(high - at) / page, kEntries);
     if (!pagemap_.read(base::as_word(at) / page * sizeof entries[0], entries,
                        count * sizeof entries[0])) {
-      if (from != nullptr) report(from, at);
-      return visit_readable(base::max_of(at, low), high, visitor);
+      return at;
     }
     for (std::size_t i = 0; i < count; ++i, at += page) {
       const bool kept = (entries[i] & (kPresent | kSwapped)) != 0;
       const bool written = kept && (entries[i] & (kOfFile | kGuard)) == 0 &&
                            ((entries[i] & kPresent) != 0 || can_be_read(at));
-      if (written && from == nullptr) from = at;
-      if (!written && from != nullptr) {
-        report(from, at);
-        from = nullptr;
-      }
+      if (written) found->add(at, at + page);
     }
   }
-  if (from != nullptr) report(from, high);
+  return high;
+}
+
+void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
+  if (!pagemap_.is_open()) return visit_readable(low, high, visitor);
+  const std::size_t page = page_size();
+  char* const first = base::as_pointer(base::align_down(base::as_word(low), page));
+  char* const end = base::as_pointer(base::align_up(base::as_word(high), page));
+  Found found(low, high, visitor);
+  if (visit_scanned(first, end, &found)) return found.tell();
+  char* const ended = visit_each(first, end, &found);
+  found.tell();
+  if (ended < high) visit_readable(base::max_of(ended, low), high, visitor);
 }
 
 }  // namespace jd::os

@@ -52,8 +52,14 @@ class WrittenPages {
   void visit(char* low, char* high, PageVisitor* visitor) const;
   // Does the kernel tell?
   [[nodiscard]] bool known() const { return pagemap_.is_open(); }
+  // Whether ranges may be scanned, or each page is asked for, as on older kernels. For tests.
+  static void allow_scans(bool allowed);
 
  private:
+  class Found;
+  bool visit_scanned(char* low, char* high, Found* found) const;
+  char* visit_each(char* low, char* high, Found* found) const;
+
   int saved_errno_;  // opening it may fail
   RandomReader pagemap_;
 };

@@ -109,9 +109,15 @@ std::vector<Part> written_in(char* low, char* high) {
    public:
     void pages(char* low, char* high) override { parts.push_back({low, high}); }
     std::vector<Part> parts;
-  } keep;
-  WrittenPages().visit(low, high, &keep);
-  return keep.parts;
+  };
+  Keep scanned;
+  WrittenPages().visit(low, high, &scanned);
+  WrittenPages::allow_scans(false);
+  Keep each;
+  WrittenPages().visit(low, high, &each);
+  WrittenPages::allow_scans(true);
+  EXPECT_EQ(scanned.parts, each.parts);
+  return scanned.parts;
 }
 
 TEST(WrittenPages, AreThoseThatWereTouched) {
@@ -130,6 +136,33 @@ TEST(WrittenPages, AreThoseThatWereTouched) {
   // Parts of pages, as they are asked for.
   EXPECT_EQ(written_in(at(3) + 16, at(4) + 64), (std::vector<Part>{{at(3) + 16, at(4) + 64}}));
   EXPECT_EQ(written_in(at(1) + 16, at(3) + 8), (std::vector<Part>{{at(3), at(3) + 8}}));
+}
+
+TEST(WrittenPages, AreMoreThanTheKernelTellsAtATime) {
+  constexpr std::size_t kCount = 3000;
+  char* const p = map_pages(kCount, PROT_READ | PROT_WRITE);
+  madvise(p, kCount * page(), MADV_NOHUGEPAGE);
+  std::vector<Part> expected;
+  for (std::size_t i = 0; i < kCount; i += 2) {
+    p[i * page()] = 1;
+    expected.push_back({p + i * page(), p + (i + 1) * page()});
+  }
+  EXPECT_EQ(written_in(p, p + kCount * page()), expected);
+  munmap(p, kCount * page());
+}
+
+// Regression: each page was asked for, 16 GiB of them, while the world stood.
+TEST(WrittenPages, OfALargeReservationAreFound) {
+  constexpr std::size_t kBytes = std::size_t{16} << 30;
+  void* const map = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) GTEST_SKIP() << "no 16 GiB of address space";
+  char* const p = static_cast<char*>(map);
+  madvise(p, kBytes, MADV_NOHUGEPAGE);
+  char* const last = p + kBytes - page();
+  *last = 1;
+  EXPECT_EQ(written_in(p, p + kBytes), (std::vector<Part>{{last, p + kBytes}}));
+  munmap(p, kBytes);
 }
 
 TEST(WrittenPages, OfAFileAreThePrivateOnes) {
