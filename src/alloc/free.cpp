@@ -180,6 +180,20 @@ void free_object(void* object, const char* name) {
 
 namespace {
 
+// An object at the heap's end, or with free blocks alone behind it, grows with the heap. False if
+// that doesn't help. Pre: the lock is held, and may be released meanwhile.
+bool make_room_behind(const Block& block, std::size_t bytes) {
+  // A collection would not see what such a thread holds.
+  if (is_never_stopped()) return false;
+  const heap::BlockNumber first = heap::number_of(&block);
+  heap::BlockNumber end = first + block.run;
+  if (end < heap::space.committed && heap::space.blocks[end].state == heap::BlockState::Free) {
+    end += heap::space.blocks[end].run;
+  }
+  const heap::BlockNumber wanted = first + heap::blocks_for(bytes);
+  return end == heap::space.committed && wanted > end && pacer.make_room(wanted - end, 0);
+}
+
 bool resize_large_in_place(const Place& place, std::size_t bytes) {
   std::size_t rounded = 0;
   if (!base::checked_add(bytes, padding + heap::kGranule - 1, &rounded)) return false;
@@ -191,9 +205,14 @@ bool resize_large_in_place(const Place& place, std::size_t bytes) {
   {
     LockGuard guard(heap_lock);
     // Another thread may have freed it by mistake.
-    if (!place.is_large() || !place.allocated()) return false;
+    const auto is_there = [&place] { return place.is_large() && place.allocated(); };
+    if (!is_there()) return false;
     size = place.size();
-    if (!heap::resize_large(place.block, rounded)) return false;
+    if (!heap::resize_large(place.block, rounded)) {
+      if (!make_room_behind(*place.block, rounded)) return false;
+      if (!is_there() || place.size() != size) return false;
+      if (!heap::resize_large(place.block, rounded)) return false;
+    }
     if (rounded < size) {
       add_freed(size - rounded);
       // What the granule has beyond the object's end may be its own again.

@@ -91,8 +91,8 @@ enum class Outcome { Done, RootsUnknown, Abandoned, NotStopped };
 
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
 // in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
-// RootsUnknown if there was no memory to know them (cycle.req.roots), or for what *why_unknown says.
-// Done: so far.
+// RootsUnknown if there was no memory to know them (cycle.req.roots), or for what *why_unknown
+// says. Done: so far.
 Outcome stop_at_known_libraries(const char** why_unknown) {
   constexpr int kTries = 20;
   bool known = true;

@@ -11,6 +11,7 @@
 #include "heap/space.hpp"
 #include "malloc/hiding.hpp"
 #include "malloc/leaks.hpp"
+#include "malloc/transfer.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
 #include "os/memory.hpp"
@@ -227,8 +228,17 @@ void* resize(void* object, std::size_t bytes, const void* caller) {
   if (alloc::resize_in_place(object, with_spare(bytes))) return finish(object, bytes, caller);
   void* moved = allocate(bytes, caller);
   if (moved == nullptr) return nullptr;
-  base::copy_bytes(moved, object, base::min_of(bytes, before));
-  if (!is_ignored(object)) alloc::free_object(object, "realloc");
+  const std::size_t kept = base::min_of(bytes, before);
+  if (is_ignored(object)) {
+    base::copy_bytes(moved, object, kept);
+    return moved;
+  }
+  if (kept >= kLeastTransfer) {
+    transfer(moved, object, kept);
+  } else {
+    base::copy_bytes(moved, object, kept);
+  }
+  alloc::free_object(object, "realloc");
   return moved;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <atomic>
 #include <new>
 
 #include "base/bits.hpp"
@@ -113,7 +114,17 @@ bool visit_mappings(MappingVisitor* visitor) {
 
 bool mappings_are_known() { return LineReader(open_mappings()).good(); }
 
-WrittenPages::WrittenPages() : saved_errno_(errno), pagemap_(kPageMap) { errno = saved_errno_; }
+WrittenPages::WrittenPages(void* answers, std::size_t size)
+    : saved_errno_(errno), pagemap_(kPageMap), answers_(answers), size_(size) {
+  errno = saved_errno_;
+}
+
+namespace {
+// Not on the stack, as the reader's buffers.
+alignas(64) char collectors_answers[16 * base::kKiB];
+}  // namespace
+
+WrittenPages::WrittenPages() : WrittenPages(collectors_answers, sizeof collectors_answers) {}
 
 // What visitors are told of: the written pages, those next to each other at once.
 class WrittenPages::Found {
@@ -172,27 +183,29 @@ constexpr std::uint64_t kScanPresent = 1 << 3;
 constexpr std::uint64_t kScanSwapped = 1 << 4;
 constexpr std::uint64_t kScanZero = 1 << 5;  // the page of zeros, which was only read
 
-// The system has refused a scan. One visit at a time reads and writes it.
-bool scans_are_refused = false;
+// The system has refused a scan. Written and read by any visit (relaxed: who does not know it yet
+// is refused, too).
+std::atomic<bool> scans_are_refused{false};
 
 }  // namespace
 
-void WrittenPages::allow_scans(bool allowed) { scans_are_refused = !allowed; }
+void WrittenPages::allow_scans(bool allowed) {
+  scans_are_refused.store(!allowed, std::memory_order_relaxed);
+}
 
 // A guard page in the middle of a mapping, as libc's stacks have since 2.42, passes for swapped
 // (Linux 6.13 has such pages, 6.15 tells them): so what is swapped is tried.
 
 // Pre: whole pages. False if the kernel can't: then it is for visit_each to find, again.
 bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
-  constexpr std::size_t kRegions = 512;
-  static PageRegion regions[kRegions];  // not on the stack, as the reader's buffers
-  if (scans_are_refused) return false;
+  if (scans_are_refused.load(std::memory_order_relaxed)) return false;
+  auto* const regions = static_cast<PageRegion*>(answers_);
   const std::size_t page = page_size();
   ScanArgument scan{};
   scan.size = sizeof scan;
   scan.end = base::as_word(high);
   scan.vector = base::as_word(regions);
-  scan.vector_length = kRegions;
+  scan.vector_length = size_ / sizeof regions[0];
   scan.category_inverted = kScanFile | kScanZero;
   scan.category_mask = kScanFile | kScanZero;
   scan.category_anyof_mask = kScanPresent | kScanSwapped;
@@ -202,7 +215,7 @@ bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
     scan.walk_end = 0;
     const long count = pagemap_.control(kScan, &scan);
     if (count < 0 || scan.walk_end <= at) {
-      scans_are_refused = true;
+      scans_are_refused.store(true, std::memory_order_relaxed);
       return false;
     }
     for (long i = 0; i < count; ++i) {
@@ -228,11 +241,11 @@ char* WrittenPages::visit_each(char* low, char* high, Found* found) const {
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
   constexpr std::uint64_t kGuard = std::uint64_t{1} << 58;
-  constexpr std::size_t kEntries = 2048;
-  static std::uint64_t entries[kEntries];  // not on the stack, as the reader's buffers
+  auto* const entries = static_cast<std::uint64_t*>(answers_);
+  const std::size_t most = size_ / sizeof entries[0];
   const std::size_t page = page_size();
   for (char* at = low; at < high;) {
-    const std::size_t count = base::min_of(static_cast<std::size_t>(high - at) / page, kEntries);
+    const std::size_t count = base::min_of(static_cast<std::size_t>(high - at) / page, most);
     if (!pagemap_.read(base::as_word(at) / page * sizeof entries[0], entries,
                        count * sizeof entries[0])) {
       return at;

@@ -46,9 +46,11 @@ class PageVisitor {
 // pointers.
 class WrittenPages {
  public:
+  // The kernel's answers go into static memory: one visit at a time, by the collector.
   WrittenPages();
+  // They go there, aligned for words; the more there is, the fewer questions.
+  WrittenPages(void* answers, std::size_t size);
   // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
-  // One visit at a time.
   void visit(char* low, char* high, PageVisitor* visitor) const;
   // Does the kernel tell?
   [[nodiscard]] bool known() const { return pagemap_.is_open(); }
@@ -62,6 +64,8 @@ class WrittenPages {
 
   int saved_errno_;  // opening it may fail
   RandomReader pagemap_;
+  void* answers_;
+  std::size_t size_;
 };
 
 }  // namespace jd::os

@@ -55,6 +55,8 @@ void test_collectors_signals(const char* argument);
 void test_replaced_handler(const char* argument);
 void test_full_queue(const char* argument);
 void test_full_mappings(const char* argument);
+void test_zeros_moved(const char* argument);
+void test_regrown(const char* argument);
 void test_no_leaks(const char* argument);
 void test_overrun(const char* argument);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -218,4 +219,50 @@ void test_refused(const char* argument) {
   }
   free(kept);
   REQUIRE(list_is_whole(list, 10000));
+}
+
+/* Most of a large object was never written: it is zero where it goes, too. */
+void test_zeros_moved(const char* argument) {
+  enum { SIZE = 16 << 20, LARGER = 40 << 20, PAGE = 4096 };
+  static const size_t written[] = {0, 5 * PAGE + 8, 300 * PAGE + 1, (6 << 20) + 9, SIZE - 1};
+  unsigned char* zeros = calloc(1, SIZE);
+  /* There is to be no room behind it. */
+  unsigned char* behind = malloc(100000);
+  unsigned char* filled = malloc(96 << 20);
+  size_t next = 0;
+  size_t at;
+  int i;
+  (void)argument;
+  REQUIRE(zeros != NULL && behind != NULL && filled != NULL);
+  memset(filled, 0xaa, 96 << 20);
+  free(filled);
+  for (i = 0; i < 5; ++i) zeros[written[i]] = (unsigned char)(i + 1);
+  zeros = realloc(zeros, LARGER);
+  REQUIRE(zeros != NULL);
+  for (at = 0; at < SIZE; ++at) {
+    const int is_next = next < 5 && at == written[next];
+    REQUIRE(zeros[at] == (is_next ? next + 1 : 0));
+    if (is_next) ++next;
+  }
+  free(zeros);
+  free(behind);
+}
+
+/* A large object that grows bit by bit, with others in between. */
+void test_regrown(const char* argument) {
+  enum { STEP = 2 << 20, STEPS = 80 };
+  struct rusage usage;
+  unsigned char* p = NULL;
+  size_t i;
+  (void)argument;
+  for (i = 0; i < STEPS; ++i) {
+    p = realloc(p, (i + 1) * STEP);
+    REQUIRE(p != NULL);
+    memset(p + i * STEP, (int)i + 1, STEP);
+    opaque(malloc(100000));
+  }
+  for (i = 0; i < (size_t)STEPS * STEP; i += 64) REQUIRE(p[i] == i / STEP + 1);
+  getrusage(RUSAGE_SELF, &usage);
+  printf("resident %ld KiB\n", usage.ru_maxrss);
+  free(p);
 }

@@ -538,7 +538,8 @@ void test_no_proc(const char* argument) {
   REQUIRE(list_is_whole(list, LENGTH));
 }
 
-/* The queue of signals, which is the user's and not this process's alone, has no room for a while. */
+/* The queue of signals, which is the user's and not this process's alone, has no room for a while.
+ */
 void test_full_queue(const char* argument) {
   struct rlimit limit;
   struct rlimit none;
@@ -594,4 +595,6 @@ const struct test tests[] = {{"entries", test_entries},
                              {"replaced-handler", test_replaced_handler},
                              {"full-queue", test_full_queue},
                              {"full-mappings", test_full_mappings},
+                             {"zeros-moved", test_zeros_moved},
+                             {"regrown", test_regrown},
                              {NULL, NULL}};

@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values("entries", "limits", "places", "thread-places", "contexts",
                                      "threads", "fork", "children", "loading", "signals", "waiting",
                                      "in-handler", "fork-in-handler", "collectors-signals",
-                                     "main-ends", "vfork")),
+                                     "main-ends", "vfork", "zeros-moved")),
     [](const auto& info) {
       std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
       for (char& c : name) c = c == '-' ? '_' : c;
@@ -87,6 +87,13 @@ TEST(MallocGarbage, IsCollected) {
     EXPECT_TRUE(r.exited_with(0)) << describe(r);
     EXPECT_LT(resident_kib(r), 150 * 1024) << mode;
   }
+}
+
+// Regression: the places that the object had left before stayed resident.
+TEST(MallocObjects, ThatGrowAreNotThereTwice) {
+  const Result r = run("free", {"regrown"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_LT(resident_kib(r), 160 * 1024 * 2);
 }
 
 TEST(MallocGarbage, StaysWhereLeaksAreLookedFor) {
