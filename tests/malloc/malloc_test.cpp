@@ -490,6 +490,19 @@ TEST(MallocCommand, AProgramMayTakeItsAddress) {
   }
 }
 
+// Regression: the command looked for its own file in /proc alone.
+TEST(MallocCommand, RunsWithoutProc) {
+  const Result r = run_program(
+      {"/bin/sh", "-c", "exec unshare -m sh -c 'umount -l /proc || exit 77; exec \"$@\"' \"$@\"",
+       "sh", "sh", JD_TEST_COMMAND, "run", "--malloc", "--", JD_TEST_MALLOC_CLIENT, "entries"});
+  if (r.exited_with(77) || r.err.starts_with("unshare:")) {
+    GTEST_SKIP() << "this user may not unmount /proc: " << r.err;
+  }
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("the roots are not known"));
+  EXPECT_THAT(r.out, testing::EndsWith("ok\n"));
+}
+
 TEST(MallocCommand, PlainMeansFree) {
   const Result r = run_jackdaw({"run", "--malloc", "--", JD_TEST_MALLOC_CLIENT, "entries"});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);

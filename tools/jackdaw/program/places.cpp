@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/core.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,15 +23,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder that holds bin/ and lib/.
-fs::path prefix() {
+fs::path own_file() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) {
-    throw Failure(kExitRefused, "cannot find my own file: /proc/self/exe: " + error.message());
-  }
-  return self.parent_path().parent_path();
+  if (!error) return self;
+  // Without /proc: the name that the command was started by.
+  const auto* name = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  std::error_code not_found;
+  fs::path named = fs::canonical(name != nullptr ? name : "", not_found);
+  if (!not_found) return named;
+  throw Failure(kExitRefused, "cannot find my own file: /proc/self/exe: " + error.message());
 }
+
+// The folder that holds bin/ and lib/.
+fs::path prefix() { return own_file().parent_path().parent_path(); }
 
 // JD_LIBRARY_FOLDER is the installation's (lib, or lib/x86_64-linux-gnu); a build has plain lib.
 std::vector<fs::path> library_folders() { return {prefix() / "lib", prefix() / JD_LIBRARY_FOLDER}; }
