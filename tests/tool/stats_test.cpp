@@ -124,4 +124,13 @@ TEST(Stats, AnUnwritableFileIsAnError) {
   EXPECT_THAT(r.err, HasSubstr("/nonexistent/stats.json"));
 }
 
+// Regression: the command was ended by the signal, before the program began and without a word.
+TEST(Stats, WhereNoFileMayBeWrittenThatIsSaid) {
+  const Result r =
+      run_program({"/bin/sh", "-c", "ulimit -f 0; exec \"$@\"", "sh", JD_TEST_COMMAND, "run",
+                   "--stats", "--library", JD_TEST_LIBRARY, "--", JD_TEST_CLIENT, "exit", "0"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("the record of the measurement"));
+}
+
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
@@ -16,6 +17,19 @@
 namespace jackdaw {
 namespace {
 
+// Where the file is larger than may be (ulimit -f), an error, not the signal that comes with it.
+bool set_size(int fd, off_t size) {
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  struct sigaction before {};
+  sigaction(SIGXFSZ, &ignore, &before);
+  const bool done = ftruncate(fd, size) == 0;
+  const int error = errno;
+  sigaction(SIGXFSZ, &before, nullptr);
+  errno = error;
+  return done;
+}
+
 // The file that this process and the probe map. Gone with the object.
 class RecordFile {
  public:
@@ -26,7 +40,7 @@ class RecordFile {
     const File file(mkstemp(path_.data()));
     if (file.fd() < 0) fail("cannot create");
     void* p = MAP_FAILED;
-    if (ftruncate(file.fd(), sizeof(jd_record)) == 0) {
+    if (set_size(file.fd(), sizeof(jd_record))) {
       p = mmap(nullptr, sizeof(jd_record), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
     }
     if (p == MAP_FAILED) {
