@@ -103,14 +103,14 @@ void add_numbers(base::Text* line) {
   base::Text path;
   expand_name(file_name, &path);
   const int file = os::create_file(path.c_str());
-  if (file < 0) {
-    os::warn("can't write JACKDAW_STATISTICS ", path.c_str());
-    return;
+  bool written = false;
+  if (file >= 0) {
+    base::Text line;
+    add_numbers(&line);
+    written = os::write_all(file, line.data(), line.size());
+    os::close_file(file);
   }
-  base::Text line;
-  add_numbers(&line);
-  os::write_all(file, line.data(), line.size());
-  os::close_file(file);
+  if (!written) os::warn("can't write JACKDAW_STATISTICS ", path.c_str());
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ int create_file(const char* path) { return open_file(path, O_WRONLY | O_CREAT | 
 
 void close_file(int file) { syscall(SYS_close, file); }
 
-void write_all(int file, const char* data, std::size_t size) {
+bool write_all(int file, const char* data, std::size_t size) {
   const int saved = errno;
   while (size != 0) {
     const long n = syscall(SYS_write, file, data, size);
@@ -169,6 +169,7 @@ void write_all(int file, const char* data, std::size_t size) {
     size -= static_cast<std::size_t>(n);
   }
   errno = saved;
+  return size == 0;
 }
 
 }  // namespace jd::os

@@ -69,8 +69,8 @@ int open_log(const char* path);
 // Makes the file, or empties it; -1 if that fails.
 int create_file(const char* path);
 void close_file(int file);
-// Writes all of it, through interruptions; errors are dropped, since there is nobody to tell.
-void write_all(int file, const char* data, std::size_t size);
+// Writes all of it, through interruptions. False if not all could be written.
+bool write_all(int file, const char* data, std::size_t size);
 
 // A file read from given places, without a position of its own.
 class RandomReader {

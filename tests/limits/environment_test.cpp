@@ -292,6 +292,13 @@ TEST(EnvironmentStatistics, AnImpossibleFileIsReported) {
   EXPECT_EQ(lines_with(r.err, "JACKDAW_STATISTICS"), 1u) << r;
 }
 
+TEST(EnvironmentStatistics, AFullDeviceIsReported) {
+  JD_OURS_ONLY("bdwgc has no such file");
+  const ChildResult r = run_child("collect_some", {{"JACKDAW_STATISTICS", "/dev/full"}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(lines_with(r.err, "JACKDAW_STATISTICS"), 1u) << r;
+}
+
 JD_CHILD(print_divisor) {
   GC_INIT();
   std::printf("%lu\n", static_cast<unsigned long>(GC_get_free_space_divisor()));
