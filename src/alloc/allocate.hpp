@@ -67,4 +67,8 @@ Totals totals_unsynchronised();
 void add_allocated(std::size_t bytes);
 void add_freed(std::size_t bytes);
 
+// The usual case of free_object: true if the address is the beginning of an object in a slot, and
+// that is free now. Keeps errno.
+bool free_small_object(void* object);
+
 }  // namespace jd::alloc

@@ -1,6 +1,7 @@
 // Explicit freeing and resizing.
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/refill.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
@@ -26,8 +27,28 @@ bool has_layout(const Block& block) {
   return block.kind >= heap::kBuiltInKinds && heap::kinds[block.kind].source != heap::Source::None;
 }
 
+// The usual case of is_object: true if the address is the beginning of an object in a slot, which
+// may be freed or resized.
+[[gnu::always_inline]] inline bool is_small_object(const void* object, Place* place) {
+  const Word address = base::as_word(object);
+  if (!heap::in_heap(address)) return false;
+  const heap::BlockNumber number = heap::block_number(address);
+  Block* block = &heap::space.blocks[number];
+  if (block->state != heap::BlockState::Small || has_layout(*block)) return false;
+  const std::size_t offset = address & (heap::kBlockSize - 1);
+  const unsigned slot = block->slot_of(offset);
+  if (slot >= block->slots || std::size_t{slot} * block->slot_size != offset) return false;
+  if (!block->is_allocated(slot)) return false;
+  // Slots of a hole count as allocated, but nobody has them.
+  const auto* hole = static_cast<const Hole*>(
+      __atomic_load_n(&heap::space.extras[number].owner, __ATOMIC_ACQUIRE));
+  if (hole != nullptr && hole->contains_slot(object, slot)) return false;
+  *place = {block, slot};
+  return true;
+}
+
 // True if the address is the beginning of an object that may be freed or resized; says why not.
-bool is_object(const void* object, const char* name, Place* place) {
+[[gnu::noinline]] bool is_object(const void* object, const char* name, Place* place) {
   const Word address = base::as_word(object);
   // Before its place is looked for: a collection may come in between, and move what lies there.
   if (heap::in_heap(address) &&
@@ -107,9 +128,9 @@ bool is_empty(const Block& block) {
 // Clears the slot's bit. True if its block, which nobody looks through, has to be listed, or is
 // listed and may have become empty. Pre: no collection can begin meanwhile but by stopping the
 // calling thread.
-bool give_slot_back(const Place& place, char* object) {
+[[gnu::always_inline]] inline bool give_slot_back(const Place& place, char* object) {
   Block* block = place.block;
-  add_freed(block->slot_size);
+  count_freed(block->slot_size);
   if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
   // The block may be one whose free slots are zero; or become one in a collection from now on.
   if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);
@@ -161,21 +182,32 @@ void free_without_being_stopped(void* object, const char* name) {
 
 }  // namespace
 
-void free_object(void* object, const char* name) {
-  if (object == nullptr) return;
-  if (__builtin_expect(is_never_stopped(), 0)) return free_without_being_stopped(object, name);
+bool free_small_object(void* object) {
+  if (__builtin_expect(is_never_stopped(), 0)) return false;
   Place place;
-  if (!is_object(object, name, &place)) return;
-  if (place.is_large()) {
-    LockGuard guard(heap_lock);
-    free_large(place);
-  } else if (give_slot_back(place, static_cast<char*>(object))) {
+  if (!is_small_object(object, &place)) return false;
+  if (give_slot_back(place, static_cast<char*>(object))) {
     LockGuard guard(heap_lock);
     list_or_release(place.block);
   }
   // Other threads collect until the bits say that it is free. A collection that found no pointer to
   // the object would free its place, and another thread could have that by the time we do it.
   asm volatile("" : : "r"(object) : "memory");
+  return true;
+}
+
+void free_object(void* object, const char* name) {
+  if (object == nullptr || free_small_object(object)) return;
+  if (__builtin_expect(is_never_stopped(), 0)) return free_without_being_stopped(object, name);
+  Place place;
+  if (!is_object(object, name, &place)) return;
+  LockGuard guard(heap_lock);
+  if (place.is_large()) {
+    free_large(place);
+  } else if (give_slot_back(place, static_cast<char*>(object))) {
+    list_or_release(place.block);
+  }
+  asm volatile("" : : "r"(object) : "memory");  // as above
 }
 
 namespace {
@@ -251,7 +283,7 @@ bool resize_place(const Place& place, void* object, std::size_t bytes) {
 
 bool check_object(const void* object, const char* name) {
   Place place;
-  return is_object(object, name, &place);
+  return is_small_object(object, &place) || is_object(object, name, &place);
 }
 
 bool resize_in_place(void* object, std::size_t bytes) {

@@ -32,8 +32,8 @@ constexpr HoleOffsets offsets_of(const heap::ClassTable& table) {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{empty_row(), empty_row(), {},    0,  0,       0,
-                               0,           0,           false, {}, nullptr, nullptr};
+constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0,     0,  0,       0,
+                               0,           0,           0,  false, {}, nullptr, nullptr};
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
@@ -112,6 +112,8 @@ bool enter(world::Thread* thread) {
   fresh->taken = 0;
   fresh->counted = 0;
   fresh->taken_at_gc = 0;
+  fresh->freed = 0;
+  fresh->freed_counted = 0;
   fresh->refilled_in = 0;
   fresh->reserved = 0;
   fresh->has_blocks = false;

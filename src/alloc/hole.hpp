@@ -166,6 +166,9 @@ struct ThreadCache {
   std::size_t taken;
   std::size_t counted;      // of these, what is in the totals; written under the lock (relaxed)
   std::size_t taken_at_gc;  // what `taken` was at the last collection; under the lock
+  // Bytes that the thread freed, and what of these is in the totals. As the two above.
+  std::size_t freed;
+  std::size_t freed_counted;
   // The period between two collections in which the thread took a block last (take_blocks); under
   // the lock.
   unsigned refilled_in;
@@ -179,6 +182,7 @@ struct ThreadCache {
 
   // By the cache's thread.
   void count_taken(std::size_t bytes) { __atomic_store_n(&taken, taken + bytes, __ATOMIC_RELAXED); }
+  void count_freed(std::size_t bytes) { __atomic_store_n(&freed, freed + bytes, __ATOMIC_RELAXED); }
 };
 
 // Called when a thread leaves, before its holes go: `own`: it is the caller. Set once, by the room

@@ -30,8 +30,9 @@ std::size_t allocated_total = 0;
 std::size_t total_at_gc = 0;
 // Bytes freed before the last collection. Under the lock; a callback's reading may be one old.
 std::size_t freed_before_gc = 0;
-// Bytes freed since, and those that programs say they allocated. Any thread adds, without a lock
-// (relaxed; statistics); the collector moves the first away.
+// Bytes freed since, but for what is in the caches' counters, and those that programs say they
+// allocated. Any thread adds, without a lock (relaxed; statistics); the collector moves the first
+// away.
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
 // What a reading of the clock takes, in its ticks. Set at the start.
@@ -446,6 +447,11 @@ void add_taken(ThreadCache* from) {
   const std::size_t more = taken - from->counted;
   __atomic_store_n(&from->counted, taken, __ATOMIC_RELAXED);
   __atomic_store_n(&allocated_total, allocated_total + more, __ATOMIC_RELEASE);
+  const std::size_t freed = __atomic_load_n(&from->freed, __ATOMIC_RELAXED);
+  const std::size_t more_freed = freed - from->freed_counted;
+  if (more_freed == 0) return;
+  __atomic_store_n(&from->freed_counted, freed, __ATOMIC_RELAXED);
+  freed_now.fetch_add(more_freed, std::memory_order_relaxed);
 }
 
 void give_back_taken(std::size_t bytes) {
@@ -469,7 +475,9 @@ Totals totals() {
 }
 
 Totals totals_unsynchronised() {
-  const std::size_t freed = freed_now.load(std::memory_order_relaxed);
+  const std::size_t freed = freed_now.load(std::memory_order_relaxed) +
+                            __atomic_load_n(&cache->freed, __ATOMIC_RELAXED) -
+                            __atomic_load_n(&cache->freed_counted, __ATOMIC_RELAXED);
   const std::size_t others = __atomic_load_n(&allocated_total, __ATOMIC_ACQUIRE);
   const std::size_t total = others + reported_allocated.load(std::memory_order_relaxed) +
                             __atomic_load_n(&cache->taken, __ATOMIC_RELAXED) -
@@ -482,7 +490,8 @@ void add_allocated(std::size_t bytes) {
   base::note_atomic(&reported_allocated);
   reported_allocated.fetch_add(bytes, std::memory_order_relaxed);
 }
-void add_freed(std::size_t bytes) {
+void add_freed(std::size_t bytes) { count_freed(bytes); }
+void add_freed_by_strangers(std::size_t bytes) {
   base::note_atomic(&freed_now);
   freed_now.fetch_add(bytes, std::memory_order_relaxed);
 }

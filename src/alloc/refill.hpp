@@ -23,8 +23,19 @@ void retire_mixed(MixedHole* hole);
 // there is no memory for the thread's record.
 bool ready_to_allocate();
 
-// Moves the cache's counter into the totals. Pre: the lock is held.
+// Moves the cache's counters into the totals. Pre: the lock is held.
 void add_taken(ThreadCache* from);
+
+// add_freed, by whoever has no cache.
+void add_freed_by_strangers(std::size_t bytes);
+// The same as add_freed.
+inline void count_freed(std::size_t bytes) {
+  // The cache of a thread without one has no rows.
+  if (__builtin_expect(cache->rows[heap::kNormal] == nullptr, 0)) {
+    return add_freed_by_strangers(bytes);
+  }
+  cache->count_freed(bytes);
+}
 
 // --- Blocks in reserve (reserve.cpp) -------------------------------------------------------------
 

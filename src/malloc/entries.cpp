@@ -23,7 +23,7 @@ void release(void* object, const char* name) {
   // What is in no heap is told, too, but by one that serves.
   if (serve::is_early(object)) return;
   const int saved = errno;
-  if (serve::start()) alloc::free_object(object, name);
+  if (serve::fast || serve::start()) alloc::free_object(object, name);
   errno = saved;
 }
 
@@ -45,7 +45,7 @@ void* resize(void* object, std::size_t bytes, const void* caller) {
     if (!serve::is_ignored(object)) release(object, "realloc");
     return nullptr;
   }
-  if (!serve::start()) {
+  if (!serve::fast && !serve::start()) {
     errno = ENOMEM;
     return nullptr;
   }
@@ -99,6 +99,7 @@ JD_EXPORT void* malloc(std::size_t bytes) {
 JD_EXPORT void free(void* object) {
   JD_PASS_ON(free, object)
   if (object == nullptr || serve::is_ignored(object)) return;
+  if (serve::fast && alloc::free_small_object(object)) return;
   release(object, "free");
 }
 

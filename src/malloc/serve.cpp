@@ -32,8 +32,6 @@ static_assert(with_spare(0) == 8 && with_spare(24) == 24 && with_spare(25) == 40
 std::atomic<bool> is_started{false};
 // Held by whoever runs start_once, for its whole length.
 os::Lock start_lock;
-// Mode ignore. Written once, by start_once.
-bool ignoring = false;
 // No request for more is met: the memory that the process may use, which is where the heap ends. A
 // collection would help nobody. Written once, by start_once.
 std::size_t most = kMost;
@@ -149,11 +147,11 @@ std::size_t size_of(const void* object) {
 }  // namespace
 
 bool fast = false;
+bool ignoring = false;
 bool has_other_collector = false;
 bool bypassed = false;
 
-bool is_ignored(const void* object) {
-  if (!ignoring) return false;
+bool is_collected(const void* object) {
   if (hiding_code_bytes == 0) return true;
   // What is never collected is freed by hand.
   heap::Place place;
@@ -224,11 +222,10 @@ void* resize(void* object, std::size_t bytes, const void* caller) {
   // A thread's first call may be this one.
   if (world::self() == nullptr && !world::register_self({})) return out_of_memory();
   if (!alloc::check_object(object, "realloc")) return out_of_memory();
-  const std::size_t before = usable_size(object);
   if (alloc::resize_in_place(object, with_spare(bytes))) return finish(object, bytes, caller);
   void* moved = allocate(bytes, caller);
   if (moved == nullptr) return nullptr;
-  const std::size_t kept = base::min_of(bytes, before);
+  const std::size_t kept = base::min_of(bytes, usable_size(object));
   if (is_ignored(object)) {
     base::copy_bytes(moved, object, kept);
     return moved;

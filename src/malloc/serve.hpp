@@ -32,8 +32,14 @@ inline constexpr std::size_t kMost = PTRDIFF_MAX - 64;
 
 // The runtime is started, and malloc may take its fast path. Written once, at the start.
 extern bool fast;
+// Mode ignore. Written once, at the start.
+extern bool ignoring;
+// The part of is_ignored for that mode.
+bool is_collected(const void* object);
 // Whether free() is to leave the object alone: mode ignore, but for what is never collected.
-bool is_ignored(const void* object);
+inline bool is_ignored(const void* object) {
+  return __builtin_expect(ignoring, 0) && is_collected(object);
+}
 // The program is linked with libgc. Set before it begins; one that is loaded later is not noticed.
 extern bool has_other_collector;
 // The program has a malloc of its own. Written once, by the start; read after that (start()).
