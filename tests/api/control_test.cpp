@@ -398,6 +398,24 @@ TEST(Statistics, ExplicitlyFreedBytesAreCounted) {
   EXPECT_LE(freed, 1300000u);
 }
 
+// Each thread counts what it frees by itself.
+TEST(Statistics, WhatAnotherThreadFreedIsCountedOnceItHasEnded) {
+  GC_gcollect();
+  GC_disable();
+  const std::size_t before = GC_get_expl_freed_bytes_since_gc();
+  std::vector<GcThread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 1000; ++i) GC_free(GC_malloc(1000));
+    });
+  }
+  threads.clear();
+  const std::size_t freed = GC_get_expl_freed_bytes_since_gc() - before;
+  GC_enable();
+  EXPECT_GE(freed, 1800000u);
+  EXPECT_LE(freed, 2600000u);
+}
+
 TEST(Statistics, AShrunkProgramReturnsItsMemory) {
   void* list = make_list(200000, 500);
   const std::size_t full = GC_get_heap_size();
