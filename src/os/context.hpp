@@ -30,6 +30,14 @@ void set_floating_control(const FloatingControl& control);
 // An address inside the caller's frame; where this is not inlined, one just below it.
 inline char* frame_address() { return static_cast<char*>(__builtin_frame_address(0)); }
 
+// How much a function may keep below its stack pointer, by the ABI: on x86-64 the "red zone" of
+// those that call nothing.
+#if defined(__x86_64__)
+inline constexpr int kBelowStackPointer = 128;
+#else
+inline constexpr int kBelowStackPointer = 0;
+#endif
+
 // The registers that a signal interrupted, from the third argument of its handler: on x86-64 by
 // DWARF's numbers, and last the program counter. False on other machines.
 inline constexpr int kContextRegisters = 17;

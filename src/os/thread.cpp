@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/bits.hpp"
@@ -86,10 +87,6 @@ StackBounds stack_by_libc() {
   return bounds;
 }
 
-bool contains(const StackBounds& stack, const void* p) {
-  return p >= static_cast<void*>(stack.low) && p < static_cast<void*>(stack.high);
-}
-
 }  // namespace
 
 StackBounds own_stack() {
@@ -112,6 +109,23 @@ StackBounds active_alternate_stack() {
   }
   errno = saved;
   return bounds;
+}
+
+char* interrupted_stack_pointer(const void* signal_context) {
+  const auto& machine = static_cast<const ucontext_t*>(signal_context)->uc_mcontext;
+#if defined(__x86_64__)
+  return base::as_pointer(static_cast<base::Word>(machine.gregs[REG_RSP]));
+#else
+  return base::as_pointer(static_cast<base::Word>(machine.sp));
+#endif
+}
+
+// Not by sigaltstack(): what was set with SS_AUTODISARM is none as long as a handler runs there.
+StackBounds alternate_stack_at(const void* signal_context) {
+  const stack_t& stack = static_cast<const ucontext_t*>(signal_context)->uc_stack;
+  if ((stack.ss_flags & SS_DISABLE) != 0) return {};
+  auto* const low = static_cast<char*>(stack.ss_sp);
+  return {low, low + stack.ss_size};
 }
 
 void* own_thread_control_block() {
@@ -278,10 +292,12 @@ bool thread_has_ended(int thread) {
   return ended;
 }
 
-bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*), Faults faults) {
+bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*), Faults faults,
+                     RunsOn stack) {
   struct sigaction action {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
+  if (stack == RunsOn::Alternate) action.sa_flags |= SA_ONSTACK;
   // While a thread is stopped no other handler of the client's may run in it, nor may it end.
   action.sa_mask = all_signals();
   if (faults == Faults::Open) sigdelset(&action.sa_mask, SIGSEGV);

@@ -34,9 +34,17 @@ char* main_stack_high();
 // kernel puts anywhere in a page, so that the same program counts the same in every run.
 std::size_t stack_bytes(const void* low, const void* high);
 
+inline bool contains(const StackBounds& stack, const void* p) {
+  return p >= static_cast<void*>(stack.low) && p < static_cast<void*>(stack.high);
+}
+
 // The alternate signal stack on which the caller runs; low null if it runs on none.
 // Async-signal-safe.
 StackBounds active_alternate_stack();
+// From the third argument of a signal's handler: the stack pointer that the signal interrupted, and
+// the thread's alternate stack as it was then, in use or not; low null if there was none.
+char* interrupted_stack_pointer(const void* signal_context);
+StackBounds alternate_stack_at(const void* signal_context);
 
 // The calling thread's control block: what thread_local_block() wants.
 void* own_thread_control_block();
@@ -93,12 +101,15 @@ Signalled signal_thread(int thread, int signal);
 // thread which has ended before others.
 bool thread_has_ended(int thread);
 // What a handler of ours calls is async-signal-safe and keeps errno (os.req.handler).
-// Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is, and no
-// alternate stack is asked for. False if the system refuses. Meanwhile the thread blocks all
-// signals, or all but SIGSEGV: where that is blocked, a fault kills without asking its handler.
+// Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is. False if
+// the system refuses. Meanwhile the thread blocks all signals, or all but SIGSEGV: where that is
+// blocked, a fault kills without asking its handler. It runs on the stack that it interrupts, or,
+// where the thread has an alternate one, on that: which may have room for little more than the
+// signal's frame.
 enum class Faults : unsigned char { Blocked, Open };
+enum class RunsOn : unsigned char { Interrupted, Alternate };
 bool install_handler(int signal, void (*handler)(int, siginfo_t*, void*),
-                     Faults faults = Faults::Blocked);
+                     Faults faults = Faults::Blocked, RunsOn stack = RunsOn::Interrupted);
 // The signals that the calling thread blocks.
 sigset_t blocked_signals();
 // Lets all come to it that are not among these.

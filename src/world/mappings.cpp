@@ -190,6 +190,8 @@ void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
 void visit_thread_stacks(RootVisitor* visitor, char* own_stack_top) {
   for_each_thread([&](Thread* thread) {
     if (thread->gone) return;
+    // Not with the mappings: the alternate stack may be of our own memory.
+    visit_interrupted(visitor, *thread);
     char* sp = stack_pointer(*thread, own_stack_top);
     if (on_own_stack(*thread, sp)) {
       visitor->stack(sp, thread->stack.high);

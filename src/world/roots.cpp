@@ -425,6 +425,7 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
         visit_thread_locals(visitor, *thread);
       }
     } else {
+      visit_interrupted(visitor, *thread);
       visit_stack(visitor, thread, thread->stopped_at);
       visit_thread_locals(visitor, *thread);
     }
@@ -433,6 +434,17 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
     visitor->range(&t->result, &t->result + 1);
   }
   if (auto* visit = other_stacks.load(std::memory_order_acquire); visit != nullptr) visit(visitor);
+}
+
+void visit_interrupted(RootVisitor* visitor, const Thread& thread) {
+  if (thread.signal_frame.low == nullptr) return;
+  visitor->stack(thread.signal_frame.low, thread.signal_frame.high);
+  char* const sp = thread.stopped_at;
+  char* low = sp - os::kBelowStackPointer;
+  char* const page = base::as_pointer(base::align_down(base::as_word(sp), os::page_size()));
+  // The page below may not be there, and then nothing is kept on it.
+  if (low < page && os::end_of_readable(low, page) != page) low = page;
+  if (low < sp) visitor->stack(low, sp);
 }
 
 void set_other_stacks(void (*visit)(RootVisitor* visitor)) {

@@ -49,16 +49,18 @@ void delay_for_stress() {
   if (stress_delay != 0) os::sleep_ns(os::random_bits() % stress_delay);
 }
 
-// The body of a stop: runs in the handler, or at the end of a NoStop section. Async-signal-safe.
-void answer_and_wait(void* argument, char* stack_top) {
-  auto* thread = static_cast<Thread*>(argument);
+// Takes the request for an answer. What follows runs in the handler, maybe on an alternate stack
+// with a few hundred bytes left, or at the end of a NoStop section. Async-signal-safe.
+bool is_asked(Thread* thread) {
   // Nobody waits for the second answer where a signal was sent twice, or by the program.
-  if (!thread->awaited.load(std::memory_order_acquire)) return;
+  if (!thread->awaited.load(std::memory_order_acquire)) return false;
   thread->awaited.store(false, std::memory_order_relaxed);
   delay_for_stress();
-  thread->stopped_at = stack_top;
-  // It may be a part of the thread's own stack, so the stack pointer does not tell.
-  thread->alternate = os::active_alternate_stack();
+  return true;
+}
+
+// The body of a stop. Pre: where the thread stands is written.
+void answer_and_wait(Thread* thread) {
   // Neither changes before we have answered.
   const std::uint32_t stop = epoch.load(std::memory_order_relaxed);
   const std::uint32_t suspension = thread->suspensions.load(std::memory_order_relaxed);
@@ -74,10 +76,22 @@ void answer_and_wait(void* argument, char* stack_top) {
     }
   }
   delay_for_stress();
+  // Whatever it stands on the next time, this may be unmapped then.
+  thread->signal_frame = {};
   thread->in_stop.store(false, std::memory_order_relaxed);
 }
 
-void on_stop_signal(int, siginfo_t*, void*) {
+// Stops on the present stack.
+void answer_here(void* argument, char* stack_top) {
+  auto* thread = static_cast<Thread*>(argument);
+  if (!is_asked(thread)) return;
+  thread->stopped_at = stack_top;
+  // It may be a part of the thread's own stack, so the stack pointer does not tell.
+  thread->alternate = os::active_alternate_stack();
+  answer_and_wait(thread);
+}
+
+void on_stop_signal(int, siginfo_t*, [[maybe_unused]] void* context) {
   Thread* thread = self();
   if (thread == nullptr) {
     stranger.store(os::thread_id(), std::memory_order_relaxed);
@@ -90,10 +104,25 @@ void on_stop_signal(int, siginfo_t*, void*) {
 #if defined(JD_SANITIZE_THREAD)
   // ThreadSanitizer calls this at one of its own calls, some time after the signal came: what the
   // calling convention lets a callee keep may be in this function's registers still.
-  os::call_with_registers_on_stack(answer_and_wait, thread);
+  os::call_with_registers_on_stack(answer_here, thread);
 #else
+  if (!is_asked(thread)) return;
   // The interrupted registers are in the signal frame, above this one.
-  answer_and_wait(thread, os::frame_address());
+  char* const here = os::frame_address();
+  char* const interrupted = os::interrupted_stack_pointer(context);
+  const os::StackBounds alternate = os::alternate_stack_at(context);
+  if (!os::contains(alternate, here)) {
+    thread->stopped_at = here;
+    thread->alternate = {};
+  } else if (os::contains(alternate, interrupted)) {
+    thread->stopped_at = here;
+    thread->alternate = alternate;
+  } else {
+    thread->stopped_at = interrupted;
+    thread->alternate = {};
+    thread->signal_frame = {here, alternate.high};
+  }
+  answer_and_wait(thread);
 #endif
 }
 
@@ -311,7 +340,9 @@ void configure_stop(bool retry, std::uint64_t delay) {
 }
 
 void install_stop_handler() {
-  if (!os::install_handler(the_stop_signal, on_stop_signal)) {
+  // A goroutine's or a fiber's stack may have no room for the signal's frame.
+  if (!os::install_handler(the_stop_signal, on_stop_signal, os::Faults::Blocked,
+                           os::RunsOn::Alternate)) {
     os::fatal("the system refuses a handler for signal ", the_stop_signal,
               "; choose another with GC_set_suspend_signal");
   }
@@ -380,7 +411,7 @@ void NoStop::answer_pending_stop() {
   // As in the handler: while a thread is stopped, no handler of the client's runs in it.
   const os::SignalsBlocked blocked;
   thread_->stop_pending = false;
-  os::call_with_registers_on_stack(answer_and_wait, thread_);
+  os::call_with_registers_on_stack(answer_here, thread_);
 }
 
 }  // namespace jd::world

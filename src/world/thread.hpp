@@ -49,8 +49,12 @@ struct Thread {
   // Stack pointer while stopped. Written by the handler before the answer is counted (release);
   // read by the collector after it has counted all answers (acquire).
   char* stopped_at = nullptr;
-  // The alternate signal stack that the thread was stopped on, if any. As stopped_at.
+  // The alternate signal stack that stopped_at is on, if any. As stopped_at.
   os::StackBounds alternate;
+  // Where the handler stands on an alternate stack and has interrupted another, whose stack pointer
+  // stopped_at is then: the part of the alternate stack that is in use, with the interrupted
+  // registers. Else empty. As stopped_at; emptied by the thread when it leaves the stop.
+  os::StackBounds signal_frame;
 
   // In GC_do_blocking: it promises not to touch the heap and is not stopped. Both are written by
   // the thread under the lock (which it therefore reads without), and read by the collector.
@@ -95,8 +99,7 @@ extern constinit thread_local Thread* self_record;
 inline Thread* self() { return self_record; }
 
 inline bool on_alternate_stack(const Thread& thread, const char* sp) {
-  return thread.alternate.low != nullptr && sp >= thread.alternate.low &&
-         sp < thread.alternate.high;
+  return os::contains(thread.alternate, sp);
 }
 
 // Registers the calling thread. With bounds unknown (high null) the thread's own stack is taken.
