@@ -79,13 +79,22 @@ int GC_register_my_thread(const GC_stack_base* base) {
   if (!registering_allowed.load(std::memory_order_relaxed)) {
     abort_with("Threads explicit registering is not previously enabled");
   }
-  if (world::self() != nullptr) return GC_DUPLICATE;
+  world::Thread* self = world::self();
+  if (self != nullptr && !self->by_itself) return GC_DUPLICATE;
   os::StackBounds stack = os::own_stack();
   // What the caller says about its end counts only if it lies on another stack: a frame's address
   // would hide the frames above it, which cost little to scan.
   auto* high = static_cast<char*>(base->mem_base);
-  if (high < stack.low || high > stack.high) stack = {nullptr, high};
-  return world::register_self(stack) ? GC_SUCCESS : GC_NO_MEMORY;
+  const bool is_another = high < stack.low || high > stack.high;
+  if (is_another) stack = {nullptr, high};
+  if (self == nullptr) {
+    if (!world::register_self(stack)) return GC_NO_MEMORY;
+    self = world::self();
+  } else if (is_another) {
+    world::set_stack_high(self, high);
+  }
+  self->by_itself = false;
+  return GC_SUCCESS;
 }
 int GC_unregister_my_thread() {
   if (world::self() != nullptr) world::unregister_self();

@@ -21,6 +21,8 @@ using os::LockGuard;
 // without it, and may be late).
 Thread* free_records = nullptr;
 unsigned registered = 0;
+// The thread that started the collector. Written at the start.
+int first_thread = 0;
 // The main thread did not survive a fork: what has its number, the process's, is another. Under the
 // lock.
 bool main_is_gone = false;
@@ -120,6 +122,7 @@ Thread* add_self(os::StackBounds stack) {
   }
   if (any_gone) drop_gone_threads();
   thread->is_main = !main_is_gone && thread->id == os::process_id();
+  thread->by_itself = thread->id != first_thread;
   thread->handle = pthread_self();
   thread->control_block = os::own_thread_control_block();
   thread->stack = stack;
@@ -144,6 +147,7 @@ void initialise_threads() {
   if (pthread_key_create(&exit_key, on_thread_exit) != 0) {
     os::fatal("the process has no thread-specific key left for the collector");
   }
+  first_thread = os::thread_id();
   install_stop_handler();
 }
 
@@ -297,6 +301,7 @@ void* run_thread(void* data) {
   void* argument = start->argument;
   if (!register_self({})) os::fatal("no memory for the record of a new thread");
   self()->joinable = start->joinable;
+  self()->by_itself = false;
   start->taken.store(1, std::memory_order_release);
   os::futex_wake(&start->taken, 1);
   void* result = routine(argument);

@@ -34,6 +34,9 @@ struct Thread {
   os::StackBounds checked;
   // Follows GC_stackbottom, which programs may set themselves. Written as it registers.
   bool is_main = false;
+  // Nobody asked for it to be registered: it allocated. Not of the thread that started the
+  // collector. Written and read by the thread alone.
+  bool by_itself = false;
 
   // > 0 while the thread must not be stopped. Written by the thread, read by its own handler.
   volatile int no_stop = 0;

@@ -140,6 +140,43 @@ TEST(Stacks, RegisteringIsReported) {
   EXPECT_EQ(after, 0);
 }
 
+// Regression: a thread that had allocated was told that it had registered already.
+TEST(Stacks, AThreadThatRegisteredItselfMayRegisterOnce) {
+  int results[3] = {-1, -1, -1};
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(
+                &thread, nullptr,
+                [](void* argument) -> void* {
+                  auto* own = static_cast<int*>(argument);
+                  GC_stack_base base;
+                  GC_get_stack_base(&base);
+                  opaque(GC_malloc_uncollectable(16));
+                  own[0] = GC_register_my_thread(&base);
+                  own[1] = GC_register_my_thread(&base);
+                  GC_unregister_my_thread();
+                  own[2] = GC_thread_is_registered();
+                  return nullptr;
+                },
+                results),
+            0);
+  pthread_join(thread, nullptr);
+  EXPECT_EQ(results[0], GC_SUCCESS);
+  EXPECT_EQ(results[1], GC_DUPLICATE);
+  EXPECT_EQ(results[2], 0);
+}
+
+TEST(Stacks, AThreadThatWasMadeByTheCollectorIsRegistered) {
+  int result = -1;
+  {
+    GcThread thread([&result] {
+      GC_stack_base base;
+      GC_get_stack_base(&base);
+      result = GC_register_my_thread(&base);
+    });
+  }
+  EXPECT_EQ(result, GC_DUPLICATE);
+}
+
 TEST(Stacks, SuspendedThreadsStandStill) {
   std::atomic<long> counter{0};
   std::atomic<bool> finish{false};
