@@ -19,6 +19,13 @@ constexpr HoleRow empty_row() {
   return row;
 }
 
+constexpr ThreadCache empty_cache() {
+  ThreadCache empty{};
+  empty.normal = empty_row();
+  empty.atomic = empty_row();
+  return empty;
+}
+
 constexpr std::uint16_t offset_of(unsigned size_class) {
   return static_cast<std::uint16_t>(size_class * sizeof(Hole));
 }
@@ -32,8 +39,7 @@ constexpr HoleOffsets offsets_of(const heap::ClassTable& table) {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{empty_row(), empty_row(), {}, 0,     0,  0,       0,
-                               0,           0,           0,  false, {}, nullptr, nullptr};
+constinit ThreadCache no_cache = empty_cache();
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
@@ -121,6 +127,8 @@ bool enter(world::Thread* thread) {
   fresh->rows[heap::kNormal] = &fresh->normal;
   fresh->rows[heap::kAtomic] = &fresh->atomic;
   fresh->next = caches;
+  fresh->previous = nullptr;
+  if (caches != nullptr) caches->previous = fresh;
   caches = fresh;
   thread->cache = fresh;
   cache = fresh;
@@ -177,11 +185,8 @@ void leave(world::Thread* thread, bool is_gone) {
       free_rows = row;
     }
   }
-  for (ThreadCache** c = &caches; *c != nullptr; c = &(*c)->next) {
-    if (*c != gone) continue;
-    *c = gone->next;
-    break;
-  }
+  (gone->previous == nullptr ? caches : gone->previous->next) = gone->next;
+  if (gone->next != nullptr) gone->next->previous = gone->previous;
   gone->next = free_caches;
   free_caches = gone;
   if (cache == gone) cache = &no_cache;

@@ -179,6 +179,7 @@ struct ThreadCache {
   heap::MixedHole mixed[2];  // alloc/mixed.hpp
   void* typed;               // the room typed's; its thread's, and nobody's once that is gone
   ThreadCache* next;         // list of caches, and of free ones; under the lock
+  ThreadCache* previous;     // in the list of caches
 
   // By the cache's thread.
   void count_taken(std::size_t bytes) { __atomic_store_n(&taken, taken + bytes, __ATOMIC_RELAXED); }

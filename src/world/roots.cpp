@@ -430,7 +430,7 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
       visit_thread_locals(visitor, *thread);
     }
   });
-  for (Thread* t = finished_threads; t != nullptr; t = t->next) {
+  for (Thread* t = finished_threads; t != nullptr; t = t->in_list.next) {
     visitor->range(&t->result, &t->result + 1);
   }
   if (auto* visit = other_stacks.load(std::memory_order_acquire); visit != nullptr) visit(visitor);
@@ -466,7 +466,7 @@ bool may_be_root_address(const void* p) {
       if (contains((*roots)[i], p) && !excluded) return true;
     }
   }
-  for (const Thread* t = threads; t != nullptr; t = t->next) {
+  for (const Thread* t = threads; t != nullptr; t = t->in_list.next) {
     // A stack of the client's own reaches who knows how far.
     if (t->stack.low == nullptr || stack_high(*t) > t->stack.high) return true;
     if (contains(t->stack, p)) return true;

@@ -320,7 +320,7 @@ int resume_signal() { return the_resume_signal; }
 bool comes_to_stop_handler() {
   return os::effect_of_signal(the_stop_signal, on_stop_signal) == os::SignalEffect::Handled;
 }
-bool has_others() { return threads != nullptr && threads->next != nullptr; }
+bool has_others() { return threads != nullptr && threads->in_list.next != nullptr; }
 
 bool set_stop_signal(int signal) {
   if (handler_installed) return false;

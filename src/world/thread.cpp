@@ -56,10 +56,39 @@ void on_thread_exit(void* value) {
   if (self() != nullptr) unregister_self();
 }
 
+// Where records are found by the kernel's id and by the handle: a chain for each remainder. Most
+// programs have fewer threads than there are chains; with 10,000 a chain is 20 long, which is
+// nothing beside making a thread. Under the lock.
+constexpr std::size_t kChains = 512;
+Thread* chains_by_id[kChains];
+Thread* chains_by_handle[kChains];
+
+Thread** chain_of(int id) { return &chains_by_id[static_cast<unsigned>(id) % kChains]; }
+Thread** chain_of(pthread_t handle) {
+  // An address, and stacks of one size lie at like distances: the multiplication mixes its bits.
+  constexpr std::uint64_t kMixer = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio (Knuth)
+  const std::uint64_t mixed = static_cast<std::uint64_t>(handle) * kMixer;
+  return &chains_by_handle[mixed >> 32 & (kChains - 1)];
+}
+
+template <Links Thread::*links>
+void link(Thread** list, Thread* thread) {
+  thread->*links = {*list, list};
+  if (*list != nullptr) ((*list)->*links).from = &(thread->*links).next;
+  *list = thread;
+}
+
+template <Links Thread::*links>
+void unlink(Thread* thread) {
+  const Links place = thread->*links;
+  *place.from = place.next;
+  if (place.next != nullptr) (place.next->*links).from = place.from;
+}
+
 Thread* take_record() {
   Thread* thread = free_records;
   if (thread != nullptr) {
-    free_records = thread->next;
+    free_records = thread->in_list.next;
   } else {
     thread = static_cast<Thread*>(heap::arena_take(sizeof(Thread)));
     if (thread == nullptr) return nullptr;
@@ -68,13 +97,8 @@ Thread* take_record() {
 }
 
 void give_record(Thread* thread) {
-  thread->next = free_records;
+  thread->in_list.next = free_records;
   free_records = thread;
-}
-
-void unlink(Thread** list, Thread* thread) {
-  while (*list != thread) list = &(*list)->next;
-  *list = thread->next;
 }
 
 }  // namespace
@@ -86,10 +110,14 @@ namespace {
 // A thread that comes back gets the record that it left, if that still waits to be joined: whoever
 // joins it may have found the record before, and looks for the result there. Null if there is none.
 Thread* take_left_record() {
-  for (Thread** t = &finished_threads; *t != nullptr; t = &(*t)->next) {
-    Thread* thread = *t;
-    if (thread != left_record || pthread_equal(thread->handle, pthread_self()) == 0) continue;
-    *t = thread->next;
+  for (Thread* thread = *chain_of(pthread_self()); thread != nullptr;
+       thread = thread->by_handle.next) {
+    if (thread != left_record || !thread->finished ||
+        pthread_equal(thread->handle, pthread_self()) == 0) {
+      continue;
+    }
+    unlink<&Thread::in_list>(thread);
+    unlink<&Thread::by_handle>(thread);
     void* const result = thread->result;
     new (thread) Thread;
     thread->joinable = true;
@@ -99,12 +127,26 @@ Thread* take_left_record() {
   return nullptr;
 }
 
-// Of a thread that is no more among `threads`: its result is kept as long as it may be joined.
-void keep_or_give_record(Thread* thread) {
-  if (!thread->joinable) return give_record(thread);
-  thread->finished = true;
-  thread->next = finished_threads;
-  finished_threads = thread;
+// Of a thread that has finished.
+void forget_record(Thread* thread) {
+  unlink<&Thread::in_list>(thread);
+  unlink<&Thread::by_handle>(thread);
+  give_record(thread);
+}
+
+// The thread is registered no more: its result is kept as long as it may be joined.
+void remove(Thread* thread, bool is_gone) {
+  thread_hooks.leaves(thread, is_gone);
+  unlink<&Thread::in_list>(thread);
+  unlink<&Thread::by_id>(thread);
+  --registered;
+  if (thread->joinable) {
+    thread->finished = true;
+    link<&Thread::in_list>(&finished_threads, thread);
+  } else {
+    unlink<&Thread::by_handle>(thread);
+    give_record(thread);
+  }
 }
 
 // Pre: the lock is held.
@@ -115,12 +157,11 @@ Thread* add_self(os::StackBounds stack) {
   if (thread == nullptr) return nullptr;
   thread->id = os::thread_id();
   // A record with this id is that of a thread which ended without a word.
-  bool any_gone = false;
-  for (Thread* t = threads; t != nullptr; t = t->next) {
-    t->gone = t->id == thread->id;
-    any_gone |= t->gone;
+  for (Thread* t = *chain_of(thread->id); t != nullptr;) {
+    Thread* const next = t->by_id.next;
+    if (t->id == thread->id) remove(t, true);
+    t = next;
   }
-  if (any_gone) drop_gone_threads();
   thread->is_main = !main_is_gone && thread->id == os::process_id();
   thread->by_itself = thread->id != first_thread;
   thread->handle = pthread_self();
@@ -130,8 +171,9 @@ Thread* add_self(os::StackBounds stack) {
     give_record(thread);
     return nullptr;
   }
-  thread->next = threads;
-  threads = thread;
+  link<&Thread::in_list>(&threads, thread);
+  link<&Thread::by_id>(chain_of(thread->id), thread);
+  link<&Thread::by_handle>(chain_of(thread->handle), thread);
   ++registered;
   // From here on this thread can be stopped. The stop signal may come at once; the lock that we
   // hold keeps a collector away until we have let go of it.
@@ -169,33 +211,25 @@ bool register_self(os::StackBounds stack) {
 void unregister_self() {
   Thread* thread = self();
   LockGuard guard(heap_lock);
-  thread_hooks.leaves(thread, false);
-  unlink(&threads, thread);
-  --registered;
+  const bool joinable = thread->joinable;
+  remove(thread, false);
   self_record = nullptr;
-  if (thread->joinable) left_record = thread;
-  keep_or_give_record(thread);
+  if (joinable) left_record = thread;
 }
 
 void drop_gone_threads() {
-  for (Thread** t = &threads; *t != nullptr;) {
-    Thread* thread = *t;
-    if (!thread->gone) {
-      t = &thread->next;
-      continue;
-    }
-    *t = thread->next;
-    --registered;
-    thread_hooks.leaves(thread, true);
-    keep_or_give_record(thread);
+  for (Thread* t = threads; t != nullptr;) {
+    Thread* const next = t->in_list.next;
+    if (t->gone) remove(t, true);
+    t = next;
   }
 }
 
 unsigned thread_count() { return registered; }
 
 Thread* find_thread(pthread_t handle) {
-  for (Thread* t = threads; t != nullptr; t = t->next) {
-    if (pthread_equal(t->handle, handle) != 0) return t;
+  for (Thread* t = *chain_of(handle); t != nullptr; t = t->by_handle.next) {
+    if (!t->finished && pthread_equal(t->handle, handle) != 0) return t;
   }
   return nullptr;
 }
@@ -332,9 +366,8 @@ Thread* find_result(pthread_t handle) {
   LockGuard guard(heap_lock);
   // Newest first: a thread that was not joined by us may have left its record, with the same
   // handle.
-  if (Thread* thread = find_thread(handle); thread != nullptr && thread->joinable) return thread;
-  for (Thread* t = finished_threads; t != nullptr; t = t->next) {
-    if (pthread_equal(t->handle, handle) != 0) return t;
+  for (Thread* t = *chain_of(handle); t != nullptr; t = t->by_handle.next) {
+    if (t->joinable && pthread_equal(t->handle, handle) != 0) return t;
   }
   return nullptr;
 }
@@ -343,8 +376,7 @@ void forget_result(Thread* thread) {
   if (thread == nullptr) return;
   LockGuard guard(heap_lock);
   if (thread->finished) {
-    unlink(&finished_threads, thread);
-    give_record(thread);
+    forget_record(thread);
   } else {
     // Still running: nobody will ask for its result.
     thread->joinable = false;
@@ -359,27 +391,20 @@ void note_result(void* result) {
 void keep_only_self_in_child(bool is_main) {
   main_is_gone |= !is_main;
   Thread* mine = self();
-  while (threads != nullptr) {
-    Thread* thread = threads;
-    threads = thread->next;
-    if (thread == mine) continue;
-    thread_hooks.leaves(thread, true);
-    give_record(thread);
+  for (Thread* t = threads; t != nullptr;) {
+    Thread* const next = t->in_list.next;
+    if (t != mine) {
+      t->joinable = false;
+      remove(t, true);
+    }
+    t = next;
   }
-  while (finished_threads != nullptr) {
-    Thread* thread = finished_threads;
-    finished_threads = thread->next;
-    give_record(thread);
-  }
-  registered = 0;
+  while (finished_threads != nullptr) forget_record(finished_threads);
   if (mine == nullptr) return;
-  mine->next = nullptr;
   mine->in_stop.store(false, std::memory_order_relaxed);
   mine->id = os::thread_id();
   mine->suspensions.store(0, std::memory_order_relaxed);
   mine->parked = false;
-  threads = mine;
-  registered = 1;
 }
 
 }  // namespace jd::world

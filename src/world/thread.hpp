@@ -17,10 +17,23 @@ namespace jd::world {
 
 using base::Word;
 
-struct Thread {
-  Thread* next = nullptr;  // registry list, or list of free records; under the heap's lock
+struct Thread;
+// A record's place in a list, from which it is taken without a walk. Under the heap's lock.
+struct Links {
+  Thread* next = nullptr;
+  Thread** from = nullptr;  // what leads to the record
+};
 
-  // Written by the thread as it registers, under the heap's lock, and then only read under it.
+struct Thread {
+  // Among `threads`, `finished_threads`, or free records (forward only).
+  Links in_list;
+  // In the registry's tables: by the kernel's id while registered, by the handle until the record
+  // is free.
+  Links by_id;
+  Links by_handle;
+
+  // Written by the thread as it registers, under the heap's lock, and then only read under it. (In
+  // the child of a fork the id is another; in the one table it stays where it was.)
   int id = 0;  // the kernel's
   pthread_t handle{};
   void* control_block = nullptr;

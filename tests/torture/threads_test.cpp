@@ -362,6 +362,55 @@ TEST(Threads, ReturnValuesLiveUntilJoined) {
 }
 
 // By allocating again, a thread that unregistered itself is back.
+// More than the registry's tables have chains, so that each record has others before and behind it
+// in a chain; joined in neither order, some while they run and some when they have ended, with new
+// ones in between.
+TEST(Threads, ThoseOfACrowdGiveTheirResultsInAnyOrder) {
+  constexpr std::size_t kThreads = 700;
+  constexpr std::size_t kStep = 271;  // has no divisor in common with the number of threads
+  std::atomic<bool> finish{false};
+  const auto body = [](void* data) -> void* {
+    const auto* wait = static_cast<std::atomic<bool>*>(data);
+    auto** result = static_cast<void**>(GC_malloc(16));
+    result[0] = reinterpret_cast<void*>(pthread_self());
+    while (wait != nullptr && !wait->load()) usleep(1000);
+    return result;
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, std::size_t{128} * 1024);
+  std::vector<pthread_t> threads(kThreads);
+  const auto start = [&](std::size_t i, bool waits) {
+    ASSERT_EQ(GC_pthread_create(&threads[i], &attributes, body, waits ? &finish : nullptr), 0);
+  };
+  std::size_t wrong = 0;
+  const auto join = [&](std::size_t i) {
+    void* result = nullptr;
+    if (GC_pthread_join(threads[i], &result) != 0 || result == nullptr ||
+        *static_cast<void**>(result) != reinterpret_cast<void*>(threads[i])) {
+      ++wrong;
+    }
+  };
+  for (std::size_t i = 0; i < kThreads; ++i) start(i, i % 2 == 0);
+  collect();
+  // The odd ones first, and others in their place.
+  for (std::size_t n = 0; n < kThreads; ++n) {
+    const std::size_t i = n * kStep % kThreads;
+    if (i % 2 == 0) continue;
+    join(i);
+    start(i, i % 3 == 0);
+  }
+  collect();
+  EXPECT_EQ(GC_is_thread_suspended(threads[0]), 0);
+  GC_suspend_thread(threads[0]);
+  EXPECT_NE(GC_is_thread_suspended(threads[0]), 0);
+  GC_resume_thread(threads[0]);
+  finish = true;
+  for (std::size_t n = 0; n < kThreads; ++n) join(n * kStep % kThreads);
+  pthread_attr_destroy(&attributes);
+  EXPECT_EQ(wrong, 0u);
+}
+
 TEST(Threads, ReturnValuesOfThreadsThatCameBackLiveUntilJoined) {
   JD_OURS_ONLY("bdwgc's threads don't register by themselves");
   constexpr int kThreads = 20;
