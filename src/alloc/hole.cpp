@@ -46,17 +46,6 @@ ThreadCache* caches = nullptr;
 ThreadCache* free_caches = nullptr;
 HoleRow* free_rows = nullptr;  // linked through the first hole's cursor
 
-// A used row keeps its holes' counts of changes: who is in the middle of reading one must not meet
-// the same count again.
-void fill_row(HoleRow* row, bool used) {
-  if (!used) {
-    *row = empty_row();
-    return;
-  }
-  for (Hole& hole : row->holes) hole.move_to(nullptr, nullptr, 0);
-  for (Reserve& reserve : row->reserves) reserve = {};
-}
-
 template <class Visit>
 void for_each_hole_of(ThreadCache* owner, Visit visit) {
   for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
@@ -112,9 +101,8 @@ bool enter(world::Thread* thread) {
     fresh = static_cast<ThreadCache*>(heap::arena_take(sizeof(ThreadCache)));
     if (fresh == nullptr) return false;
   }
-  fill_row(&fresh->normal, used);
-  fill_row(&fresh->atomic, used);
-  for (HoleRow*& row : fresh->rows) row = nullptr;
+  // Those of a used one are as leave() has left them.
+  if (!used) fresh->normal = fresh->atomic = empty_row();
   fresh->taken = 0;
   fresh->counted = 0;
   fresh->taken_at_gc = 0;
@@ -150,6 +138,36 @@ void count_rest(ThreadCache* gone, const MixedHole& hole) {
   gone->count_taken(static_cast<std::size_t>(hole.end - hole.limit));
 }
 
+// For the next thread. The holes keep their counts of changes: who is in the middle of reading one
+// must not meet the same count again.
+void empty(HoleRow* row, bool is_gone) {
+  for (Hole& hole : row->holes) {
+    // Before the hole's block: a fork may have come when that was still in the reserve, too.
+    Reserve& reserve = row->reserve_of(&hole);
+    if (reserve.first != heap::kNoBlock) give_back_reserve(&reserve);
+    reserve = {};
+    if (hole.block == heap::kNoBlock) {
+      // Taken back by a collection that stopped the thread in the middle of something.
+      if (is_gone || hole.cursor != nullptr) hole.move_to(nullptr, nullptr, 0);
+      continue;
+    }
+    // Slots that were ready may have been handed out; those behind were not.
+    if (is_gone && hole.cursor < hole.limit) {
+      if (hole.changes % 2 == 0) note_lost_slots(hole);
+      hole.cursor = hole.limit;
+    }
+    // In the middle of a change of place, what was claimed may belong to the place before, and so
+    // may the end.
+    if (is_gone && hole.changes % 2 != 0) {
+      hole.cursor = hole.end;
+      hole.claimed = 0;
+      ++hole.changes;
+    }
+    retire(&hole);
+  }
+  row->used = false;
+}
+
 // `is_gone`: the thread is not there any more, and may have been in the middle of an allocation.
 // Slots that were ready stay allocated until the next collection finds them unmarked.
 void leave(world::Thread* thread, bool is_gone) {
@@ -159,27 +177,11 @@ void leave(world::Thread* thread, bool is_gone) {
   for (const MixedHole& hole : gone->mixed) count_rest(gone, hole);
   add_taken(gone);
   for (MixedHole& hole : gone->mixed) retire_mixed(&hole);
-  for (unsigned kind = 0; kind < heap::kMaxKinds; ++kind) {
+  for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
     HoleRow* row = gone->rows[kind];
     if (row == nullptr) continue;
-    for (Hole& hole : row->holes) {
-      // Before the hole's block: a fork may have come when that was still in the reserve, too.
-      give_back_reserve(&row->reserve_of(&hole));
-      if (hole.block == heap::kNoBlock) continue;
-      // Slots that were ready may have been handed out; those behind were not.
-      if (is_gone && hole.cursor < hole.limit) {
-        if (hole.changes % 2 == 0) note_lost_slots(hole);
-        hole.cursor = hole.limit;
-      }
-      // In the middle of a change of place, what was claimed may belong to the place before, and so
-      // may the end.
-      if (is_gone && hole.changes % 2 != 0) {
-        hole.cursor = hole.end;
-        hole.claimed = 0;
-        ++hole.changes;
-      }
-      retire(&hole);
-    }
+    gone->rows[kind] = nullptr;
+    if (row->used) empty(row, is_gone);
     if (row != &gone->normal && row != &gone->atomic) {
       row->holes[0].cursor = reinterpret_cast<char*>(free_rows);
       free_rows = row;
@@ -206,14 +208,14 @@ void use_classes(const heap::ClassTable& table) {
 
 HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   HoleRow* row = free_rows;
-  const bool used = row != nullptr;
-  if (used) {
+  if (row != nullptr) {
     free_rows = reinterpret_cast<HoleRow*>(row->holes[0].cursor);
+    row->holes[0].cursor = nullptr;
   } else {
     row = static_cast<HoleRow*>(heap::arena_take(sizeof(HoleRow)));
     if (row == nullptr) return nullptr;
+    *row = empty_row();
   }
-  fill_row(row, used);
   owner->rows[kind] = row;
   return row;
 }

@@ -128,6 +128,9 @@ struct Reserve {
 struct HoleRow {
   Hole holes[heap::kSizeClasses];
   Reserve reserves[heap::kSizeClasses];
+  // One of them has had a block since the row came to its thread. Set by the thread with the first,
+  // under the lock; read and cleared when it leaves, under the lock.
+  bool used;
 
   Reserve& reserve_of(const Hole* hole) { return reserves[hole - holes]; }
 
@@ -160,7 +163,8 @@ void use_classes(const heap::ClassTable& table);
 struct ThreadCache {
   HoleRow normal;
   HoleRow atomic;
-  HoleRow* rows[heap::kMaxKinds];  // the two above, and what other kinds this thread uses
+  // The two above, and what other kinds this thread uses. None in a cache that no thread has.
+  HoleRow* rows[heap::kMaxKinds];
   // Bytes of all holes that the thread took. Written by it alone (relaxed: only the number
   // matters), so it wraps rather than being taken from.
   std::size_t taken;

@@ -133,6 +133,7 @@ bool move_to_reserved_block(ThreadCache* owner, HoleRow* row, Hole* hole) {
 BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
                         unsigned size_class, bool may_use_kept) {
   owner->has_blocks = true;
+  row->used = true;
   Reserve& reserve = row->reserve_of(hole);
   if (reserve.first != kNoBlock) {
     // Others free objects of this size. What they free is to be used again soon, by anybody.

@@ -89,8 +89,16 @@ StackBounds stack_by_libc() {
 
 }  // namespace
 
+namespace {
+
+// What libc said of the calling thread's stack, where that is not the main thread's, which grows.
+constinit thread_local StackBounds known_stack;
+
+}  // namespace
+
 StackBounds own_stack() {
-  if (thread_id() != process_id()) return stack_by_libc();
+  if (known_stack.high != nullptr) return known_stack;
+  if (thread_id() != process_id()) return known_stack = stack_by_libc();
   const StackBounds initial = main_stack();
   if (contains(initial, frame_address())) return initial;
   // The main thread on a stack of the program's own; or, in the child of a fork, what was another

@@ -1,8 +1,11 @@
 // What a stack counts for, where a stack begins.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <thread>
 
 #include "os/context.hpp"
 #include "os/thread.hpp"
@@ -47,6 +50,25 @@ TEST(Stack, ARaisedLimitMakesTheMainOneNoLarger) {
   EXPECT_EQ(setrlimit(RLIMIT_STACK, &before), 0);
   EXPECT_EQ(stack.high, main_stack_high());
   EXPECT_LE(distance(stack.low, stack.high), std::size_t{64} << 20);
+}
+
+// It is looked up once for a thread; the child of a fork, whose only thread counts as its main one
+// from then on, is still on it.
+TEST(Stack, AThreadsIsItsOwnBeforeAndAfterAFork) {
+  const StackBounds of_main = own_stack();
+  std::thread([&of_main] {
+    int here = 0;
+    const StackBounds first = own_stack();
+    EXPECT_TRUE(contains(first, &here));
+    EXPECT_NE(first.high, of_main.high);
+    EXPECT_EQ(own_stack().high, first.high);
+    const pid_t child = fork();
+    if (child == 0) _exit(own_stack().high == first.high ? 0 : 1);
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }).join();
+  EXPECT_EQ(own_stack().high, of_main.high);
 }
 
 }  // namespace
