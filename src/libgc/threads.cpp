@@ -20,6 +20,9 @@ namespace {
 // same. Set before threads register, by any thread.
 std::atomic<bool> registering_allowed{false};
 
+// bdwgc's own variables of signals have this value until one is chosen.
+constexpr int kDefaultSignal = -1;
+
 }  // namespace
 
 extern "C" {
@@ -165,9 +168,13 @@ int GC_pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
 }
 
 int GC_get_suspend_signal() { return world::stop_signal(); }
-void GC_set_suspend_signal(int signal) { world::set_stop_signal(signal); }
+void GC_set_suspend_signal(int signal) {
+  world::set_stop_signal(signal == kDefaultSignal ? world::kDefaultStopSignal : signal);
+}
 int GC_get_thr_restart_signal() { return world::resume_signal(); }
-void GC_set_thr_restart_signal(int signal) { world::set_resume_signal(signal); }
+void GC_set_thr_restart_signal(int signal) {
+  world::set_resume_signal(signal == kDefaultSignal ? world::kDefaultResumeSignal : signal);
+}
 
 // A thread may be stopped in the middle of this: the collector notices (world/roots).
 void* GC_dlopen(const char* path, int mode) { return dlopen(path, mode); }

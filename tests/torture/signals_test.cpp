@@ -217,6 +217,26 @@ TEST(Signals, AThreadThatBlocksTheSuspendSignalIsNamed) {
   EXPECT_LE(count_lines(r.err), 6u) << r;
 }
 
+JD_CHILD(default_suspend_signal) {
+  const int before = GC_get_suspend_signal();
+  const int before_restart = GC_get_thr_restart_signal();
+  GC_set_suspend_signal(SIGUSR1);
+  GC_set_suspend_signal(-1);
+  GC_set_thr_restart_signal(SIGUSR2);
+  GC_set_thr_restart_signal(-1);
+  GC_INIT();
+  GC_gcollect();
+  const bool same = GC_get_suspend_signal() == before && before > 0 &&
+                    GC_get_thr_restart_signal() == before_restart && before_restart > 0;
+  return same ? 0 : 1;
+}
+
+// Regression: it ended the program.
+TEST(Signals, MinusOneIsTheDefaultOne) {
+  const ChildResult r = run_child("default_suspend_signal", {}, 20);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 void* run_for_ever(void*) {
   while (true) sched_yield();
 }
