@@ -1,6 +1,7 @@
 #include "base/options.hpp"
 
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #include <initializer_list>
 
@@ -169,6 +170,8 @@ bool was_given(std::uint64_t Options::*number) {
 }
 
 void find_unknown_options(void (*found)(const char* variable)) {
+  // As read_options: the text is the caller's, and standard error may not be.
+  if (getauxval(AT_SECURE) != 0) return;
   constexpr char kOurs[] = "JACKDAW_";
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     if (after(*variable, kOurs) == nullptr) continue;
