@@ -65,11 +65,12 @@ TEST(System, WithoutProc) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
-// A sandbox that forbids process_vm_readv, as containers' used to do. False if it can't be had.
-bool forbid_reading_memory() {
+// A sandbox that forbids a system call: containers' used to forbid process_vm_readv. False if it
+// can't be had.
+bool forbid(unsigned call) {
   sock_filter filter[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_process_vm_readv},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, call},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
   };
@@ -84,7 +85,7 @@ thread_local void* volatile blocked_threads_own;
 // What the main thread's variable refers to, while that thread is in a blocking section: then the
 // collector does not read before it tried.
 JD_CHILD(in_a_sandbox) {
-  if (!forbid_reading_memory()) {
+  if (!forbid(SYS_process_vm_readv)) {
     std::fprintf(stderr, "no seccomp filter: %s\n", std::strerror(errno));
     return kCannotTry;
   }
@@ -112,6 +113,21 @@ JD_CHILD(in_a_sandbox) {
 TEST(System, WhereReadingMemoryIsForbidden) {
   JD_OURS_ONLY("bdwgc does not search thread-local data");
   const ChildResult r = run_child("in_a_sandbox");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+JD_CHILD(without_thread_numbers) {
+  if (!forbid(SYS_gettid)) return kCannotTry;
+  return ordinary_program();
+}
+
+// Regression: all threads had the same number, -1, and the program crashed.
+TEST(System, WhereAskingForTheThreadsNumberIsForbidden) {
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+  GTEST_SKIP() << "the sanitizer asks, too";
+#endif
+  const ChildResult r = run_child("without_thread_numbers");
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
 }
