@@ -43,7 +43,7 @@ void forward(siginfo_t* info, void* context) {
   }
 }
 
-void on_fault(int, siginfo_t* info, void* context) {
+JD_SIGNAL_HANDLER void on_fault(int, siginfo_t* info, void* context) {
   const int saved = errno;
   if (info->si_code > 0) {
     Fault fault{};

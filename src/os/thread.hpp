@@ -100,6 +100,13 @@ Signalled signal_thread(int thread, int signal);
 // True if the thread (of this process) runs no more. Signal 0 alone can't tell that of a main
 // thread which has ended before others.
 bool thread_has_ended(int thread);
+// For a handler of ours: by the ABI it finds the stack aligned, but qemu-user (7.2) enters it as it
+// comes.
+#if defined(__x86_64__)
+#define JD_SIGNAL_HANDLER [[gnu::force_align_arg_pointer]]
+#else
+#define JD_SIGNAL_HANDLER
+#endif
 // What a handler of ours calls is async-signal-safe and keeps errno (os.req.handler).
 // Installs a handler with SA_SIGINFO and SA_RESTART; every other signal stays as it is. False if
 // the system refuses. Meanwhile the thread blocks all signals, or all but SIGSEGV: where that is

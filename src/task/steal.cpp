@@ -177,7 +177,7 @@ void give(Worker* worker, Answer answer) {
   }
 }
 
-void on_request(int, siginfo_t*, void* context) {
+JD_SIGNAL_HANDLER void on_request(int, siginfo_t*, void* context) {
   Worker* worker = current();
   if (worker == nullptr || !accept(worker)) return;
   const std::uint64_t begin = os::ticks();

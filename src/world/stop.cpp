@@ -91,7 +91,7 @@ void answer_here(void* argument, char* stack_top) {
   answer_and_wait(thread);
 }
 
-void on_stop_signal(int, siginfo_t*, [[maybe_unused]] void* context) {
+JD_SIGNAL_HANDLER void on_stop_signal(int, siginfo_t*, [[maybe_unused]] void* context) {
   Thread* thread = self();
   if (thread == nullptr) {
     stranger.store(os::thread_id(), std::memory_order_relaxed);

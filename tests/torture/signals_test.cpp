@@ -237,6 +237,56 @@ TEST(Signals, MinusOneIsTheDefaultOne) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+#if defined(__x86_64__)
+struct sigaction collectors_action;
+std::atomic<int> entered_unaligned;
+
+// As qemu-user enters handlers: with eight bytes too many, or too few, on the stack.
+void enter_unaligned(int number, siginfo_t* info, void* context) {
+  ++entered_unaligned;
+  asm volatile(
+      "mov %%rsp, %%rbx\n\t"
+      "and $-16, %%rsp\n\t"
+      "sub $264, %%rsp\n\t"  // beyond the red zone
+      "call *%[function]\n\t"
+      "mov %%rbx, %%rsp"
+      : "+D"(number), "+S"(info), "+d"(context)
+      : [function] "r"(collectors_action.sa_sigaction)
+      : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+
+JD_CHILD(unaligned_stop_handler) {
+  GC_INIT();
+  std::atomic<bool> finish{false};
+  std::atomic<bool> started{false};
+  {
+    GcThread thread([&] {
+      void* volatile list = make_list(100);
+      started = true;
+      while (!finish.load()) sched_yield();
+      if (list_length(list) != 100) _exit(3);
+    });
+    while (!started.load()) sched_yield();
+    const int number = GC_get_suspend_signal();
+    if (sigaction(number, nullptr, &collectors_action) != 0) return 2;
+    struct sigaction action = collectors_action;
+    action.sa_sigaction = enter_unaligned;
+    sigaction(number, &action, nullptr);
+    for (int i = 0; i < 5; ++i) GC_gcollect();
+    finish = true;
+  }
+  return entered_unaligned.load() >= 5 ? 0 : 1;
+}
+
+// Regression: qemu-user does so, and the handler stored in pairs of words, which want alignment.
+TEST(Signals, TheStopHandlerMayBeEnteredWithAnUnalignedStack) {
+  JD_SKIP_UNDER_TSAN("has a handler of its own before it");
+  JD_OURS_ONLY("bdwgc's handler wants what the ABI says");
+  const ChildResult r = run_child("unaligned_stop_handler", {}, 20);
+  EXPECT_TRUE(r.ok()) << r;
+}
+#endif
+
 void* run_for_ever(void*) {
   while (true) sched_yield();
 }
