@@ -1,9 +1,10 @@
 #include "base/options.hpp"
 
 #include <stdlib.h>
-#include <sys/auxv.h>
 
 #include <initializer_list>
+
+#include "base/text.hpp"
 
 extern "C" char** environ;
 
@@ -73,6 +74,14 @@ bool parse_choice(const char* text, const char* range, std::uint64_t* value) {
     while (*word == ',' || *word == ' ') ++word;
   }
   return false;
+}
+
+// Of an entry NAME=value of the environment. Where the program has its file's privileges, the text
+// is another's, and standard error may be, too.
+bool may_be_read(const char* variable) {
+  Text name;
+  while (*variable != '\0' && *variable != '=') name.add(*variable++);
+  return secure_getenv(name.c_str()) != nullptr;
 }
 
 // Which options read_options found.
@@ -170,8 +179,6 @@ bool was_given(std::uint64_t Options::*number) {
 }
 
 void find_unknown_options(void (*found)(const char* variable)) {
-  // As read_options: the text is the caller's, and standard error may not be.
-  if (getauxval(AT_SECURE) != 0) return;
   constexpr char kOurs[] = "JACKDAW_";
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     if (after(*variable, kOurs) == nullptr) continue;
@@ -180,7 +187,7 @@ void find_unknown_options(void (*found)(const char* variable)) {
       const char* value = after(*variable, option.name);
       known |= value != nullptr && *value == '=';
     }
-    if (!known) found(*variable);
+    if (!known && may_be_read(*variable)) found(*variable);
   }
 }
 
