@@ -25,7 +25,8 @@ bool forked_by_main = true;
 ForkHooks hooks;
 
 // The fork under way was called by a handler that interrupted the holder of the heap's lock; nobody
-// else waits for that. Written and read by the program's only thread.
+// else waits for that. Set by the program's only thread, and cleared by it when the fork is done;
+// read by threads that fork.
 bool in_handler = false;
 
 bool interrupts_holder() {
@@ -54,8 +55,10 @@ void before_fork() {
   // A program with one thread, whose lock is held, forks in a handler that has interrupted the
   // holder: POSIX allowed that until 2017. The child goes on in the midst of it just as the parent,
   // but for a collection that others help to mark (Team::forget_helpers_in_child).
-  in_handler = interrupts_holder();
-  if (in_handler) return;
+  if (interrupts_holder()) {
+    in_handler = true;
+    return;
+  }
   for (;;) {
     const ForkHooks called = current_hooks();
     if (called.before != nullptr) called.before();
@@ -69,7 +72,10 @@ void before_fork() {
 }
 
 void after_fork_in_parent() {
-  if (in_handler) return;
+  if (in_handler) {
+    in_handler = false;
+    return;
+  }
   os::let_go_of_own_ranges();
   const ForkHooks called = hooks;
   heap::heap_lock.release();
@@ -79,6 +85,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   own_process = os::process_id();
   if (in_handler) {
+    in_handler = false;
     if (Thread* mine = self()) mine->id = os::thread_id();
     mark::team.forget_helpers_in_child();
     return;
