@@ -47,7 +47,7 @@ struct Pattern {
   const char* name;
   unsigned (*at)(unsigned i, unsigned count, unsigned random);
 };
-const Pattern kPatterns[] = {
+const Pattern patterns[] = {
     {"random", [](unsigned, unsigned, unsigned random) { return random; }},
     {"rising", [](unsigned i, unsigned, unsigned) { return i; }},
     {"falling", [](unsigned i, unsigned count, unsigned) { return count - i; }},
@@ -85,7 +85,7 @@ int compare_counting(const void* a, const void* b, void* data) {
 }
 
 TEST(Sort, AgreesWithTheLibrarysInEveryPattern) {
-  for (const Pattern& pattern : kPatterns) {
+  for (const Pattern& pattern : patterns) {
     for (const unsigned count : {0u, 1u, 2u, 3u, 17u, 129u, 2048u, 2049u, 50000u}) {
       SCOPED_TRACE(std::string(pattern.name) + ", " + std::to_string(count));
       const auto numbers = make(pattern, count);
@@ -109,7 +109,7 @@ TEST(Sort, AgreesWithTheLibrarysInEveryPattern) {
 TEST(Sort, NoPatternTakesManyComparisons) {
   constexpr unsigned kCount = 200000;
   const double logarithmic = kCount * std::log2(kCount);
-  for (const Pattern& pattern : kPatterns) {
+  for (const Pattern& pattern : patterns) {
     SCOPED_TRACE(pattern.name);
     std::atomic<unsigned long> comparisons{0};
     auto numbers = make(pattern, kCount);
@@ -130,7 +130,7 @@ TEST(Sort, LooksOnceAtWhatIsSorted) {
   for (const char* name : {"rising", "all equal"}) {
     SCOPED_TRACE(name);
     const Pattern* pattern =
-        std::find_if(std::begin(kPatterns), std::end(kPatterns),
+        std::find_if(std::begin(patterns), std::end(patterns),
                      [&](const Pattern& p) { return p.name == std::string(name); });
     unsigned long comparisons = 0;
     auto numbers = make(*pattern, kCount);
@@ -144,7 +144,7 @@ TEST(Sort, LooksOnceAtWhatIsSorted) {
 
 // Handing them to a worker took longer than sorting them.
 TEST(Sort, OfFewElementsStaysInItsThread) {
-  auto numbers = make(kPatterns[0], 2000);
+  auto numbers = make(patterns[0], 2000);
   bool stays = true;
   jd::parallel_sort(numbers, [&, caller = std::this_thread::get_id()](unsigned a, unsigned b) {
     stays = stays && std::this_thread::get_id() == caller;
@@ -159,7 +159,7 @@ TEST(Sort, ThrowsWhatAComparisonThrows) {
   for (const unsigned count : {100u, 2000u, 100000u}) {
     // At the first, early, in the cuts, and in the pieces.
     for (const unsigned long last : {1ul, 50ul, 3ul * count, 6ul * count}) {
-      for (const Pattern& pattern : {kPatterns[0], kPatterns[3], kPatterns[10]}) {
+      for (const Pattern& pattern : {patterns[0], patterns[3], patterns[10]}) {
         SCOPED_TRACE(std::string(pattern.name) + ", " + std::to_string(last));
         auto numbers = make(pattern, count);
         std::atomic<unsigned long> comparisons{0};
