@@ -25,10 +25,11 @@ constexpr unsigned kMostBatch = 512;
 constexpr BlockNumber kHeapShare = 2;
 constexpr BlockNumber kSmallHeap = 128;
 constexpr BlockNumber kLoneShare = 4;
-// Of the free blocks, this part counts as there for other threads (most_listed).
+// Of the free blocks, this part counts as there for other threads (most_listed). All of them and an
+// eighth were measured, too (docs/design/alloc-measured.md, "Reserves and the heap's size").
 constexpr BlockNumber kFreeShare = 4;
 // Where more than this part of what was allocated was freed by hand, a thread may have so small a
-// part of that.
+// part of that. Guesses, both.
 constexpr std::size_t kFreedShare = 4;
 constexpr BlockNumber kHandShare = 16;
 
@@ -60,6 +61,7 @@ bool is_freed_by_hand() {
   return now.freed_since_gc > now.allocated_since_gc / kFreedShare;
 }
 
+// Blocks that a thread may have in reserve.
 BlockNumber most_reserved() {
   const BlockNumber most = share_of_heap(sharing_threads());
   return is_freed_by_hand() ? most / kHandShare : most;
