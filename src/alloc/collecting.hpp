@@ -69,7 +69,7 @@ void show_holes();
 // register of its, and so the slot is marked.)
 void retire_idle_holes();
 
-// After marking and finalization: what was ready for threads that a fork has left behind, and what
+// After marking and finalization: what was ready for threads that are gone, and what
 // nothing leads to, was never handed out. It is free, not an object to disclaim or to report.
 void drop_lost_slots();
 

@@ -56,6 +56,7 @@ constexpr GC_word kLeastDivisorForRegistered = 3;
 // No collection before this part of what makes one due was handed out to the program: in a small
 // heap, holes of some thirty pairs of kind and size are as much as is due, and each collection
 // takes the holes back (docs/design/cycle.md, "Pacing").
+// Other parts were not measured.
 constexpr std::size_t kHandedOutShare = 4;
 
 // Of what large objects took between two collections, the most; it falls by this part of itself at
