@@ -55,11 +55,17 @@ heap::Growable<ToggleReference> toggle_references;
 // The collection after which the program's notifier was last called.
 std::uint64_t notified_at = 0;
 
+// How many collections have looked for what is to be finalized. Written in a stopped world, read by
+// all (relaxed: it is only a number).
+std::atomic<std::uint64_t> rounds{0};
+
 // Finalizers that this thread's finalizers run inside: how deep, where the stack of each run is,
-// and the calls passed over since. At depth d, one call in 2^d runs.
+// the round in which the last of them began, and the calls passed over since. At depth d, one call
+// in 2^d runs, and none before another round: the run outside would come to the same ones.
 constexpr unsigned kDeepest = 12;
 constinit thread_local unsigned depth = 0;
 constinit thread_local const char* runs[kDeepest] = {};
+constinit thread_local std::uint64_t round_of_run = 0;
 constinit thread_local unsigned passed_over = 0;
 
 // A finalizer may leave by longjmp (ECL's do), or by an exception: its run is over when another
@@ -256,6 +262,7 @@ void* programs_address(const Entry& entry) {
 }  // namespace
 
 void finalize_after_marking(mark::Marker* marker) {
+  rounds.fetch_add(1, std::memory_order_relaxed);
   const Finalizers::Queue unreachable = take_unreachable();
   clear_short_links();
   finalizers.for_each_in(unreachable, [marker](const Entry* entry) {
@@ -308,7 +315,9 @@ void notify_or_invoke() {
   if (GC_finalize_on_demand == 0) {
     const auto* here = static_cast<const char*>(os::frame_address());
     forget_runs_left(here);
-    if (depth != 0 && ++passed_over < (1u << depth)) return;
+    const std::uint64_t round = rounds.load(std::memory_order_relaxed);
+    if (depth != 0 && (round == round_of_run || ++passed_over < (1u << depth))) return;
+    round_of_run = round;
     passed_over = 0;
     const unsigned outer = depth;
     if (depth < kDeepest) runs[depth++] = here;

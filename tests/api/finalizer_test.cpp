@@ -307,6 +307,33 @@ TEST(Finalizer, MayLeaveByLongjmp) {
   GC_set_finalize_on_demand(0);
 }
 
+// In a program that finalizes without a thought of itself, as ECL's `(push tag tags)` does: what
+// one finalizer has read, it writes back after others had run within its allocation.
+TEST(Finalizer, OthersOfItsCollectionDoNotRunInsideOne) {
+  static int inside;
+  static int nested;
+  static std::size_t run;
+  inside = nested = 0;
+  run = 0;
+  far_away([] {
+    for (int i = 0; i < 100; ++i) {
+      const auto allocate_all_sizes = [](void*, void*) {
+        if (inside++ != 0) ++nested;
+        GC_disable();
+        // After a collection the first request of each size leaves the short way.
+        for (std::size_t size = 16; size <= 2048; size += 16) opaque(GC_malloc(size));
+        GC_enable();
+        --inside;
+        ++run;
+      };
+      GC_register_finalizer_no_order(GC_malloc(40), allocate_all_sizes, nullptr, nullptr, nullptr);
+    }
+  });
+  collect();
+  EXPECT_GE(run, 95u);
+  EXPECT_EQ(nested, 0);
+}
+
 TEST(Finalizer, ThatLeftByLongjmpDoNotKeepOthersWaiting) {
   static int left;
   static int attempts;
