@@ -104,16 +104,16 @@ bool undo_take(const Place& place, char* object) {
   // hole's block begins.
   if (__atomic_load_n(&heap::extra_of(place.block).owner, __ATOMIC_RELAXED) != hole) return false;
   if (heap::number_of(place.block) != hole->block) return false;
-  if (object + hole->slot_size != hole->cursor) return false;
+  if (object + hole->slot_size() != hole->cursor) return false;
   const heap::Kind& kind = heap::kinds[place.block->kind];
   if (kind.clear) {
-    base::clear_bytes(object, hole->slot_size);
+    base::clear_bytes(object, hole->slot_size());
   } else if (heap::begins_with_zero(kind)) {
     base::clear_bytes(object, sizeof(Word));
   }
   __atomic_store_n(&hole->cursor, object, __ATOMIC_RELAXED);
   // The hole was counted when it was taken; the slot counts again, as it does in what was freed.
-  cache->count_taken(hole->slot_size);
+  cache->count_taken(hole->slot_size());
   return true;
 }
 

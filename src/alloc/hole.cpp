@@ -13,19 +13,6 @@
 namespace jd::alloc {
 namespace {
 
-constexpr HoleRow empty_row() {
-  HoleRow row{};
-  for (unsigned c = 0; c < heap::kSizeClasses; ++c) row.holes[c].slot_size = heap::slot_size_of(c);
-  return row;
-}
-
-constexpr ThreadCache empty_cache() {
-  ThreadCache empty{};
-  empty.normal = empty_row();
-  empty.atomic = empty_row();
-  return empty;
-}
-
 constexpr std::uint16_t offset_of(unsigned size_class) {
   return static_cast<std::uint16_t>(size_class * sizeof(Hole));
 }
@@ -39,7 +26,7 @@ constexpr HoleOffsets offsets_of(const heap::ClassTable& table) {
 
 // What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
 // written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache = empty_cache();
+constinit ThreadCache no_cache{};
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
@@ -50,7 +37,7 @@ template <class Visit>
 void for_each_hole_of(ThreadCache* owner, Visit visit) {
   for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
     HoleRow* row = owner->rows[kind];
-    if (row == nullptr) continue;
+    if (row == nullptr || !row->used) continue;
     for (Hole& hole : row->holes) {
       if (hole.block != heap::kNoBlock) visit(hole, static_cast<KindNumber>(kind));
     }
@@ -74,8 +61,8 @@ struct SlotRange {
 SlotRange slots_between(const Hole& hole, const char* from, const char* to) {
   heap::Block* block = &heap::space.blocks[hole.block];
   const Word start = heap::block_address(hole.block);
-  return {block, static_cast<unsigned>((base::as_word(from) - start) / hole.slot_size),
-          static_cast<unsigned>((base::as_word(to) - start) / hole.slot_size)};
+  return {block, static_cast<unsigned>((base::as_word(from) - start) / hole.slot_size()),
+          static_cast<unsigned>((base::as_word(to) - start) / hole.slot_size())};
 }
 
 // Whoever sees a hole without a last slot has none claimed either.
@@ -94,15 +81,12 @@ void change_bits(const SlotRange& slots, Change change) {
 
 bool enter(world::Thread* thread) {
   ThreadCache* fresh = free_caches;
-  const bool used = fresh != nullptr;
-  if (used) {
+  if (fresh != nullptr) {
     free_caches = fresh->next;
   } else {
     fresh = static_cast<ThreadCache*>(heap::arena_take(sizeof(ThreadCache)));
     if (fresh == nullptr) return false;
   }
-  // Those of a used one are as leave() has left them.
-  if (!used) fresh->normal = fresh->atomic = empty_row();
   fresh->taken = 0;
   fresh->counted = 0;
   fresh->taken_at_gc = 0;
@@ -118,6 +102,7 @@ bool enter(world::Thread* thread) {
   fresh->previous = nullptr;
   if (caches != nullptr) caches->previous = fresh;
   caches = fresh;
+  ++cache_count;
   thread->cache = fresh;
   cache = fresh;
   return true;
@@ -191,11 +176,13 @@ void leave(world::Thread* thread, bool is_gone) {
   if (gone->next != nullptr) gone->next->previous = gone->previous;
   gone->next = free_caches;
   free_caches = gone;
+  --cache_count;
   if (cache == gone) cache = &no_cache;
 }
 
 }  // namespace
 
+unsigned cache_count = 0;
 constinit thread_local ThreadCache* cache = &no_cache;
 constinit HoleOffsets hole_offset_of_words = offsets_of(heap::kCoarseClassOfWords);
 void (*forget_typed)(ThreadCache* cache, bool own) = nullptr;
@@ -206,16 +193,23 @@ void use_classes(const heap::ClassTable& table) {
   }
 }
 
+static void set_up_row(HoleRow* row) {
+  for (unsigned c = 0; c < heap::kSizeClasses; ++c) {
+    row->holes[c].last_byte = static_cast<std::uint16_t>(heap::slot_size_of(c) - 1);
+  }
+  row->is_set_up = true;
+}
+
 HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
-  HoleRow* row = free_rows;
-  if (row != nullptr) {
+  HoleRow* row = owner->rows[kind];
+  if (row == nullptr && free_rows != nullptr) {
+    row = free_rows;
     free_rows = reinterpret_cast<HoleRow*>(row->holes[0].cursor);
     row->holes[0].cursor = nullptr;
-  } else {
-    row = static_cast<HoleRow*>(heap::arena_take(sizeof(HoleRow)));
-    if (row == nullptr) return nullptr;
-    *row = empty_row();
   }
+  if (row == nullptr) row = static_cast<HoleRow*>(heap::arena_take(sizeof(HoleRow)));
+  if (row == nullptr) return nullptr;
+  if (!row->is_set_up) set_up_row(row);
   owner->rows[kind] = row;
   return row;
 }
@@ -260,7 +254,7 @@ void hide_holes() {
     change_claimed(hole, hide);
     // The slot at the cursor may be in the hands of a thread that was stopped before it moved the
     // cursor, unless it is not ready to be handed out yet: then it still holds words of its past.
-    char* first = hole.cursor < hole.limit ? hole.cursor + hole.slot_size : hole.cursor;
+    char* first = hole.cursor < hole.limit ? hole.cursor + hole.slot_size() : hole.cursor;
     if (first < hole.end) change_bits(slots_between(hole, first, hole.end), hide);
   });
 }
@@ -278,11 +272,13 @@ void drop_lost_slots() {
 
 // The sweep lists their blocks, or frees them. A hole's first refill after a collection takes as
 // many as the hole used between this one and the one before, but at least half as many as the last
-// refill: the period may just have ended early.
+// refill: the period may just have ended early. A hole that has never used a block begins with a
+// small piece again.
 static void retire_reserves(ThreadCache* owner) {
   for (HoleRow* row : owner->rows) {
-    if (row == nullptr) continue;
+    if (row == nullptr || !row->used) continue;
     for (Reserve& reserve : row->reserves) {
+      if (reserve.batch == 0) reserve.pieces = 0;
       if (reserve.taken == 0) continue;
       unsigned left = 0;
       for (BlockNumber b = reserve.first; b != heap::kNoBlock; b = heap::space.extras[b].next) {
@@ -329,7 +325,7 @@ void show_holes() {
     const SlotRange slots = slots_between(hole, hole.cursor, hole.end);
     if (heap::poison_freed && hole.cursor < hole.limit && !slots.block->marked(slots.from)) {
       // The sweep took the slot at the cursor for a dead object and poisoned it.
-      base::clear_bytes(hole.cursor, hole.slot_size);
+      base::clear_bytes(hole.cursor, hole.slot_size());
     }
     change_bits(slots, show);
   });
@@ -378,7 +374,7 @@ std::size_t left_in_holes() {
   for (const ThreadCache* c = caches; c != nullptr; c = c->next) {
     if (!c->has_blocks) continue;
     for (const HoleRow* row : c->rows) {
-      if (row == nullptr) continue;
+      if (row == nullptr || !row->used) continue;
       for (const Hole& hole : row->holes) {
         // Its thread may be changing it: the two may be of different blocks.
         const Word cursor = base::as_word(__atomic_load_n(&hole.cursor, __ATOMIC_RELAXED));

@@ -49,13 +49,16 @@ struct Hole {
   char* cursor;  // the next slot
   char* limit;   // slots below it are ready to be handed out
   char* end;     // one past the hole's last slot
-  std::uint16_t slot_size;
+  // A slot's size less one. So the fast path fails in a row of zeroes, of which nothing was used.
+  std::uint16_t last_byte;
   // Counts the changes of place, odd in the middle of one (move_to).
   std::uint16_t changes;
   BlockNumber block;  // where the hole is; kNoBlock: there is none, and cursor = end
   // Free slots behind the hole that are its thread's, too: bits of the allocated word that its last
   // slot is in. So a word of scattered slots costs one atomic instruction, not one a slot.
   std::uint64_t claimed;
+
+  [[nodiscard]] std::size_t slot_size() const { return std::size_t{last_byte} + 1; }
 
   // The next slot, or null: then the slow path has to find one.
   void* take() {
@@ -64,7 +67,7 @@ struct Hole {
     // slot's address is in a register. With the limit first, it could go on with the limit of a
     // hole that was given back, and a null cursor.
     std::atomic_signal_fence(std::memory_order_acquire);
-    char* next = slot + slot_size;
+    char* next = slot + slot_size();
     if (__builtin_expect(next > limit, 0)) return nullptr;
     __atomic_store_n(&cursor, next, __ATOMIC_RELAXED);
     // The limit is above it, so it is an address; callers need not look again.
@@ -89,8 +92,8 @@ struct Hole {
 
   // The allocated word that `claimed` belongs to, for a hole that ends there; it has a last slot.
   [[nodiscard]] unsigned claimed_word(const char* hole_end) const {
-    const Word last_byte = base::as_word(hole_end) - 1 - heap::space.base;
-    return static_cast<unsigned>(last_byte % heap::kBlockSize / slot_size / 64);
+    const Word last = base::as_word(hole_end) - 1 - heap::space.base;
+    return static_cast<unsigned>(last % heap::kBlockSize / slot_size() / 64);
   }
 
   // For any thread: is the address, the slot of this number in the hole's block, one that was not
@@ -113,8 +116,8 @@ struct Hole {
 };
 static_assert(sizeof(Hole) == 40);
 
-// Blocks that a hole goes on to, when its own is used up, without the lock. They are linked by
-// BlockExtra::next, and the hole is their owner. Written as the hole is.
+// What the hole gets next. First, blocks that it goes on to, when its own is used up, without the
+// lock: they are linked by BlockExtra::next, and the hole is their owner. Written as the hole is.
 struct Reserve {
   BlockNumber first;
   // How many the next refill takes beside the hole's own block, if there are so many; how many the
@@ -122,15 +125,20 @@ struct Reserve {
   std::uint16_t batch;
   std::uint16_t taken;
   std::uint16_t used;
+  // How many pieces of blocks it had since the last collection (alloc/piece.cpp). Under the lock.
+  std::uint16_t pieces;
 };
 
-// The holes of one kind, a hole for each size class.
+// The holes of one kind, a hole for each size class. All zeroes until its thread first needs a slot
+// of the kind: then it is set up (set_up_row), and stays so.
 struct HoleRow {
   Hole holes[heap::kSizeClasses];
   Reserve reserves[heap::kSizeClasses];
-  // One of them has had a block since the row came to its thread. Set by the thread with the first,
-  // under the lock; read and cleared when it leaves, under the lock.
+  // One of them has had a block since the row came to its thread: others are passed over. Set by
+  // the thread with the first, and cleared when it leaves; read by whoever looks at all holes. All
+  // under the lock.
   bool used;
+  bool is_set_up;  // under the lock; read by its thread
 
   Reserve& reserve_of(const Hole* hole) { return reserves[hole - holes]; }
 
@@ -193,6 +201,9 @@ struct ThreadCache {
 // Called when a thread leaves, before its holes go: `own`: it is the caller. Set once, by the room
 // that uses ThreadCache::typed. Under the heap's lock.
 extern void (*forget_typed)(ThreadCache* cache, bool own);
+
+// How many threads have a cache. Under the lock.
+extern unsigned cache_count;
 
 // The calling thread's cache; while it has none, a cache that is always empty.
 extern constinit thread_local ThreadCache* cache;

@@ -89,9 +89,9 @@ void prepare(Hole* hole, const heap::Kind& kind, bool zeroed) {
   const auto room = static_cast<std::size_t>(hole->end - hole->cursor);
   std::size_t ready = room;
   if (every_allocation_is_slow) {
-    ready = hole->slot_size;
+    ready = hole->slot_size();
   } else if (clear && room > clear_ahead) {
-    ready = base::max_of(clear_ahead / hole->slot_size, std::size_t{1}) * hole->slot_size;
+    ready = base::max_of(clear_ahead / hole->slot_size(), std::size_t{1}) * hole->slot_size();
   }
   if (clear) {
     const Timer timer(&refill_ticks.clearing);
@@ -99,7 +99,7 @@ void prepare(Hole* hole, const heap::Kind& kind, bool zeroed) {
     // Slot by slot, the same lines would be asked for again and again.
     if (!every_allocation_is_slow) fetch_to_write(hole->cursor + ready, hole->end);
   } else if (!kind.clear && heap::begins_with_zero(kind)) {
-    for (std::size_t at = 0; at < ready; at += hole->slot_size) {
+    for (std::size_t at = 0; at < ready; at += hole->slot_size()) {
       base::clear_bytes(hole->cursor + at, sizeof(base::Word));
     }
   }
@@ -135,7 +135,7 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   Block& block = space.blocks[hole->block];
   char* const start = base::as_pointer(heap::block_address(hole->block));
   const auto behind =
-      static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / hole->slot_size);
+      static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / hole->slot_size());
   const unsigned words = block.bit_words();
   // Others may be freeing slots of the word at the same time. Acquire: what was done to an object
   // before another thread freed it happened before it is cleared.
@@ -144,7 +144,7 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
     __atomic_fetch_or(&block.allocated[w], bits, __ATOMIC_ACQUIRE);
   };
   if (behind == 0 && claim_whole(&block)) {
-    hole->move_to(start, start + std::size_t{block.slots} * hole->slot_size, 0);
+    hole->move_to(start, start + std::size_t{block.slots} * hole->slot_size(), 0);
     owner->count_taken(static_cast<std::size_t>(hole->end - hole->cursor));
     return true;
   }
@@ -178,8 +178,8 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   const bool within = end < 64;
   const unsigned to = within ? w * 64 + end : base::min_of(w * 64, unsigned{block.slots});
   const std::uint64_t rest = within ? free & (~std::uint64_t{0} << end) : 0;
-  hole->move_to(start + std::size_t{from} * hole->slot_size,
-                start + std::size_t{to} * hole->slot_size, rest);
+  hole->move_to(start + std::size_t{from} * hole->slot_size(),
+                start + std::size_t{to} * hole->slot_size(), rest);
   owner->count_taken(static_cast<std::size_t>(hole->end - hole->cursor));
   return true;
 }
@@ -190,15 +190,18 @@ bool refill_from_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   // cursor may be beyond end: the thread was stopped inside undo_take, and the collection took the
   // hole back meanwhile.
   if (hole->cursor >= hole->end) {
-    if (hole->block == kNoBlock || space.extras[hole->block].owner != hole) return false;
+    if (hole->block == kNoBlock) return false;
+    if (__atomic_load_n(&space.extras[hole->block].owner, __ATOMIC_RELAXED) != hole) return false;
     while (!next_hole(owner, hole)) {
       if (!move_to_reserved_block(owner, row, hole)) return false;
     }
   }
   heap::BlockExtra& extra = space.extras[hole->block];
-  prepare(hole, heap::kinds[kind], extra.zeroed);
+  // What is said of another's block changes under our hands.
+  const bool is_own = __atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == hole;
+  prepare(hole, heap::kinds[kind], is_own && extra.zeroed);
   // Of clean pages, all is ready now; what is freed there from now on is not zero.
-  forget_zeroes(&extra);
+  if (is_own) forget_zeroes(&extra);
   return true;
 }
 
@@ -235,6 +238,9 @@ bool next_block(ThreadCache* owner, HoleRow* row, Hole** hole, KindNumber kind, 
   };
   for (unsigned attempt = 0;; ++attempt) {
     const bool may_use_kept = attempt != 0;
+    if (wants_piece(row->reserve_of(*hole), kind)) {
+      if (take_piece(owner, row, *hole, kind, size_class, may_use_kept)) return true;
+    }
     const BlockNumber number = take_blocks(owner, row, *hole, kind, size_class, may_use_kept);
     if (number != kNoBlock) {
       move_to_block(*hole, number);
@@ -256,7 +262,7 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   world::Thread* thread = world::self();
   auto* owner = static_cast<ThreadCache*>(thread->cache);
   HoleRow* row = owner->rows[kind];
-  if (row == nullptr) {
+  if (row == nullptr || !row->is_set_up) {
     LockGuard guard(heap_lock);
     row = make_row(owner, kind);
     if (row == nullptr) return nullptr;
@@ -424,7 +430,7 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
   HoleRow* row = cache->rows[kind];
   Hole* hole = &row->hole_for(bytes);
   void** link = static_cast<void**>(first);
-  for (std::size_t size = 2 * hole->slot_size; size <= kListBytes; size += hole->slot_size) {
+  for (std::size_t size = 2 * hole->slot_size(); size <= kListBytes; size += hole->slot_size()) {
     void* next = hole->take();
     if (next == nullptr && refill_from_blocks(cache, row, hole, kind)) next = hole->take();
     if (next == nullptr) break;

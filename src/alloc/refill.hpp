@@ -9,7 +9,8 @@ namespace jd::alloc {
 // thread is the caller, stopped, or gone.
 void retire(Hole* hole);
 
-// A row for a kind that the thread has not used yet. Null when memory has run out. Pre: lock held.
+// The row for a kind that the thread has not used yet, set up. Null when memory has run out. Pre:
+// lock held.
 HoleRow* make_row(ThreadCache* owner, KindNumber kind);
 
 // Bytes of a hole that were counted as taken and are given back unused. Pre: the lock is held, and
@@ -39,6 +40,10 @@ inline void count_freed(std::size_t bytes) {
 
 // --- Blocks in reserve (reserve.cpp) -------------------------------------------------------------
 
+// The next block for objects of a kind and class that is to be had without collecting or growing;
+// on no list, and nobody's yet. kNoBlock if there is none. Pre: the lock is held.
+BlockNumber find_block(KindNumber kind, unsigned size_class, bool may_use_kept);
+
 // Makes the block, which is the hole's, its place. Nothing of it is ready to be handed out.
 void move_to_block(Hole* hole, BlockNumber number);
 
@@ -63,6 +68,16 @@ bool give_back_reserves(ThreadCache* owner);
 
 // Nobody looks any more after what is freed in the block: it need not stay zero.
 void forget_zeroes(heap::BlockExtra* extra);
+
+// --- Pieces of blocks (piece.cpp) ----------------------------------------------------------------
+
+// Should the hole get a piece of a block that others allocate from, too? Pre: the lock is held.
+bool wants_piece(const Reserve& reserve, KindNumber kind);
+
+// Gives it one, of which nothing is ready to be handed out. False if no block for it is to be had
+// without collecting or growing. Pre: as for take_blocks; wants_piece.
+bool take_piece(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind, unsigned size_class,
+                bool may_use_kept);
 
 // A new period between two collections begins. Pre: the lock is held.
 void begin_period();  // for the reserves (reserve.cpp)

@@ -75,17 +75,10 @@ BlockNumber most_listed(BlockNumber listed) {
                       base::max_of(listed, heap::free_blocks() / kFreeShare) / sharing_threads());
 }
 
-// The next block for the hole's objects that is to be had without collecting or growing, its
-// owner already the hole. kNoBlock if there is none.
+// As find_block, its owner already the hole.
 BlockNumber take_block(Hole* hole, KindNumber kind, unsigned size_class, bool may_use_kept) {
-  BlockNumber number = heap::take_listed_block(kind, size_class);
-  if (number == kNoBlock) {
-    if (!may_use_kept && heap::only_kept_runs_left()) return kNoBlock;
-    bool clean = false;
-    number = heap::make_small_block(kind, size_class, &clean);
-    if (number == kNoBlock) return kNoBlock;
-    space.extras[number].zeroed = clean;
-  }
+  const BlockNumber number = find_block(kind, size_class, may_use_kept);
+  if (number == kNoBlock) return kNoBlock;
   __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
   return number;
 }
@@ -108,6 +101,18 @@ bool leave_used_block(Hole* hole) {
 void forget_zeroes(BlockExtra* extra) {
   // Freed slots are cleared where sweeping is eager.
   if (!heap::sweep_policy.eager) extra->zeroed = false;
+}
+
+BlockNumber find_block(KindNumber kind, unsigned size_class, bool may_use_kept) {
+  BlockNumber number = heap::take_listed_block(kind, size_class);
+  if (number == kNoBlock) {
+    if (!may_use_kept && heap::only_kept_runs_left()) return kNoBlock;
+    bool clean = false;
+    number = heap::make_small_block(kind, size_class, &clean);
+    if (number == kNoBlock) return kNoBlock;
+    space.extras[number].zeroed = clean;
+  }
+  return number;
 }
 
 void move_to_block(Hole* hole, BlockNumber number) {

@@ -19,12 +19,6 @@ namespace jd::test {
 
 inline bool moves() { return jd_heap_get_policy() != JD_NON_MOVING; }
 
-// Does every allocation cost a good part of a collection? Then there are to be few.
-inline bool allocations_are_dear() {
-  const char* every = std::getenv("JACKDAW_COLLECT_EVERY");
-  return every != nullptr && std::strcmp(every, "0") != 0;
-}
-
 // Under JD_MCC, what would be homogeneous has headers.
 inline bool is_mcc() { return jd_heap_get_policy() == JD_MCC; }
 #define JD_SKIP_IF_MCC(why) \

@@ -185,4 +185,9 @@ std::size_t list_length(const void* list) {
   return length;
 }
 
+bool allocations_are_dear() {
+  const char* every = std::getenv("JACKDAW_COLLECT_EVERY");
+  return every != nullptr && std::strcmp(every, "0") != 0;
+}
+
 }  // namespace jd::test

@@ -153,4 +153,7 @@ inline T opaque(T value) {
 // Holds the pointer in the caller's frame up to here.
 inline void keep_here(const void* p) { asm volatile("" : : "g"(p) : "memory"); }
 
+// Does every allocation cost a good part of a collection? Then there are to be few.
+bool allocations_are_dear();
+
 }  // namespace jd::test

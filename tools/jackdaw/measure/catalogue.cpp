@@ -139,6 +139,18 @@ std::vector<Benchmark> make_catalogue() {
                   {},
                   "a pause with 1000 threads that sleep in GC_do_blocking",
                   false});
+  list.push_back({"threads-together",
+                  "threads",
+                  {"4000", "1"},
+                  {},
+                  "4000 threads that allocate a little, all there at the same time",
+                  false});
+  list.push_back({"threads-short",
+                  "threads",
+                  {"1", "10000"},
+                  {},
+                  "10,000 threads that allocate a little, one after the other",
+                  false});
   list.push_back(
       {"startup", "startup", {}, {}, "a program that allocates 1000 objects and ends", true});
   list.push_back({"limit",

@@ -1,0 +1,79 @@
+// Pieces of blocks (docs/design/alloc.md, "Pieces"): what a thread gets that allocates little. Its
+// hole lies in a block that it does not own.
+#include "alloc/refill.hpp"
+#include "base/sharing.hpp"
+#include "heap/blocks.hpp"
+#include "heap/walk.hpp"
+
+namespace jd::alloc {
+namespace {
+
+// Each piece is twice as large as the one before, as far as there are so many free slots in a row;
+// after the last, which has 2 KiB, the hole gets blocks. So a thread takes the lock five times for
+// the first 4 KiB of a size, and what it has of a size is at most some twice what it uses.
+constexpr std::size_t kFirstBytes = 128;
+constexpr unsigned kMostPieces = 5;
+
+struct Piece {
+  unsigned from;
+  unsigned to;
+};
+
+// The first free slots of the block, as many as lie in a row in one word, but at most so many.
+Piece claim_slots(heap::Block* block, unsigned most) {
+  for (unsigned w = 0; w < block->bit_words(); ++w) {
+    const std::uint64_t all = heap::bits_between(w, 0, block->slots);
+    const std::uint64_t free = ~__atomic_load_n(&block->allocated[w], __ATOMIC_RELAXED) & all;
+    if (free == 0) continue;
+    const unsigned first = base::lowest_bit(free);
+    const unsigned behind = base::lowest_zero(free | ((std::uint64_t{1} << first) - 1));
+    const Piece piece = {w * 64 + first, w * 64 + base::min_of(behind, first + most)};
+    // Acquire: what was done to an object before another thread freed it happened before it is
+    // cleared.
+    base::note_block_atomic();
+    __atomic_fetch_or(&block->allocated[w], heap::bits_between(w, piece.from, piece.to),
+                      __ATOMIC_ACQUIRE);
+    return piece;
+  }
+  return {0, 0};
+}
+
+}  // namespace
+
+// A thread that is alone has nobody to share a block with. Objects of layouts move together with
+// their block, and a disclaim procedure wants to know whose a block is.
+bool wants_piece(const Reserve& reserve, KindNumber kind) {
+  return reserve.batch == 0 && reserve.pieces < kMostPieces && cache_count > 1 &&
+         heap::kinds[kind].source == heap::Source::None && heap::kinds[kind].disclaim == nullptr;
+}
+
+bool take_piece(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind, unsigned size_class,
+                bool may_use_kept) {
+  Reserve& reserve = row->reserve_of(hole);
+  const std::size_t bytes = kFirstBytes << reserve.pieces;
+  const auto most = static_cast<unsigned>(base::max_of(bytes / hole->slot_size(), std::size_t{1}));
+  for (;;) {
+    const BlockNumber number = find_block(kind, size_class, may_use_kept);
+    if (number == heap::kNoBlock) return false;
+    heap::Block& block = heap::space.blocks[number];
+    heap::BlockExtra& extra = heap::space.extras[number];
+    const Piece piece = claim_slots(&block, most);
+    extra.free_slots =
+        static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));
+    forget_zeroes(&extra);
+    heap::list_block(number);
+    // Since the sweep has listed it, a hole that stayed through the collection may have filled it.
+    if (piece.from == piece.to) continue;
+    char* const start = base::as_pointer(heap::block_address(number));
+    hole->block = number;
+    hole->move_to(start + std::size_t{piece.from} * hole->slot_size(),
+                  start + std::size_t{piece.to} * hole->slot_size(), 0);
+    owner->count_taken(std::size_t{piece.to - piece.from} * hole->slot_size());
+    owner->has_blocks = true;
+    row->used = true;
+    ++reserve.pieces;
+    return true;
+  }
+}
+
+}  // namespace jd::alloc
