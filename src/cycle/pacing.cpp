@@ -64,6 +64,11 @@ constexpr std::size_t kHandedOutShare = 4;
 constexpr BlockNumber kDemandDecay = 3;
 constexpr BlockNumber kMostKeptShare = 8;
 
+// Where there are more free blocks than the heap would grow by, and only no run of them is long
+// enough: a collection is early there, at this part of what makes one due. It joins runs, and to
+// grow by so much would leave the free blocks free. A guess.
+constexpr std::size_t kDueForRun = 2;
+
 // So many blocks in use for each pair of kind and size class: few are nearly empty, and fewer
 // classes would save none of them. docs/design/alloc.md, "Small heaps".
 constexpr BlockNumber kBlocksOfAPair = 4;
@@ -314,6 +319,11 @@ BlockNumber growth() {
   return base::max_of(more, kLeastGrowth);
 }
 
+// For an object of so many blocks, where the heap would grow by `more` beyond them.
+bool only_a_run_is_missing(BlockNumber blocks, BlockNumber more) {
+  return blocks > 1 && heap::free_blocks() > more;
+}
+
 // Instead of growing.
 bool use_added_blocks() {
   if (added_for_copies == 0 || heap::free_blocks() == 0) return false;
@@ -326,6 +336,7 @@ bool use_added_blocks() {
 
 bool grow_heap(BlockNumber least) {
   BlockNumber more = growth();
+  if (only_a_run_is_missing(least, more)) more = kLeastGrowth;
   if (space.committed >= heap::kHugePagesFrom) {
     more = static_cast<BlockNumber>(
         base::align_up(space.committed + least + more, heap::kHugePageBlocks) - space.committed -
@@ -369,6 +380,10 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
     return true;
   }
   if (!may_collect && collection_is_due()) alloc::collection_is_overdue = true;
+  if (may_collect && attempt == 0 && !copy::policy.mcc && only_a_run_is_missing(blocks, growth()) &&
+      charged_bytes() >= due_after() / kDueForRun && collect_locked(settings.stop_function)) {
+    return true;
+  }
   if (blocks == 1 && use_added_blocks()) return true;
   if (grow_heap(blocks)) return true;
   // There are blocks, but copies would have too few, or large objects.
