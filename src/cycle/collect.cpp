@@ -216,6 +216,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   tell(GC_EVENT_MARK_START);
   heap::clear_marks();
   marker.set_strategy(strategy_now());
+  marker.set_stop_question(nullptr);
   const std::uint64_t cleared = os::now_ns();
   // Nothing may move for words that nobody looked at.
   const bool copies = copy::policy.mcc && cycle->outcome == Outcome::Done;
@@ -238,6 +239,12 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
     return {};
   }
   finish_marking();
+  // Links were cleared and finalizers are due by now.
+  if (marker.was_stopped()) {
+    os::fatal(
+        "the child of a fork() in a signal handler has returned into a collection's end, whose "
+        "other markers it does not have; it should have called exec or _exit");
+  }
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
   alloc::drop_lost_slots();

@@ -100,17 +100,23 @@ class Exchange {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   // The child of a fork has no helpers. True if there were some in a phase that is under way: with
-  // them went what they had to do. The leader, if the caller has interrupted it, comes to the
-  // phase's end alone.
+  // them went what they had to do, and the phase ends as soon as the leader has nothing to do, whom
+  // the caller has interrupted. A leader that was alone goes on alone, with the packets that it
+  // gave away and nobody took.
   [[nodiscard]] bool forget_helpers_in_child() {
-    const bool some_are_lost = open_.load(std::memory_order_relaxed) && members_ > 1;
+    const bool is_under_way = open_.load(std::memory_order_relaxed);
+    const bool some_are_lost = is_under_way && members_ > 1;
     lock_.reset_in_child();
-    sleepers_.store(0, std::memory_order_relaxed);
-    packet_count_.store(0, std::memory_order_relaxed);
+    // The leader may be one of them. Those who are gone are woken in vain.
+    if (!is_under_way) sleepers_.store(0, std::memory_order_relaxed);
     invited_ = guests_ = seats_ = 0;
-    members_ = 1;
-    idle_ = 0;
     hungry_.store(0, std::memory_order_relaxed);
+    if (some_are_lost) {
+      members_ = 1;
+      open_.store(false, std::memory_order_relaxed);
+      // It may be idle, and have looked already whether the phase has ended.
+      change_.fetch_add(1);
+    }
     return some_are_lost;
   }
 

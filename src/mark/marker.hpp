@@ -76,12 +76,18 @@ class alignas(128) Marker {
     was_stopped_ = false;
   }
   [[nodiscard]] bool was_stopped() const { return was_stopped_; }
+  // What was queued is lost: as if the question had been answered so.
+  void abandon() {
+    was_stopped_ = true;
+    forget_queued();
+  }
 
   // Forgets what is queued, when a collection is abandoned. Objects may stay marked whose contents
   // were not scanned.
   void forget_queued() {
     bottom_ = top_ = stack_;
     overflowed_ = false;
+    in_team_ = false;
   }
 
   // Queues the contents of the unmarked objects of kinds that want it (Kind::

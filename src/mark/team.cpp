@@ -45,14 +45,13 @@ bool Team::mark(Marker* first) {
       [=, this] {
         if (guests != 0) pool_.wake(guests);
       });
-  if (some_are_lost_) {
-    os::fatal(
-        "the child of a fork() in a signal handler has returned into a collection, whose other "
-        "markers it does not have; it should have called exec or _exit");
-  }
+  const bool some_are_lost = some_are_lost_;
+  some_are_lost_ = false;
+  if (some_are_lost) for_each_other([](Marker* other) { other->forget_queued(); });
   for_each_other([=](Marker* other) { first->adopt_overflow(other); });
   first->merge_own_marks();
   for_each_other([](Marker* other) { other->merge_own_marks(); });
+  if (some_are_lost) first->abandon();
   return true;
 }
 
@@ -119,7 +118,7 @@ unsigned Team::start_helpers() {
 }
 
 void Team::forget_helpers_in_child() {
-  // It stays so in that child's children.
+  // It stays so in that child's children, until the phase ends.
   if (exchange_.forget_helpers_in_child()) some_are_lost_ = true;
   helpers_.store(0, std::memory_order_relaxed);
   publish(0);

@@ -85,8 +85,8 @@ class Team {
   unsigned start_helpers();
 
   // The child of a fork has no helpers; it gets new ones when they are wanted again. Where the fork
-  // was called by a handler that interrupted a phase with helpers, the child ends with a message
-  // should it go on with that.
+  // was called by a handler that interrupted a phase with helpers, what these had to do is lost, and
+  // the phase ends with `first` abandoned (Marker::abandon).
   void forget_helpers_in_child();
 
   // For working markers (Exchange).
@@ -129,8 +129,8 @@ class Team {
   // Helpers are wanted. Set by the collector, taken back by the maker; read by every slow path, as
   // a hint (relaxed).
   std::atomic<bool> demand_{false};
-  // The child of a fork has come into a phase whose helpers it does not have. Under the heap's
-  // lock.
+  // The child of a fork has come into a phase whose helpers it does not have, and which has not
+  // ended yet. Under the heap's lock.
   bool some_are_lost_ = false;
   // Somebody makes helpers. Whoever changes it from false (acquire) to true is the maker, until it
   // changes it back (release).

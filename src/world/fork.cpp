@@ -54,7 +54,8 @@ void set_fork_hooks(const ForkHooks& wanted) { hooks = wanted; }
 void before_fork() {
   // A program with one thread, whose lock is held, forks in a handler that has interrupted the
   // holder: POSIX allowed that until 2017. The child goes on in the midst of it just as the parent,
-  // but for a collection that others help to mark (Team::forget_helpers_in_child).
+  // but for a collection that others help to mark, which is abandoned
+  // (Team::forget_helpers_in_child).
   if (interrupts_holder()) {
     in_handler = true;
     return;

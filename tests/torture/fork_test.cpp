@@ -259,6 +259,78 @@ TEST(Fork, InAHandlerOfTheOnlyThread) {
   }
 }
 
+// A tree of twice so many nodes. Each child goes on within the collection that the handler has
+// interrupted, and then fills what that took for free.
+struct CheckedNode {
+  CheckedNode* left;
+  CheckedNode* right;
+  std::uint64_t check;
+};
+constexpr std::uint64_t kCheck = 0x1234568;
+CheckedNode* make_checked(int depth) {
+  auto* node = static_cast<CheckedNode*>(GC_malloc(sizeof(CheckedNode)));
+  node->check = kCheck;
+  if (depth == 0) return node;
+  node->left = make_checked(depth - 1);
+  node->right = make_checked(depth - 1);
+  return node;
+}
+bool is_whole(const CheckedNode* node, int depth) {
+  if (node->check != kCheck) return false;
+  return depth == 0 || (is_whole(node->left, depth - 1) && is_whole(node->right, depth - 1));
+}
+
+volatile sig_atomic_t is_marking = 0;
+volatile sig_atomic_t child_of_handler = -1;  // none yet
+JD_CHILD(fork_within_marking) {
+  constexpr int kDepth = 15;
+  constexpr std::size_t kFiller = std::size_t{1} << kDepth;
+  GC_INIT();
+  CheckedNode* volatile tree = make_checked(kDepth);
+  for (int i = 0; i < 3; ++i) GC_gcollect();
+  GC_set_on_collection_event([](GC_EventType event) {
+    if (event == GC_EVENT_MARK_START) is_marking = 1;
+    if (event == GC_EVENT_MARK_END) is_marking = 0;
+  });
+  std::signal(SIGALRM, [](int) {
+    if (is_marking != 0 && child_of_handler == -1) child_of_handler = fork();
+  });
+  const int wanted = static_cast<int>(rounds(40));
+  for (int round = 0, forks = 0; forks < wanted; ++round) {
+    child_of_handler = -1;
+    const itimerval once{{0, 0}, {0, 1 + round * 37 % 900}};
+    setitimer(ITIMER_REAL, &once, nullptr);
+    GC_gcollect();
+    if (child_of_handler == 0) {
+      GC_disable();
+      for (std::size_t i = 0; i < kFiller; ++i) opaque(make_checked(0))->check = 1;
+      GC_enable();
+      GC_gcollect();
+      _exit(is_whole(tree, kDepth) ? 0 : 7);
+    }
+    const itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    if (child_of_handler == -1) continue;
+    ++forks;
+    const int status = wait_for(child_of_handler, 20);
+    if (status != 0) return status;
+  }
+  return is_whole(tree, kDepth) ? 0 : 8;
+}
+
+// What the other markers have, the child has not; what nobody had taken from the leader it lost,
+// too.
+TEST(Fork, InAHandlerWithinMarkingThatIsShared) {
+  JD_OURS_ONLY("bdwgc's threads that mark are the program's, too");
+  JD_SKIP_UNDER_TSAN(
+      "reports libc's own allocation in a handler that forks, and goes on without end");
+  for (const char* markers : {"1", "2", "4"}) {
+    const ChildResult r = run_child("fork_within_marking",
+                                    {{"GC_MARKERS", markers}, {"JACKDAW_MARK_PATIENCE", "1"}}, 100);
+    EXPECT_TRUE(r.ok()) << markers << ": " << r;
+  }
+}
+
 // The number of the child's only thread is the process's, which is what main threads are known by.
 JD_CHILD(fork_by_another_thread) {
   GC_INIT();
