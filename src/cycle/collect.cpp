@@ -88,6 +88,8 @@ void tell_threads(GC_EventType event) {
 
 // NotStopped: some threads run (world::try_to_stop_world).
 enum class Outcome { Done, RootsUnknown, Abandoned, NotStopped };
+// Under the heap's lock.
+Outcome last_outcome = Outcome::Done;
 
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
 // in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
@@ -416,8 +418,11 @@ bool collect_locked(int (*stop_function)()) {
   os::call_with_registers_on_stack(run_cycle, &cycle);
   os::clear_vector_registers();
   measured.collecting_total += os::now_ns() - begin;
+  last_outcome = cycle.outcome;
   return cycle.outcome == Outcome::Done;
 }
+
+bool threads_did_not_stop() { return last_outcome == Outcome::NotStopped; }
 
 void return_free_memory_later(unsigned least_age) {
   age_to_return.store(least_age, std::memory_order_relaxed);

@@ -12,6 +12,9 @@ namespace jd::cycle {
 // and then while objects are marked; never once everything is marked. (Where every collection
 // copies, not any more once it stands.)
 bool collect_locked(int (*stop_function)() = nullptr);
+// Did the last call collect nothing since threads could not be stopped (world::try_to_stop_world)?
+// Pre: the heap's lock is held since.
+bool threads_did_not_stop();
 
 // Whatever holds objects, but for the program's pins and precise roots (copy/holders.hpp). Pre: the
 // world is stopped.

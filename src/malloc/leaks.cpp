@@ -204,6 +204,9 @@ void report() {
   cycle::start();
   os::regain_log(cycle::options.log_file);
   bool done = false;
+  const char* why_not = has_other_collector
+                            ? "impossible beside another collector, with other threads"
+                            : "impossible, the roots are not known";
   {
     // Collecting stays off for everybody else: this collection alone keeps what it finds.
     LockGuard guard(heap_lock);
@@ -211,11 +214,11 @@ void report() {
     cycle::settings.before_sweep = count_unreachable;
     done = cycle::collect_locked() && cycle::measured.collections != collections;
     cycle::settings.before_sweep = nullptr;
+    if (cycle::threads_did_not_stop()) {
+      why_not = "impossible, not all threads could be stopped (see ulimit -i)";
+    }
   }
-  if (!done) {
-    return say(has_other_collector ? "impossible beside another collector, with other threads"
-                                   : "impossible, the roots are not known");
-  }
+  if (!done) return say(why_not);
   Backtrace** found = nullptr;
   std::size_t room = 0;
   {

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "os/cpu.hpp"
+
 namespace jd::os {
 
 void WakingPlace::begin_sleep(int thread) {
@@ -14,6 +16,18 @@ void WakingPlace::begin_sleep(int thread) {
 void WakingPlace::end_sleep() {
   std::uint32_t state = kAsleep;
   state_.compare_exchange_strong(state, kAwake, std::memory_order_relaxed);
+  // Its waker has two system calls to go at most, unless it has lost its processor.
+  constexpr int kLooks = 1000;
+  constexpr std::uint64_t kNap = 50000;  // ns
+  constexpr int kNaps = 200;
+  for (int i = 0; i < kLooks + kNaps; ++i) {
+    if (state_.load(std::memory_order_acquire) != kMoving) return;
+    if (i < kLooks) {
+      cpu_relax();
+    } else {
+      sleep_ns(kNap);
+    }
+  }
 }
 
 bool WakingPlace::leave_this_cpu() {

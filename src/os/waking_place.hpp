@@ -19,6 +19,8 @@ class WakingPlace {
  public:
   // --- By the thread that sleeps ---
   void begin_sleep(int thread);  // its id with the kernel
+  // Waits for a waker who has yet to put the mask back, 10 ms at most: threads and processes that
+  // the sleeper makes from here on would keep what the waker has left of it.
   void end_sleep();
 
   // --- By whoever is about to wake it ---

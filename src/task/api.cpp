@@ -87,6 +87,8 @@ int jd_task_may_run_here(void) {
   if (current() != nullptr || runtime.alone_in_child || thread == nullptr) return 0;
   const auto* here = static_cast<const char*>(__builtin_frame_address(0));
   const auto bounds = thread->stack;
+  // How far a stack reaches that the program has told of is not known (GC_set_stackbottom).
+  if (bounds.low == nullptr) return 0;
   // A thread's stack of the same size is used in part.
   if (here < bounds.low || here >= bounds.high) return 0;
   return static_cast<std::size_t>(here - bounds.low) >= jd::cycle::options.task_stack / 2 ? 1 : 0;

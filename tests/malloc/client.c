@@ -75,6 +75,46 @@ void make_garbage(size_t mebibytes) {
   clear_stack();
 }
 
+struct test {
+  const char* name;
+  void (*function)(const char* argument);
+};
+static const struct test tests[] = {{"entries", test_entries},
+                                    {"limits", test_limits},
+                                    {"refused", test_refused},
+                                    {"wrong-free", test_wrong_free},
+                                    {"garbage", test_garbage},
+                                    {"places", test_places},
+                                    {"thread-places", test_thread_places},
+                                    {"contexts", test_contexts},
+                                    {"threads", test_threads},
+                                    {"fork", test_fork},
+                                    {"children", test_children},
+                                    {"loading", test_loading},
+                                    {"signals", test_signals},
+                                    {"waiting", test_waiting},
+                                    {"main-ends", test_main_ends},
+                                    {"vfork", test_vfork},
+                                    {"no-proc", test_no_proc},
+                                    {"leaks", test_leaks},
+                                    {"shrunk-leaks", test_shrunk_leaks},
+                                    {"plugins-leaks", test_plugins_leaks},
+                                    {"children-leaks", test_children_leaks},
+                                    {"no-leaks", test_no_leaks},
+                                    {"overrun", test_overrun},
+                                    {"in-handler", test_in_handler},
+                                    {"closed-files", test_closed_files},
+                                    {"closed-others", test_closed_others},
+                                    {"fork-in-handler", test_fork_in_handler},
+                                    {"collectors-signals", test_collectors_signals},
+                                    {"replaced-handler", test_replaced_handler},
+                                    {"full-queue", test_full_queue},
+                                    {"full-queue-at-the-end", test_full_queue_at_the_end},
+                                    {"full-mappings", test_full_mappings},
+                                    {"zeros-moved", test_zeros_moved},
+                                    {"regrown", test_regrown},
+                                    {NULL, NULL}};
+
 int main(int argc, char** argv) {
   const struct test* t;
   if (argc < 2) return 2;

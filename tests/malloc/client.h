@@ -20,12 +20,7 @@ struct node* make_list(int length);
 int list_is_whole(const struct node* list, int length);
 void make_garbage(size_t mebibytes);
 
-struct test {
-  const char* name;
-  void (*function)(const char* argument);
-};
-extern const struct test tests[]; /* ends with a null name */
-
+/* Those that the client knows by name (client.c). */
 void test_entries(const char* argument);
 void test_limits(const char* argument);
 void test_refused(const char* argument);
@@ -54,6 +49,7 @@ void test_fork_in_handler(const char* argument);
 void test_collectors_signals(const char* argument);
 void test_replaced_handler(const char* argument);
 void test_full_queue(const char* argument);
+void test_full_queue_at_the_end(const char* argument);
 void test_full_mappings(const char* argument);
 void test_zeros_moved(const char* argument);
 void test_regrown(const char* argument);

@@ -564,37 +564,21 @@ void test_full_queue(const char* argument) {
   printf("resident %ld KiB\n", usage.ru_maxrss);
 }
 
-const struct test tests[] = {{"entries", test_entries},
-                             {"limits", test_limits},
-                             {"refused", test_refused},
-                             {"wrong-free", test_wrong_free},
-                             {"garbage", test_garbage},
-                             {"places", test_places},
-                             {"thread-places", test_thread_places},
-                             {"contexts", test_contexts},
-                             {"threads", test_threads},
-                             {"fork", test_fork},
-                             {"children", test_children},
-                             {"loading", test_loading},
-                             {"signals", test_signals},
-                             {"waiting", test_waiting},
-                             {"main-ends", test_main_ends},
-                             {"vfork", test_vfork},
-                             {"no-proc", test_no_proc},
-                             {"leaks", test_leaks},
-                             {"shrunk-leaks", test_shrunk_leaks},
-                             {"plugins-leaks", test_plugins_leaks},
-                             {"children-leaks", test_children_leaks},
-                             {"no-leaks", test_no_leaks},
-                             {"overrun", test_overrun},
-                             {"in-handler", test_in_handler},
-                             {"closed-files", test_closed_files},
-                             {"closed-others", test_closed_others},
-                             {"fork-in-handler", test_fork_in_handler},
-                             {"collectors-signals", test_collectors_signals},
-                             {"replaced-handler", test_replaced_handler},
-                             {"full-queue", test_full_queue},
-                             {"full-mappings", test_full_mappings},
-                             {"zeros-moved", test_zeros_moved},
-                             {"regrown", test_regrown},
-                             {NULL, NULL}};
+static int is_there;
+static void* stay(void* argument) {
+  __atomic_store_n(&is_there, 1, __ATOMIC_RELEASE);
+  for (;;) pause();
+  return argument;
+}
+
+/* At its end, too, where another thread is left. */
+void test_full_queue_at_the_end(const char* argument) {
+  struct rlimit none;
+  pthread_t thread;
+  (void)argument;
+  REQUIRE(getrlimit(RLIMIT_SIGPENDING, &none) == 0);
+  none.rlim_cur = 0;
+  REQUIRE(pthread_create(&thread, NULL, stay, NULL) == 0);
+  while (!__atomic_load_n(&is_there, __ATOMIC_ACQUIRE)) usleep(1000);
+  REQUIRE(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
+}

@@ -120,6 +120,12 @@ TEST(MallocSignals, WhereTheQueueIsFullThreadsRunOnAndOnceItHasRoomCollectionsGo
   EXPECT_LT(resident_kib(r), 300 * 1024);
 }
 
+TEST(MallocSignals, WhereTheQueueIsFullAtTheEndTheLeakCheckSaysSo) {
+  const Result r = run("leak-check", {"full-queue-at-the-end"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("not all threads could be stopped"));
+}
+
 // malloc.req.no-proc
 TEST(MallocRoots, WithoutProcNothingIsReclaimed) {
   const Variable poison("JACKDAW_POISON", "1");

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "os/thread.hpp"
@@ -83,6 +84,20 @@ TEST_F(WakingPlaceTest, TheWakersProcessorIsLeftForTheWake) {
   EXPECT_FALSE(sleeper.place.leave_this_cpu()) << "a second waker has nothing to do";
   sleeper.place.put_back();
   EXPECT_TRUE(equal(sleeper.wake(), before));
+}
+
+// Threads that it made before kept to the other processors for good.
+TEST_F(WakingPlaceTest, TheSleeperGoesOnOnlyWithItsWholeMask) {
+  Sleeper sleeper;
+  give_all(sleeper.id());
+  EXPECT_TRUE(sleeper.place.leave_this_cpu());
+  std::thread waker([&sleeper] {
+    // As long as it takes to see that it would not have waited.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    sleeper.place.put_back();
+  });
+  EXPECT_TRUE(equal(sleeper.wake(), before));
+  waker.join();
 }
 
 TEST_F(WakingPlaceTest, WhoMayRunNowhereElseStays) {
