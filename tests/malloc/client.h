@@ -33,6 +33,7 @@ void test_threads(const char* argument);
 void test_fork(const char* argument);
 void test_children(const char* argument);
 void test_loading(const char* plugin);
+void test_deep_binding(const char* plugin);
 void test_signals(const char* argument);
 void test_waiting(const char* argument);
 void test_in_handler(const char* argument);

@@ -269,3 +269,20 @@ void test_full_mappings(const char* argument) {
   make_garbage(20);
   REQUIRE(list_is_whole(kept, 10000));
 }
+
+/* What the library gets, the program frees, and what it frees came from the program. */
+void test_deep_binding(const char* plugin) {
+  int i;
+  for (i = 0; i < 10; ++i) {
+    void* library = dlopen(plugin, RTLD_NOW | RTLD_DEEPBIND);
+    void* (*allocate)(size_t) = NULL;
+    void (*release)(void*) = NULL;
+    REQUIRE(library != NULL);
+    *(void**)&allocate = dlsym(library, "plugin_allocate");
+    *(void**)&release = dlsym(library, "plugin_release");
+    REQUIRE(allocate != NULL && release != NULL);
+    free(allocate(100));
+    release(malloc(100));
+    REQUIRE(dlclose(library) == 0);
+  }
+}

@@ -71,9 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
     , Malloc,
     testing::Combine(testing::Values("free", "ignore", "leak-check"),
                      testing::Values("entries", "limits", "places", "thread-places", "contexts",
-                                     "threads", "fork", "children", "loading", "signals", "waiting",
-                                     "in-handler", "fork-in-handler", "collectors-signals",
-                                     "main-ends", "vfork", "zeros-moved")),
+                                     "threads", "fork", "children", "loading", "deep-binding",
+                                     "signals", "waiting", "in-handler", "fork-in-handler",
+                                     "collectors-signals", "main-ends", "vfork", "zeros-moved")),
     [](const auto& info) {
       std::string name = std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
       for (char& c : name) c = c == '-' ? '_' : c;

@@ -1,0 +1,70 @@
+// dlopen without RTLD_DEEPBIND (malloc.req.deep-binding): a library that is loaded with it has
+// libc's malloc and free, and what it gets from others it can't free.
+#include "os/log.hpp"
+#include "os/symbols.hpp"
+
+#define JD_EXPORT extern "C" [[gnu::visibility("default")]]
+
+namespace {
+
+// As <dlfcn.h> has it, which is for src/os.
+constexpr int kDeepBinding = 8;
+
+using Dlopen = void*(const char*, int);
+
+// libc's: the same for all who look it up (relaxed).
+Dlopen* find_dlopen() {
+  static Dlopen* found;
+  Dlopen* function = __atomic_load_n(&found, __ATOMIC_RELAXED);
+  if (function == nullptr) {
+    function = reinterpret_cast<Dlopen*>(jd::os::next_function("dlopen"));
+    if (function == nullptr) jd::os::fatal("libc has no function dlopen");
+    __atomic_store_n(&found, function, __ATOMIC_RELAXED);
+  }
+  return function;
+}
+
+}  // namespace
+
+#if defined(__x86_64__)
+
+extern "C" [[gnu::used]] void* jd_find_dlopen() { return reinterpret_cast<void*>(find_dlopen()); }
+
+// A jump, not a call: the loader searches the run path of the library that its caller is in, which
+// it knows by the return address.
+static_assert(kDeepBinding == 8);
+asm(R"(
+    .pushsection .text
+    .globl dlopen
+    .type dlopen, @function
+dlopen:
+    .cfi_startproc
+    endbr64
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call jd_find_dlopen
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    andl $~8, %esi
+    jmp *%rax
+    .cfi_endproc
+    .size dlopen, . - dlopen
+    .popsection
+)");
+
+#else
+
+// The compiler makes a jump of it where it optimizes.
+JD_EXPORT void* dlopen(const char* path, int mode) {
+  return find_dlopen()(path, mode & ~kDeepBinding);
+}
+
+#endif
