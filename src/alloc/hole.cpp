@@ -24,9 +24,15 @@ constexpr HoleOffsets offsets_of(const heap::ClassTable& table) {
   return offsets;
 }
 
-// What a thread without a cache allocates from: nothing, so that it comes to the slow path. Never
-// written, because a take() that fails writes nothing.
-constinit ThreadCache no_cache{};
+// What a thread without pointer-free objects, or without a cache, allocates from: nothing, so that
+// it comes to the slow path. Never written, because a take() that fails writes nothing.
+constinit HoleRow unused_row{};
+constexpr ThreadCache cache_without_thread() {
+  ThreadCache none{};
+  none.rows[heap::kAtomic] = &unused_row;
+  return none;
+}
+constinit ThreadCache no_cache = cache_without_thread();
 
 // Under the heap's lock.
 ThreadCache* caches = nullptr;
@@ -97,7 +103,7 @@ bool enter(world::Thread* thread) {
   fresh->has_blocks = false;
   for (MixedHole& hole : fresh->mixed) hole = {};
   fresh->rows[heap::kNormal] = &fresh->normal;
-  fresh->rows[heap::kAtomic] = &fresh->atomic;
+  fresh->rows[heap::kAtomic] = &unused_row;
   fresh->next = caches;
   fresh->previous = nullptr;
   if (caches != nullptr) caches->previous = fresh;
@@ -167,7 +173,7 @@ void leave(world::Thread* thread, bool is_gone) {
     if (row == nullptr) continue;
     gone->rows[kind] = nullptr;
     if (row->used) empty(row, is_gone);
-    if (row != &gone->normal && row != &gone->atomic) {
+    if (row != &gone->normal && row != &unused_row) {
       row->holes[0].cursor = reinterpret_cast<char*>(free_rows);
       free_rows = row;
     }
@@ -202,6 +208,7 @@ static void set_up_row(HoleRow* row) {
 
 HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   HoleRow* row = owner->rows[kind];
+  if (row == &unused_row) row = nullptr;
   if (row == nullptr && free_rows != nullptr) {
     row = free_rows;
     free_rows = reinterpret_cast<HoleRow*>(row->holes[0].cursor);

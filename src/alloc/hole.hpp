@@ -170,8 +170,9 @@ void use_classes(const heap::ClassTable& table);
 
 struct ThreadCache {
   HoleRow normal;
-  HoleRow atomic;
-  // The two above, and what other kinds this thread uses. None in a cache that no thread has.
+  // The one above, and what other kinds this thread uses; of pointer-free objects (heap::kAtomic),
+  // which have a fast path of their own, a row of zeroes before. Else none in a cache that no
+  // thread has.
   HoleRow* rows[heap::kMaxKinds];
   // Bytes of all holes that the thread took. Written by it alone (relaxed: only the number
   // matters), so it wraps rather than being taken from.
@@ -223,7 +224,7 @@ inline void* allocate_normal(std::size_t bytes) {
 }
 inline void* allocate_atomic(std::size_t bytes) {
   if (__builtin_expect(bytes <= heap::kMaxSmall, 1)) {
-    void* slot = cache->atomic.hole_for(bytes).take();
+    void* slot = cache->rows[heap::kAtomic]->hole_for(bytes).take();
     if (__builtin_expect(slot != nullptr, 1)) return slot;
   }
   return allocate_slowly(bytes, heap::kAtomic);
