@@ -49,8 +49,10 @@ function(jackdaw_pkgconfig_folder variable folder)
   endif()
 endfunction()
 
-# jackdaw_pkgconfig(<file.pc> <libdir>): the file finds its prefix from where it lies, so that
-# `cmake --install --prefix` and moved trees work.
+# jackdaw_pkgconfig(<file.pc> <libdir>): the file finds its prefix from where it lies, so that what
+# compiles and links works in a moved tree, too. The run path is the folder's own name, written when
+# it is installed: what a program has recorded must not lead through pkgconfig/, which comes with
+# the headers and may be missing where the program runs.
 function(jackdaw_pkgconfig name libdir)
   set(pkgconfig_dir "${libdir}/pkgconfig")
   cmake_path(ABSOLUTE_PATH pkgconfig_dir BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
@@ -64,12 +66,23 @@ function(jackdaw_pkgconfig name libdir)
   jackdaw_pkgconfig_folder(JD_PC_GC_INCLUDEDIR "${JD_INSTALL_GC_INCLUDEDIR}")
   configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.in" "${PROJECT_BINARY_DIR}/${name}" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}" DESTINATION "${pkgconfig_dir}")
+  if(NOT JD_INSTALL_AS_LIBGC)
+    install(CODE "set(JD_PC_FILE [==[${pkgconfig_dir}/${name}]==])
+      set(JD_PC_LIBRARIES [==[${libdir}]==])
+      set(JD_PC_SEARCHED [==[${jd_searched}]==])")
+    install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/InstallRunPath.cmake")
+  endif()
 endfunction()
 
 # A program built against a library in a folder of its own has to find it there when it runs.
-set(JD_PC_RPATH "")
+set(JD_PC_RUNPATH "")
 if(NOT JD_INSTALL_AS_LIBGC)
-  set(JD_PC_RPATH " -Wl,-rpath,\${libdir}")
+  set(JD_PC_RUNPATH "-Wl,-rpath,\${libdir}")
+endif()
+# Where the loader looks without being told, with or without ldconfig.
+set(jd_searched /lib /usr/lib /lib64 /usr/lib64)
+if(CMAKE_LIBRARY_ARCHITECTURE)
+  list(APPEND jd_searched "/lib/${CMAKE_LIBRARY_ARCHITECTURE}" "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}")
 endif()
 # The version of bdwgc whose interface libgc.so.1 has: what configure scripts ask for.
 set(JD_BDWGC_VERSION 8.2.2)
