@@ -9,6 +9,7 @@
 # may (as root, or with a sudo that asks no password); when they may not, they print the one line
 # to run and return 1.
 
+unset CDPATH # cd would look there first
 # The root of the checkout; this file is in its scripts/.
 packages_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 

@@ -7,6 +7,7 @@
 # Exit status: 0 fine, 1 not, 77 the compiler is not installed (a skipped test).
 set -euo pipefail
 
+unset CDPATH # cd would look there first
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/support/headers.sh
 source "$here/../support/headers.sh"

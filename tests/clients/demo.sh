@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What `./dev demo` runs: gets Guile, then leaves the rest to demo.py.
 set -euo pipefail
+unset CDPATH # cd would look there first
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=scripts/packages.sh
 source "$here/../../scripts/packages.sh"

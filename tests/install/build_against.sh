@@ -9,6 +9,7 @@ set -euo pipefail
 cmake=$1
 build=$2
 cc=$3
+unset CDPATH # cd would look there first
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 work=$(realpath "$(mktemp -d)")

@@ -2,6 +2,7 @@
 # A few words for testing a script by what it prints and returns. Sourced by the tests here.
 
 # shellcheck disable=SC2034 # for the tests that source this
+unset CDPATH # cd would look there first
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

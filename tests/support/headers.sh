@@ -9,6 +9,7 @@
 # test's to set.
 # shellcheck shell=bash
 
+unset CDPATH # cd would look there first
 include=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../include" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
