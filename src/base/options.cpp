@@ -28,17 +28,57 @@ bool is_word(const char* text, const char* word) {
   return rest != nullptr && *without_blanks(rest) == '\0';
 }
 
+// A number as the text has it. One that 64 bits do not hold does not fit, and is the largest that
+// they do.
+struct Number {
+  std::uint64_t value = 0;
+  bool fits = true;
+
+  void times(std::uint64_t factor) {
+    if (__builtin_mul_overflow(value, factor, &value)) value = kNoLimit, fits = false;
+  }
+  void plus(std::uint64_t summand) {
+    if (__builtin_add_overflow(value, summand, &value)) value = kNoLimit, fits = false;
+  }
+};
+
 // With the blanks around them, as strtoul and sscanf take a number.
-bool parse_digits(const char** cursor, std::uint64_t* value) {
+bool parse_digits(const char** cursor, Number* number) {
   const char* p = without_blanks(*cursor);
   if (*p < '0' || *p > '9') return false;
-  std::uint64_t n = 0;
+  Number n;
   for (; *p >= '0' && *p <= '9'; ++p) {
-    if (__builtin_mul_overflow(n, std::uint64_t{10}, &n)) return false;
-    if (__builtin_add_overflow(n, static_cast<std::uint64_t>(*p - '0'), &n)) return false;
+    n.times(10);
+    n.plus(static_cast<std::uint64_t>(*p - '0'));
   }
   *cursor = p;
-  *value = n;
+  *number = n;
+  return true;
+}
+
+// Digits with a suffix k, M or G or none, and blanks around them.
+bool parse_bytes(const char* text, Number* number) {
+  if (!parse_digits(&text, number)) return false;
+  unsigned shift = 0;
+  switch (*text) {
+    case 'k':
+    case 'K':
+      shift = 10;
+      break;
+    case 'm':
+    case 'M':
+      shift = 20;
+      break;
+    case 'g':
+    case 'G':
+      shift = 30;
+      break;
+    default:
+      break;
+  }
+  if (shift != 0) ++text;
+  if (*without_blanks(text) != '\0') return false;
+  number->times(std::uint64_t{1} << shift);
   return true;
 }
 
@@ -55,7 +95,7 @@ bool parse_flag(const char* text, std::uint64_t* value) {
   for (const char* yes : {"", "yes", "on", "true"}) {
     if (is_word(text, yes)) return true;
   }
-  std::uint64_t number = 0;
+  Number number;
   return parse_digits(&text, &number) && *without_blanks(text) == '\0';
 }
 
@@ -87,24 +127,20 @@ bool may_be_read(const char* variable) {
 // Which options read_options found.
 bool given[sizeof kOptions / sizeof kOptions[0]];
 
-bool parse_number(const OptionInfo& option, const char* text, std::uint64_t* value) {
+bool parse_number(const OptionInfo& option, const char* text, Number* number) {
   switch (option.type) {
     case OptionType::Flag:
-      return parse_flag(text, value);
+      return parse_flag(text, &number->value);
     case OptionType::Choice:
-      return parse_choice(text, option.range, value);
+      return parse_choice(text, option.range, &number->value);
     case OptionType::Size:
-      if (!parse_size(text, value)) return false;
-      break;
-    case OptionType::Count: {
-      const char* p = text;
-      if (!parse_digits(&p, value) || *without_blanks(p) != '\0') return false;
-      break;
-    }
+      return parse_bytes(text, number);
+    case OptionType::Count:
+      return parse_digits(&text, number) && *without_blanks(text) == '\0';
     case OptionType::Path:
-      return false;
+      break;
   }
-  return *value != 0 || option.zero_allowed || option.least == 0;
+  return false;
 }
 
 // The nearest that there is: a limit that is refused would be none.
@@ -119,28 +155,9 @@ bool has_range(const OptionInfo& option) {
 }  // namespace
 
 bool parse_size(const char* text, std::uint64_t* value) {
-  std::uint64_t n = 0;
-  if (!parse_digits(&text, &n)) return false;
-  unsigned shift = 0;
-  switch (*text) {
-    case 'k':
-    case 'K':
-      shift = 10;
-      break;
-    case 'm':
-    case 'M':
-      shift = 20;
-      break;
-    case 'g':
-    case 'G':
-      shift = 30;
-      break;
-    default:
-      break;
-  }
-  if (shift != 0) ++text;
-  if (*without_blanks(text) != '\0' || (n << shift) >> shift != n) return false;
-  *value = n << shift;
+  Number number;
+  if (!parse_bytes(text, &number) || !number.fits) return false;
+  *value = number.value;
   return true;
 }
 
@@ -157,11 +174,12 @@ void read_options(Options* options, Complain* complain) {
       }
       continue;
     }
-    std::uint64_t value = 0;
-    const bool understood = parse_number(option, text, &value);
-    if (understood && has_range(option) && nearest(option, value) != value) {
-      value = nearest(option, value);
-      complain(option, text, true);
+    Number number;
+    const bool understood = parse_number(option, text, &number);
+    std::uint64_t value = number.value;
+    if (understood && has_range(option)) {
+      value = nearest(option, number.value);
+      if (value != number.value || !number.fits) complain(option, text, true);
     }
     if (understood || option.type == OptionType::Flag) {
       options->*option.number = value;
