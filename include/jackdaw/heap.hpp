@@ -24,6 +24,10 @@
 // inlined behind one load that is compared with null.
 #pragma once
 
+#if __cplusplus <= 201703L
+#error "<jackdaw/heap.hpp> needs C++20 (-std=c++20); for C and older C++ there is <jackdaw/heap.h>"
+#else
+
 #include <jackdaw/heap.h>
 
 #include <atomic>
@@ -540,3 +544,5 @@ class allocator {
 };
 
 }  // namespace jd
+
+#endif  // C++20

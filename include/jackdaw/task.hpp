@@ -15,8 +15,12 @@
 // have ended; of several, the first one thrown; what is not C++'s, as a foreign_exception.
 // Meanwhile it lies in malloc's memory, where no collection looks for what only it refers to.
 #pragma once
+#if __cplusplus <= 201703L
+#error "<jackdaw/task.hpp> needs C++20 (-std=c++20); for C and older C++ there is <jackdaw/task.h>"
+#else
 
 #include <jackdaw/task.h>
+#include <jackdaw/task_short.hpp>
 
 #include <atomic>
 #include <concepts>
@@ -30,8 +34,6 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
-
-#include <jackdaw/task_short.hpp>
 
 // Sanitizers do not follow a fork that is a bare call; their programs run in deque mode anyway.
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(__SANITIZE_ADDRESS__) && \
@@ -594,5 +596,5 @@ class scope {
 
 }  // namespace jd
 
-// Loops, reductions and sorting.
-#include <jackdaw/task_loops.hpp>
+#include <jackdaw/task_loops.hpp>  // loops, reductions and sorting
+#endif

@@ -104,4 +104,17 @@ if [[ $standard == c++20 ]]; then
     auto* f() { return jd::make<S>(); }'
 fi
 
+# Regression: an older standard was met with pages of errors, none of which named it.
+if [[ $extension == cpp && $standard != c++20 ]]; then
+  for header in heap task; do
+    compiled=$((compiled + 1))
+    printf '#include <jackdaw/%s.hpp>\n' "$header" >"$work/old.cpp"
+    said=$("$compiler" -std="$standard" -I "$include" -fsyntax-only "$work/old.cpp" 2>&1 | grep 'error: ') || true
+    if [[ $said != *"$header.hpp> needs C++20"* || $said == *$'\n'* ]]; then
+      failures=$((failures + 1))
+      echo "FAILED: instead of one error that asks for C++20, $header.hpp in $standard has: $said"
+    fi
+  done
+fi
+
 finish
