@@ -56,6 +56,10 @@ def collector_figures(client: Client, run: runner.Runner, library: runner.Librar
         os.killpg(process.pid, signal.SIGKILL)  # Guile with it
         process.wait()
         return None, "jackdaw run did not end within 60 s"
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
     if process.returncode != 0 or not report.exists():
         return None, f"jackdaw run failed: {runner.last_line(stderr)}"
     return json.loads(report.read_text()), None
@@ -103,6 +107,7 @@ def main() -> int:
     if options.runs < 1 or options.work < 1:
         parser.error("--runs and --work are at least 1")
 
+    runner.end_on_signals()
     folder = ROOT / "build/clients"
     libraries = [runner.make_library("peer", options.peer or runner.find_system_library(), folder),
                  runner.make_library("ours", options.ours, folder)]

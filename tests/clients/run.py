@@ -173,6 +173,7 @@ def main() -> int:
         list_clients(choose(clients, options.only))
         return 0
 
+    runner.end_on_signals()
     work = options.work.resolve()
     size = "small" if options.quick or options.check else "full"
     ours = None if options.accept else runner.make_library("ours", options.ours, work)

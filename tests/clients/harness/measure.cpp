@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -49,12 +50,22 @@ int main(int argc, char** argv) {
     perror(argv[1]);
     return 2;
   }
+  sigset_t ending;
+  sigemptyset(&ending);
   for (int signal : {SIGALRM, SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action = {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;  // as under nohup
+    action = {};
     action.sa_handler = kill_group;
     action.sa_flags = SA_RESTART;
     sigaction(signal, &action, nullptr);
+    sigaddset(&ending, signal);
   }
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // whoever asked may be killed
+  // Until it is known which group to end.
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &ending, &before);
 
   long long start = now_ns();
   pid_t pid = fork();
@@ -63,6 +74,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (pid == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     setpgid(0, 0);  // so that a client's own children end with it
     execvp(argv[4], argv + 4);
     perror(argv[4]);
@@ -70,6 +82,7 @@ int main(int argc, char** argv) {
   }
   setpgid(pid, pid);
   child = pid;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   alarm(static_cast<unsigned>(atoi(argv[2])));
 
   int status = 0;

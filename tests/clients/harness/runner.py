@@ -56,12 +56,29 @@ def find_system_library() -> Path:
     raise SystemExit(f"no {SONAME} on this system; install it (apt-get install libgc1) or say --peer")
 
 
+def end_on_signals() -> None:
+    """Lets SIGTERM and SIGHUP end this program as Ctrl-C does: with what it started. One that is
+    ignored (nohup) stays so."""
+    ending = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) != signal.SIG_IGN]
+
+    def end(number, _frame):
+        for other in ending:
+            signal.signal(other, signal.SIG_IGN)  # one is enough
+        raise SystemExit(128 + number)
+
+    for number in ending:
+        signal.signal(number, end)
+
+
 def make_library(label: str, given: Path, work: Path) -> Library:
     file = given / SONAME if given.is_dir() else given
     if not file.is_file():
         raise SystemExit(f"there is no library {file}"
                          + (" (./dev build makes ours)" if label == "ours" else ""))
     folder = work / f"lib-{label}"
+    if set(":;") & set(str(folder)):
+        raise SystemExit(f"the path {folder} has a colon or a semicolon in it, which LD_LIBRARY_PATH "
+                         "cannot express; use a checkout whose path has none")
     folder.mkdir(parents=True, exist_ok=True)
     link = folder / SONAME
     # Replaced at once, so that two runs side by side never find it missing.
@@ -124,7 +141,8 @@ class Runner:
         loaded: set[Path] = set()
         for file in log.iterdir():
             text = file.read_text(encoding="utf-8", errors="replace")
-            for path in re.findall(rf"calling init: (\S*/{re.escape(SONAME)}\S*)", text):
+            # To the line's end: a folder's name may have blanks.
+            for path in re.findall(rf"calling init: (/.*/{re.escape(SONAME)}.*)", text):
                 loaded.add(Path(path).resolve())
         shutil.rmtree(log, ignore_errors=True)
         if not loaded:
