@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include "failure.hpp"
 #include "measure/rounds.hpp"
 #include "page/plot.hpp"
+#include "page/report.hpp"
 #include "program/places.hpp"
 #include "run_tool.hpp"
 
@@ -117,6 +119,30 @@ TEST(Plot, DrawsCurvesInPanels) {
   for (const char* part : {"<svg", "a title", "it's a panel", "another_panel", "second"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+}
+
+// Regression: it ended the report after all that was measured, without a page.
+TEST(Plot, AGnuplotThatDoesNotWorkIsAsGoodAsNone) {
+  const std::string path = std::getenv("PATH");
+  const Scratch scratch;
+  setenv("PATH", scratch.path("").c_str(), 1);
+  jackdaw::Plot plot{"-all", {"a title", "ns", {"first"}, {{"a group", {1}}}}};
+  for (const char* gnuplot : {"#!/no/such/interpreter\n", "#!/bin/sh\nexit 3\n"}) {
+    write_file(scratch.path("gnuplot"), gnuplot, true);
+    testing::internal::CaptureStdout();
+    EXPECT_THAT(jackdaw::draw_plots({plot}, scratch.path("page.md")), testing::IsEmpty());
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("no plots: "));
+  }
+  setenv("PATH", path.c_str(), 1);
+}
+
+TEST(Places, AFolderIsNoProgram) {
+  const std::string path = std::getenv("PATH");
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path("sh"));
+  setenv("PATH", (scratch.path("") + ":" + path).c_str(), 1);
+  EXPECT_NE(jackdaw::find_program("sh"), scratch.path("sh"));
+  setenv("PATH", path.c_str(), 1);
 }
 
 TEST(Places, FindsProgramsOnThePath) {

@@ -47,15 +47,20 @@ std::vector<std::string> draw_plots(const std::vector<Plot>& plots, const fs::pa
     fmt::print("\nno plots: there is no gnuplot here (Debian: apt-get install gnuplot-nox)\n");
     return names;
   }
-  for (const Plot& plot : plots) {
-    if (plot.bars.groups.empty() && plot.curves.panels.empty()) continue;
-    const std::string name = page.stem().string() + plot.suffix + ".svg";
-    if (plot.curves.panels.empty()) {
-      draw_bars(plot.bars, page.parent_path() / name);
-    } else {
-      draw_curves(plot.curves, page.parent_path() / name);
+  // What was measured is worth a page without plots, too.
+  try {
+    for (const Plot& plot : plots) {
+      if (plot.bars.groups.empty() && plot.curves.panels.empty()) continue;
+      const std::string name = page.stem().string() + plot.suffix + ".svg";
+      if (plot.curves.panels.empty()) {
+        draw_bars(plot.bars, page.parent_path() / name);
+      } else {
+        draw_curves(plot.curves, page.parent_path() / name);
+      }
+      names.push_back(name);
     }
-    names.push_back(name);
+  } catch (const Failure& why) {
+    fmt::print("\n{} plots: {}\n", names.empty() ? "no" : "no more", why.what());
   }
   return names;
 }

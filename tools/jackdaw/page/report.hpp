@@ -29,8 +29,8 @@ struct Plot {
   Bars bars;
   Curves curves = {};  // instead of bars, if it has panels
 };
-// Draws those that have groups or panels beside the report's page, if there is a gnuplot; else says
-// so. The names of their files.
+// Draws those that have groups or panels beside the report's page, if there is a gnuplot that does;
+// else says so. The names of their files.
 std::vector<std::string> draw_plots(const std::vector<Plot>& plots,
                                     const std::filesystem::path& page);
 

@@ -188,7 +188,8 @@ std::optional<fs::path> find_program(const std::string& name) {
   for (std::size_t begin = 0; begin <= folders.size();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
     const fs::path file = fs::path(folders.substr(begin, end - begin)) / name;
-    if (access(file.c_str(), X_OK) == 0) return file;
+    std::error_code ignored;
+    if (fs::is_regular_file(file, ignored) && access(file.c_str(), X_OK) == 0) return file;
     begin = end + 1;
   }
   return std::nullopt;
