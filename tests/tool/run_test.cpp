@@ -43,6 +43,19 @@ TEST(RunStatistics, ThatNobodyCanReadLeaveTheStatusAlone) {
   }
 }
 
+// Regression: the status was 2 or 125, and the words were fmt's or ours.
+TEST(Command, SaysThatItsOutputCannotBeWritten) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
+  for (const char* arguments : {"--help", "--version", "run --help", "bench --help", "bench --list",
+                                "options", "options --markdown", "options --man"}) {
+    const std::string command =
+        std::string("exec ") + JD_TEST_COMMAND + " " + arguments + " >/dev/full";
+    const Result r = run_program({"/bin/sh", "-c", command});
+    EXPECT_TRUE(r.exited_with(125)) << arguments << ": " << describe(r);
+    EXPECT_EQ(r.err, "jackdaw: cannot write to the standard output\n") << arguments;
+  }
+}
+
 TEST_P(Run, PassesDeathBySignal) {
   for (const int signal : {SIGKILL, SIGABRT, SIGSEGV, SIGTERM}) {
     const Result r = run_client(options(), {"die", std::to_string(signal)});
@@ -188,6 +201,22 @@ TEST(RunRefuses, WhatIsNotThereOrNoProgram) {
   write_file(scratch.path("damaged"), std::string("\177ELF\2\1\1") + std::string(60, '\377'), true);
   r = run(scratch.path("damaged"));
   EXPECT_TRUE(r.exited_with(126)) << describe(r);
+}
+
+// The dynamic linker would take it for two libraries that are not there, and run the program on
+// another libgc.
+TEST(RunRefuses, ALibraryWhosePathHasABlank) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path("a b"));
+  std::filesystem::create_symlink(JD_TEST_LIBRARY, scratch.path("a b/libgc.so.1"));
+  const Result r = run_jackdaw(
+      {"run", "--library", scratch.path("a b/libgc.so.1"), "--", JD_TEST_CLIENT, "exit", "0"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, testing::HasSubstr("has a blank or a colon in it, which LD_PRELOAD cannot"));
+  std::filesystem::create_symlink(JD_TEST_LIBRARY, scratch.path("libgc.so.1"));
+  EXPECT_TRUE(run_jackdaw({"run", "--library", scratch.path("libgc.so.1"), "--", JD_TEST_CLIENT,
+                           "exit", "42"})
+                  .exited_with(42));
 }
 
 TEST(RunRefuses, ALibraryThatIsNone) {

@@ -19,6 +19,7 @@ namespace jackdaw {
 namespace {
 
 constexpr const char* kDescription = "Jackdaw: a garbage collector that stands in for libgc.so.1";
+constexpr const char* kCannotWrite = "cannot write to the standard output";
 
 // Without the value in braces that CLI11 puts behind the name of a flag that may have one.
 struct HelpText : CLI::Formatter {
@@ -194,8 +195,8 @@ int run_main(int argc, char** argv) {
     if (e.get_exit_code() == 0) {  // --help, --version
       line.app.exit(e);
       if (std::fflush(stdout) == 0 && std::cout.flush()) return 0;
-      fmt::print(stderr, "jackdaw: cannot write to the standard output\n");
-      return is_run ? kExitRefused : kExitUsage;
+      fmt::print(stderr, "jackdaw: {}\n", kCannotWrite);
+      return kExitRefused;
     }
     fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", explain(e, first),
                is_run             ? "run "
@@ -207,7 +208,7 @@ int run_main(int argc, char** argv) {
     const int status = line.call();
     // What nobody could read was not shown.
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw Failure(kExitRefused, "cannot write to the standard output");
+      throw Failure(kExitRefused, kCannotWrite);
     }
     return status;
   } catch (const Interrupted& e) {
@@ -217,7 +218,11 @@ int run_main(int argc, char** argv) {
     fmt::print(stderr, "jackdaw: {}\n", e.what());
     return e.exit_status();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "jackdaw: unexpected: {}\n", e.what());
+    if (std::ferror(stdout) != 0) {  // fmt throws what it cannot print
+      fmt::print(stderr, "jackdaw: {}\n", kCannotWrite);
+    } else {
+      fmt::print(stderr, "jackdaw: unexpected: {}\n", e.what());
+    }
     return kExitRefused;
   }
 }
