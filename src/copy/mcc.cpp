@@ -89,6 +89,18 @@ void mark_and_queue(const Place& place) {
   if (place.block->scan != Scan::None && !queue.push(place)) queue_overflowed = true;
 }
 
+// For ambiguous words in the traversal. A word that stood there in the pin stage has promoted its
+// block. One that means an object which may have been copied, or was, stands there since: the
+// collector has written it, where it runs on a stack that is an object or a range of roots, or a
+// thread in a blocking section has. It means nothing.
+void mark_in_place(const Place& place) {
+  Word to = 0;
+  // A block that was left for lack of memory is no source any more, and has lost objects all the
+  // same.
+  if (is_from(heap::number_of(place.block)) || was_forwarded(place, &to)) return;
+  mark_and_queue(place);
+}
+
 bool next_to_block(ToSpace* to) {
   bool clean = false;
   const auto kind = static_cast<heap::KindNumber>(to->kind);
@@ -351,8 +363,8 @@ void leave_holes() { alloc::leave_mixed_holes(is_from); }
 
 void reach(Word word, bool past_end) {
   Place place;
-  if (find(word, &place)) mark_and_queue(place);
-  if (past_end && find_ending_at(word, &place)) mark_and_queue(place);
+  if (find(word, &place)) mark_in_place(place);
+  if (past_end && find_ending_at(word, &place)) mark_in_place(place);
 }
 
 void reach_slot(Word* slot) { visit_slot(slot); }
