@@ -220,10 +220,18 @@ void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
   if (!all_static) visit_static_thread_locals(visitor, thread);
 }
 
+// The object or free slot of the heap in which p lies: some programs make stacks of such. Empty if
+// it lies elsewhere.
+Extent in_heap_at(const char* p) {
+  heap::Place place;
+  if (!heap::find_place(base::as_word(p), &place)) return {};
+  char* const low = base::as_pointer(place.address());
+  return {low, low + place.size()};
+}
+
 // The lowest mapped address of the stack that ends at `high`, as of now: a main thread's stack
 // grows. Null if it can't be told.
 char* lowest_mapped(Thread* thread, char* high) {
-  if (high == nullptr) return nullptr;
   thread->checked.high = high;
   thread->checked.low = static_cast<char*>(os::start_of_mapping(high - 1));
   return thread->checked.low;
@@ -262,14 +270,34 @@ bool on_stack(Thread* thread, const char* sp, char* high) {
   return low != nullptr && sp >= low;
 }
 
+// Where the thread's stack that ends at `high` begins, as far as it can be read. Null if it can't
+// be told.
+char* lowest_of_stack(Thread* thread, char* high) {
+  if (high == nullptr) return nullptr;
+  char* const low = thread->stack.low;
+  if (const Extent object = in_heap_at(high - 1); object.low != nullptr) {
+    return lowest_readable(contains(object, low) ? low : object.low, high);
+  }
+  const bool known = low != nullptr && high == thread->stack.high && !thread->is_main;
+  return known ? lowest_readable(low, high) : lowest_mapped(thread, high);
+}
+
 // True if it is the thread's own stack that sp is on, all of which from there on was visited.
 bool visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   if (sp == nullptr) return false;
   char* high = stack_high(*thread);
   char* low = thread->stack.low;
+  Extent object = in_heap_at(sp);
+  // The stack is in use, whoever else has its address.
+  if (object.low != nullptr) visitor->range(&object.low, &object.low + 1);
+  const bool ends_elsewhere = object.low != nullptr && (high <= sp || high > object.high);
   if (on_alternate_stack(*thread, sp)) {
     // That, and all of the stack that the signal interrupted, of which it may be a part.
     visitor->stack(sp, thread->alternate.high);
+  } else if (ends_elsewhere) {
+    // Nobody told us where this one ends, but it ends where the object does. Behind that are
+    // others, which it says nothing of.
+    visitor->stack(sp, object.high);
   } else if (const bool on_own =
                  low != nullptr && sp >= low && sp < high && high <= thread->stack.high;
              on_own || on_stack(thread, sp, high)) {
@@ -281,8 +309,7 @@ bool visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
     auto* end = static_cast<char*>(os::end_of_mapping(sp));
     if (end != nullptr) visitor->stack(sp, end);
   }
-  const bool known = low != nullptr && high == thread->stack.high && !thread->is_main;
-  char* bottom = known ? lowest_readable(low, high) : lowest_mapped(thread, high);
+  char* bottom = lowest_of_stack(thread, high);
   if (bottom != nullptr) visitor->stack(bottom, high);
   return false;
 }
