@@ -74,7 +74,7 @@ struct Work {
 
 JD_CHILD(collect_in_thread_on_object) {
   GC_INIT();
-  const Nodes nodes(JD_HEADER);
+  const Nodes nodes(JD_HOMOGENEOUS);
   const Cell kept(nodes.sparse_list(300, 3));
   Work work(nodes);
   const ThreadInHeap thread(
@@ -93,7 +93,7 @@ TEST(StackObjects, AThreadOnOneCollects) { expect_survival("collect_in_thread_on
 // It is stopped there, and then stands in a blocking section there, while another collects.
 JD_CHILD(stand_in_thread_on_object) {
   GC_INIT();
-  const Nodes nodes(JD_HEADER);
+  const Nodes nodes(JD_HOMOGENEOUS);
   Work work(nodes);
   const ThreadInHeap thread(
       [](void* argument) -> void* {
@@ -169,10 +169,15 @@ std::size_t alternate_with_coroutine(void* stack) {
 
 JD_CHILD(collect_in_coroutine_on_object) {
   GC_INIT();
-  const Nodes nodes(JD_HEADER);
+  const Nodes nodes(JD_HOMOGENEOUS);
   coroutines_nodes = &nodes;
+  // Lies before the stack, and moves to behind it.
+  const Cell kept(nodes.sparse_list(300, 3));
+  jd_collect(1);
   return alternate_with_coroutine(GC_malloc(kStack)) == 0 ? 0 : 1;
 }
+// Regression: as above. And the verifier took what lay behind the stack for more of it: "the object
+// that ends at ... is held".
 TEST(StackObjects, ACoroutineOnOneCollects) { expect_survival("collect_in_coroutine_on_object"); }
 
 // ---- Roots that change ----
@@ -182,7 +187,7 @@ int pushes;
 
 JD_CHILD(roots_that_change) {
   GC_INIT();
-  const Nodes nodes(JD_HEADER);
+  const Nodes nodes(JD_HOMOGENEOUS);
   Cell list;
   far_away([&] { list.set(nodes.sparse_list(300, 3)); });
   pushed_cell = &list;
