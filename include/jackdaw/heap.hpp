@@ -111,6 +111,11 @@ T* checked(T* made) {
   if (__builtin_expect(made == nullptr, 0)) no_memory();
   return made;
 }
+// As heap.h's functions take objects: none of them writes to what the program holds as const.
+template <class T>
+void* untyped(T* object) {
+  return const_cast<std::remove_cv_t<T>*>(object);
+}
 
 template <class M>
 struct IsWord : std::is_pointer<M> {};
@@ -375,7 +380,9 @@ inline T* make_array(std::size_t count, Arguments&&... arguments) {
 // The first of an object's elements.
 template <class T>
 inline auto elements(T* object) {
-  return reinterpret_cast<typename members<T>::element*>(object + 1);
+  using Element = typename members<std::remove_const_t<T>>::element;
+  using Seen = std::conditional_t<std::is_const_v<T>, const Element, Element>;
+  return reinterpret_cast<Seen*>(object + 1);
 }
 
 // ---- Holding objects ----
@@ -433,12 +440,12 @@ class pinned {
  public:
   pinned() = default;
   explicit pinned(T* object) : object_(object) {
-    if (object != nullptr && jd_pin(object) == 0) detail::no_memory();
+    if (object != nullptr && jd_pin(detail::untyped(object)) == 0) detail::no_memory();
   }
   pinned(const pinned& other) : pinned(other.object_) {}
   pinned(pinned&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   ~pinned() {
-    if (object_ != nullptr) jd_unpin(object_);
+    if (object_ != nullptr) jd_unpin(detail::untyped(object_));
   }
   pinned& operator=(pinned other) noexcept {
     std::swap(object_, other.object_);
@@ -462,7 +469,7 @@ template <class T>
 class weak {
  public:
   weak() = default;
-  explicit weak(T* object) : reference_(detail::checked(jd_weak_new(object))) {}
+  explicit weak(T* object) : reference_(detail::checked(jd_weak_new(detail::untyped(object)))) {}
 
   // Null once nothing but weak references led to it.
   T* get() const {
@@ -480,7 +487,8 @@ template <class Key, class Value>
 class ephemeron {
  public:
   ephemeron() = default;
-  ephemeron(Key* key, Value* value) : pair_(detail::checked(jd_ephemeron_new(key, value))) {}
+  ephemeron(Key* key, Value* value)
+      : pair_(detail::checked(jd_ephemeron_new(detail::untyped(key), detail::untyped(value)))) {}
 
   // Both null once nothing but ephemerons' values led to the key.
   Key* key() const {
@@ -490,7 +498,7 @@ class ephemeron {
     return pair_ == nullptr ? nullptr : static_cast<Value*>(jd_ephemeron_value(pair_));
   }
   // Pre: it is not null.
-  void set_value(Value* value) { jd_ephemeron_set_value(pair_, value); }
+  void set_value(Value* value) { jd_ephemeron_set_value(pair_, detail::untyped(value)); }
   jd_ephemeron* pair() const { return pair_; }
 
  private:
@@ -502,7 +510,7 @@ class ephemeron {
 template <auto kFunction, class T>
 inline void finalize(T* object) {
   const auto call = [](void* dead, void*) { kFunction(static_cast<T*>(dead)); };
-  if (jd_finalizer(object, call, nullptr) == 0) detail::no_memory();
+  if (jd_finalizer(detail::untyped(object), call, nullptr) == 0) detail::no_memory();
 }
 
 // ---- Containers ----

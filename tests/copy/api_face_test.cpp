@@ -463,6 +463,43 @@ TEST(Face, Finalizers) {
   EXPECT_LE(finalized_nodes, 300);
 }
 
+void finalize_const_node(const ::Node* node) { finalized_nodes += node->value == 5 ? 1 : 1000; }
+
+// Regression: only ref and root could be of const objects; the others did not compile.
+TEST(Face, HandlesOfConstObjects) {
+  const ::Node* const object = leaf(7);
+  const ref<const ::Node> pointer = object;
+  const root<const ::Node> held = object;
+  const pinned<const ::Node> pin(object);
+  const pinned<const ::Node> another = pin;
+  const weak<const ::Node> reference(object);
+  ephemeron<const ::Node, const ::Node> pair(object, leaf(8));
+  compact();
+  for (const ::Node* same :
+       {pointer.get(), held.get(), pin.get(), another.get(), reference.get(), pair.key()}) {
+    ASSERT_EQ(same, object);
+    ASSERT_EQ(same->value, 7);
+  }
+  EXPECT_EQ(pair.value()->value, 8);
+  pair.set_value(object);
+  EXPECT_EQ(pair.value(), object);
+  const Row* const row = make_array<Row>(2, 1);
+  const auto* const first = elements(row);
+  EXPECT_EQ(static_cast<const void*>(first), row + 1);
+  finalized_nodes = 0;
+  far_away([&] {
+    for (int i = 0; i < 300; ++i) {
+      jd::finalize<&finalize_const_node>(static_cast<const ::Node*>(leaf(5)));
+    }
+  });
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    compact();
+    far_away([] { GC_invoke_finalizers(); });
+  }
+  EXPECT_GE(finalized_nodes, 285);
+  EXPECT_LE(finalized_nodes, 300);
+}
+
 TEST(Face, NullHandles) {
   const root<::Node> no_root;
   EXPECT_EQ(no_root.get(), nullptr);
