@@ -128,7 +128,8 @@ static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
 /* The bytes of an object as it was allocated (its elements included, a header word not), rounded up
  * to 8; of a JD_HOMOGENEOUS layout with elements, all that the memory has room for as a rule; 0 if
  * the address is not an object's first byte, and for an object without bytes (an array of no
- * elements behind a header), which jd_layout_of tells apart. */
+ * elements behind a header), which jd_layout_of tells apart. Of an object without a layout it is
+ * what GC_size says: the bytes of its place, which may be more than were asked for. */
 JD_HEAP_API size_t jd_size_of(const void* object);
 
 /* ---- Holding objects ---- */
