@@ -90,15 +90,12 @@ void mark_and_queue(const Place& place) {
 }
 
 // For ambiguous words in the traversal. A word that stood there in the pin stage has promoted its
-// block. One that means an object which may have been copied, or was, stands there since: the
+// block. One that means something on a block that was not promoted stands there since: the
 // collector has written it, where it runs on a stack that is an object or a range of roots, or a
-// thread in a blocking section has. It means nothing.
+// thread in a blocking section has. It means nothing, and the object may have been copied.
 void mark_in_place(const Place& place) {
-  Word to = 0;
-  // A block that was left for lack of memory is no source any more, and has lost objects all the
-  // same.
-  if (is_from(heap::number_of(place.block)) || was_forwarded(place, &to)) return;
-  mark_and_queue(place);
+  const Role role = roles[heap::number_of(place.block)];
+  if (role != Role::Source && role != Role::Left) mark_and_queue(place);
 }
 
 bool next_to_block(ToSpace* to) {
@@ -139,7 +136,7 @@ bool copy(const Place& place, Word* to) {
 }
 
 // For lack of memory (copy.req.abort): the rest of the block stays where it is, too.
-void stay(BlockNumber number) { roles[number] = Role::None; }
+void stay(BlockNumber number) { roles[number] = Role::Left; }
 
 void visit_slot(Word* slot) {
   Place place;
@@ -286,11 +283,12 @@ void repair_queued() {
   }
 }
 
-// Everything on promoted blocks that was not reached.
+// Everything on promoted blocks, and those that were left, that was not reached.
 void count_promoted() {
   counts = {};
   heap::for_each_block([](BlockNumber number, const Block& block) {
-    if (block.state != BlockState::Mixed || roles[number] != Role::None) return;
+    if (block.state != BlockState::Mixed) return;
+    if (roles[number] == Role::Source || roles[number] == Role::Target) return;
     ++counts.promoted_blocks;
     unsigned live = 0;
     heap::for_each_marked(block,

@@ -11,8 +11,9 @@ namespace jd::copy {
 using base::Word;
 using heap::BlockNumber;
 
-// Source: to be emptied. Target: copies lie there (mcc.hpp).
-enum class Role : std::uint8_t { None, Source, Target };
+// Source: to be emptied. Target: copies lie there (mcc.hpp). Left: was a source, some of whose
+// objects may have been copied, until memory for copies ran out (mcc.hpp).
+enum class Role : std::uint8_t { None, Source, Target, Left };
 
 struct Pins {
   std::uint64_t words[heap::kBitWords + 1];
