@@ -53,6 +53,12 @@ inline constexpr bool kPeer = false;
 #else
 #define JD_SKIP_UNDER_TSAN(why) static_cast<void>(0)
 #endif
+// As above, of AddressSanitizer.
+#if defined(JD_SANITIZE_ADDRESS)
+#define JD_SKIP_UNDER_ASAN(why) GTEST_SKIP() << "AddressSanitizer " << why
+#else
+#define JD_SKIP_UNDER_ASAN(why) static_cast<void>(0)
+#endif
 
 // Calls f some KiB further down the stack than any frame of the caller, so that what f leaves
 // behind there can be overwritten.
