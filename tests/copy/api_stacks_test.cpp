@@ -12,7 +12,11 @@
 namespace jd::test {
 namespace {
 
+#if defined(JD_SANITIZE_THREAD)
+constexpr std::size_t kStack = 1024 * 1024;  // it wants 0.9 MB of a thread's
+#else
 constexpr std::size_t kStack = 256 * 1024;
+#endif
 constexpr std::size_t kPage = 4096;
 
 // Where a collection copies everything, and where it moves all that it may; each is checked.
@@ -38,7 +42,7 @@ std::size_t link_and_collect(const Nodes& nodes) {
     list = nodes.make(i, list);
     if (i % 10 == 0) jd_collect(1);
     void* own = nodes.sparse_list(10, 3);
-    opaque(nodes.sparse_list(100, 0));
+    opaque(nodes.sparse_list(rounds(100), 0));
     wrong += wrong_lists(nodes, own, 10);
   }
   return wrong + wrong_lists(nodes, list, kLength);
