@@ -117,8 +117,10 @@ bool undo_take(const Place& place, char* object) {
   return true;
 }
 
-bool is_empty(const Block& block) {
-  for (unsigned w = 0; w < block.bit_words(); ++w) {
+// Of a block with so many bit words. Without the lock it may be another by now, whose first
+// allocated words are read then.
+bool is_empty(const Block& block, unsigned words) {
+  for (unsigned w = 0; w < words; ++w) {
     // Acquire: as heap::count_bits.
     if (__atomic_load_n(&block.allocated[w], __ATOMIC_ACQUIRE) != 0) return false;
   }
@@ -136,6 +138,8 @@ bool is_empty(const Block& block) {
   if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);
   if (undo_take(place, object)) return false;
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
+  // As long as it has this object: then another thread may free the block.
+  const unsigned words = block->bit_words();
   // Release: whatever was done to the object comes before it is cleared for another.
   base::note_atomic(&block->allocated[place.slot / 64]);
   const std::uint64_t before =
@@ -144,7 +148,8 @@ bool is_empty(const Block& block) {
   // free slot uncounted, or an empty block on its list, until the next collection.
   const BlockExtra& extra = heap::extra_of(block);
   if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) != nullptr) return false;
-  return !__atomic_load_n(&extra.listed, __ATOMIC_RELAXED) || (before == bit && is_empty(*block));
+  return !__atomic_load_n(&extra.listed, __ATOMIC_RELAXED) ||
+         (before == bit && is_empty(*block, words));
 }
 
 // A slot of the block was freed. Pre: the lock is held.
@@ -160,7 +165,7 @@ void list_or_release(Block* block) {
   // The count runs ahead where slots were freed while the block had an owner, and stands still
   // while the block is listed.
   const bool may_be_empty = extra.listed || extra.free_slots == block->slots;
-  if (may_be_empty && is_empty(*block)) return heap::release_block(number);
+  if (may_be_empty && is_empty(*block, block->bit_words())) return heap::release_block(number);
   heap::list_block(number);
 }
 

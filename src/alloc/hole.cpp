@@ -236,7 +236,8 @@ void retire(Hole* hole) {
     base::note_block_atomic();
     __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
   });
-  if (extra.owner == hole) {
+  // What was a piece may be another's block by now, who leaves it without the lock.
+  if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == hole) {
     __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
     extra.free_slots =
         static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));

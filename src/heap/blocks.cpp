@@ -89,7 +89,10 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   block.size_class = static_cast<std::uint8_t>(size_class);
   block.run = 1;
   base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
-  base::clear_bytes(block.allocated, block.bit_words() * sizeof block.allocated[0]);
+  // Who has just freed the last object that was here before may still be looking (alloc/free.cpp).
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    __atomic_store_n(&block.allocated[w], 0, __ATOMIC_RELAXED);
+  }
   *clean = start_using(number) == 0;
   set_unowned(&extra);
   extra.next = extra.previous = kNoBlock;
@@ -130,7 +133,7 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   head.scan = kinds[kind].scan;
   head.run = count;
   head.marks[0] = 0;
-  head.allocated[0] = 1;
+  __atomic_store_n(&head.allocated[0], 1, __ATOMIC_RELAXED);
   space.extras[number].bytes = bytes;
   set_unowned(&space.extras[number]);
   space.extras[number].held_by_first_block = false;
