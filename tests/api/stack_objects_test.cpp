@@ -6,15 +6,12 @@
 
 #include "child.hpp"
 #include "gc_test.hpp"
+#include "threads.hpp"
 
 namespace jd::test {
 namespace {
 
-#if defined(JD_SANITIZE_THREAD)
-constexpr std::size_t kStack = 1024 * 1024;  // it wants 0.9 MB of a thread's
-#else
-constexpr std::size_t kStack = 256 * 1024;
-#endif
+constexpr std::size_t kStack = kSmallStack;
 
 ucontext_t caller;
 ucontext_t coroutine;

@@ -12,11 +12,7 @@
 namespace jd::test {
 namespace {
 
-#if defined(JD_SANITIZE_THREAD)
-constexpr std::size_t kStack = 1024 * 1024;  // it wants 0.9 MB of a thread's
-#else
-constexpr std::size_t kStack = 256 * 1024;
-#endif
+constexpr std::size_t kStack = kSmallStack;
 constexpr std::size_t kPage = 4096;
 
 // Where a collection copies everything, and where it moves all that it may; each is checked.

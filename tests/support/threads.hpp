@@ -1,11 +1,19 @@
 // Threads of tests, known to the collector in each of the ways a client has.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
 
 namespace jd::test {
+
+// A stack that is small, in bytes, and has room for what a test's thread does.
+#if defined(JD_SANITIZE_THREAD)
+inline constexpr std::size_t kSmallStack = 1024 * 1024;  // it wants 0.9 MB of each
+#else
+inline constexpr std::size_t kSmallStack = 256 * 1024;
+#endif
 
 // A thread made by GC_pthread_create. The function, and what it captures, is in malloc'ed memory,
 // which the collector does not see: capture no collectable pointers.
