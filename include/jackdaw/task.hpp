@@ -35,13 +35,14 @@
 #include <utility>
 #include <variant>
 
-// Sanitizers do not follow a fork that is a bare call; their programs run in deque mode anyway.
+// Sanitizers do not follow a fork that is a bare call, and SafeStack has a second stack for each
+// thread; their programs run in deque mode anyway.
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define JD_TASK_DIRECT_FORKS 1
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(memory_sanitizer)
+    __has_feature(memory_sanitizer) || __has_feature(safe_stack)
 #undef JD_TASK_DIRECT_FORKS
 #endif
 #endif

@@ -7,11 +7,13 @@
 #include "task/steal.hpp"
 #include "task/unwind.hpp"
 
-// Defined where a sanitizer's run-time is loaded.
+// Defined where a sanitizer's run-time is loaded. SafeStack's is part of the program, whose linker
+// exports what a library names.
 extern "C" {
 [[gnu::weak]] void __asan_init();
 [[gnu::weak]] void __tsan_init();
 [[gnu::weak]] void __msan_init();
+[[gnu::weak]] void __safestack_init();
 }
 
 namespace jd::task {
@@ -41,7 +43,9 @@ void warn_of_blind_tools() {
 }
 
 // task.req.fall-back: a sanitizer keeps a shadow of each stack, valgrind an idea of where each
-// ends, and a processor with shadow stacks the return addresses themselves.
+// ends, and a processor with shadow stacks the return addresses themselves. Code for clang's
+// SafeStack has part of each frame on a second stack of its thread's, where it can't go on in
+// another.
 bool mode_is_possible(jd_task_mode mode) {
   if (mode == JD_TASK_DEQUE) return true;
   if (!has_signal_to_steal()) return false;
@@ -49,8 +53,9 @@ bool mode_is_possible(jd_task_mode mode) {
   enum : std::uint8_t { Unknown, Possible, Impossible };
   static std::atomic<std::uint8_t> known{Unknown};
   if (known.load(std::memory_order_relaxed) == Unknown) {
-    const bool possible = machine_has_stacks() && !is_sanitized() && !os::under_valgrind() &&
-                          !os::has_shadow_stack() && unwinding_is_possible();
+    const bool possible = machine_has_stacks() && !is_sanitized() && &__safestack_init == nullptr &&
+                          !os::under_valgrind() && !os::has_shadow_stack() &&
+                          unwinding_is_possible();
     known.store(possible ? Possible : Impossible, std::memory_order_relaxed);
   }
   return known.load(std::memory_order_relaxed) == Possible;
