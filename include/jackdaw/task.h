@@ -200,7 +200,9 @@ typedef struct jd_task {
   uint32_t reserved;
 } jd_task;
 
-/* Not 0 in a worker whose next fork may be a plain call: nobody wants to hear of it. */
+/* Not 0 in a worker whose next fork may be a plain call: nobody wants to hear of it. Also in a
+ * thread that is none while it runs itself what is short, if there is one worker: task.hpp sets
+ * that, and clears it. */
 extern JD_TASK_API __thread int jd_task_direct __attribute__((tls_model("initial-exec")));
 
 /* Not 0 in a worker that a thief has asked for work since it last polled. Set by thieves, cleared

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <ranges>
@@ -281,15 +282,27 @@ void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth, boo
 
 }  // namespace detail
 
-// std::sort, in parallel; not stable. To few elements, and to what is sorted, the caller sees
-// itself.
+// std::sort, in parallel; not stable. To few elements, to what is sorted, and to what is expected
+// to be short, the caller sees itself.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
   if (last - first <= detail::kSortGrain) return std::sort(first, last, compare);
   if (std::is_sorted(first, last, compare)) return;
   int depth = 8;
   for (auto length = last - first; length > 1; length /= 2) depth += 2;
-  run([&] { detail::sort_pieces(first, last, compare, depth, false); });
+  if (jd_task_in_worker() != 0) return detail::sort_pieces(first, last, compare, depth, false);
+  detail::SortTimes& past = detail::sort_times<Iterator, Compare>;
+  const auto count = static_cast<std::int64_t>(last - first);
+  const auto timed = [&](auto sort) {
+    const std::int64_t began = detail::now();
+    sort();
+    past.note(count, detail::now() - began);
+  };
+  if (past.is_expected(count) && jd_task_may_run_here() != 0) {
+    timed([&] { std::sort(first, last, compare); });
+  } else {
+    run([&] { timed([&] { detail::sort_pieces(first, last, compare, depth, false); }); });
+  }
 }
 template <std::ranges::random_access_range R, class Compare = std::less<>>
 void parallel_sort(R&& range, Compare compare = {}) {

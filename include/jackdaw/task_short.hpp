@@ -1,12 +1,14 @@
 // What a thread that is no worker need not hand over. Included by task.hpp.
 //
-// Waking a worker, and being woken by it, takes 5 to 50 µs. A call of par() or a loop that took
-// less than that each time lately is run by its caller, on probation: once it takes longer, what is
-// left of it is handed over, and it must prove short anew.
+// Waking a worker, and being woken by it, takes 5 to 50 µs. A call of par() or a loop that was
+// short each time lately is run by its caller, on probation: once it takes longer, what is left of
+// it is handed over, and it must prove short anew. A sort is expected to take the time for its
+// length.
 #pragma once
 
 #include <jackdaw/task.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -19,53 +21,109 @@ inline std::int64_t now() {
   return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
 }
 
-// How long something took of late.
+// What takes less than this, in nanoseconds, is short. One worker gains nothing but its hand-over's
+// end, two little: both wake-ups, and the time for which the workers look for more.
+inline std::int64_t short_limit() {
+  switch (jd_task_workers()) {
+    case 1:
+      return 200000;
+    case 2:
+      return 100000;
+    default:
+      return 20000;
+  }
+}
+
+// How long something took of late. By all threads that run it, without order: of two that write at
+// once, one may be lost.
 class Shortness {
  public:
-  static constexpr std::int64_t kShort = 20000;  // ns
   static constexpr int kTimes = 4;
+  static constexpr int kMostTimes = 64;
 
-  bool is_expected() const { return times_.load(std::memory_order_relaxed) == kTimes; }
+  bool is_expected() const {
+    return times_.load(std::memory_order_relaxed) >= needed_.load(std::memory_order_relaxed);
+  }
   void note(std::int64_t took) {
     const int times = times_.load(std::memory_order_relaxed);
-    if (took >= kShort) {
+    if (took >= short_limit()) {
       if (times != 0) times_.store(0, std::memory_order_relaxed);
-    } else if (times < kTimes) {
+    } else if (times < kMostTimes) {
       times_.store(times + 1, std::memory_order_relaxed);
     }
   }
+  // Of a caller that ran it itself. What is short in a worker alone, since it forks, say, is tried
+  // more and more rarely.
+  void note_here(std::int64_t took) {
+    note(took);
+    const int needed = needed_.load(std::memory_order_relaxed);
+    const int now_needed = took < short_limit() ? kTimes : std::min(2 * needed, kMostTimes);
+    if (now_needed != needed) needed_.store(now_needed, std::memory_order_relaxed);
+  }
 
  private:
-  // How often in a row it was short. By all threads that run it; of two that write at once, one
-  // may be lost.
-  std::atomic<int> times_{0};
+  std::atomic<int> times_{0};  // in a row that it was short
+  std::atomic<int> needed_{kTimes};
 };
 
 // Of the functions of one type: those of one place in the program, if it is a closure's.
 template <class Function>
 inline Shortness shortness;
 
-// One try to do it here.
+// One try to do it here. With one worker nobody steals: the forks within are bare calls meanwhile,
+// as they are there.
 class ShortRun {
  public:
   explicit ShortRun(Shortness& past)
       : past_(past), is_expected_(past.is_expected() && jd_task_may_run_here() != 0) {
-    if (is_expected_) began_ = now();
+    if (!is_expected_) return;
+    began_ = now();
+    if (jd_task_direct != 0 || jd_task_workers() != 1) return;
+    jd_task_direct = 1;
+    made_direct_ = true;
   }
   ~ShortRun() {
-    if (is_expected_) past_.note(now() - began_);
+    if (made_direct_) jd_task_direct = 0;
+    if (is_expected_) past_.note_here(now() - began_);
   }
   ShortRun(const ShortRun&) = delete;
   ShortRun& operator=(const ShortRun&) = delete;
 
   bool is_expected() const { return is_expected_; }
   // Has it taken too long already?
-  bool is_over() const { return now() - began_ >= Shortness::kShort; }
+  bool is_over() const { return now() - began_ >= short_limit(); }
 
  private:
   Shortness& past_;
   bool is_expected_;
+  bool made_direct_ = false;
   std::int64_t began_ = 0;
 };
+
+// How long a sort of some type took of late, for its length. By all threads, without order, as
+// above.
+class SortTimes {
+ public:
+  // Would a sort of so many elements be short? Not before one was seen.
+  bool is_expected(std::int64_t count) const {
+    const std::int64_t time = time_.load(std::memory_order_relaxed);
+    return time != 0 && count <= short_limit() * kElements / time;
+  }
+  // Twice as slow at most, since the system may have taken the processor away; and half of what is
+  // faster.
+  void note(std::int64_t count, std::int64_t took) {
+    const std::int64_t seen = std::max<std::int64_t>(1, took * kElements / count);
+    const std::int64_t time = time_.load(std::memory_order_relaxed);
+    const std::int64_t believed = seen < time ? time - (time - seen) / 2 : std::min(seen, 2 * time);
+    time_.store(time == 0 ? seen : believed, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::int64_t kElements = 1024;
+  std::atomic<std::int64_t> time_{0};  // nanoseconds for so many elements
+};
+
+template <class Iterator, class Compare>
+inline SortTimes sort_times;
 
 }  // namespace jd::detail

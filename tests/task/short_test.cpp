@@ -4,6 +4,7 @@
 #include <jackdaw/task.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -17,30 +18,67 @@
 
 namespace {
 
+using jd::detail::short_limit;
 using jd::detail::Shortness;
 using jd::detail::shortness;
+using jd::detail::SortTimes;
 
 // As after calls that were.
 template <class Function>
 void make_short() {
   // A thread that the collector does not know yet hands over everything.
   jd::run([] {});
-  for (int i = 0; i < Shortness::kTimes; ++i) shortness<Function>.note(0);
+  for (int i = 0; i < Shortness::kMostTimes; ++i) shortness<Function>.note(0);
 }
 
-void take_long() { std::this_thread::sleep_for(std::chrono::nanoseconds(2 * Shortness::kShort)); }
+void take_long() { std::this_thread::sleep_for(std::chrono::nanoseconds(2 * short_limit())); }
 
 TEST(Shortness, IsExpectedAfterSeveralShortOnesAndNoLong) {
   Shortness past;
   for (int i = 0; i < Shortness::kTimes; ++i) {
     EXPECT_FALSE(past.is_expected());
-    past.note(Shortness::kShort - 1);
+    past.note(short_limit() - 1);
   }
   EXPECT_TRUE(past.is_expected());
-  past.note(Shortness::kShort);
+  past.note(short_limit());
   EXPECT_FALSE(past.is_expected());
   past.note(0);
   EXPECT_FALSE(past.is_expected());
+}
+
+// A loop that forks into a scope, say, which takes longer than in a worker, was tried at each fifth
+// call.
+TEST(Shortness, IsTriedMoreRarelyAfterEachTryInVain) {
+  Shortness past;
+  const auto calls_until_tried = [&past] {
+    int calls = 0;
+    for (; !past.is_expected(); ++calls) past.note(0);
+    return calls;
+  };
+  EXPECT_EQ(calls_until_tried(), Shortness::kTimes);
+  past.note_here(short_limit());
+  EXPECT_EQ(calls_until_tried(), 2 * Shortness::kTimes);
+  for (int i = 0; i < 10; ++i) past.note_here(short_limit());
+  EXPECT_EQ(calls_until_tried(), Shortness::kMostTimes);
+  past.note_here(0);
+  past.note(short_limit());
+  EXPECT_EQ(calls_until_tried(), Shortness::kTimes) << "a try was not in vain";
+}
+
+TEST(Shortness, OfASortGoesByItsLength) {
+  SortTimes past;
+  EXPECT_FALSE(past.is_expected(1));
+  past.note(5000, short_limit() / 2);
+  EXPECT_TRUE(past.is_expected(5000));
+  EXPECT_TRUE(past.is_expected(9000));
+  EXPECT_FALSE(past.is_expected(11000));
+  past.note(5000, 1000 * short_limit());
+  EXPECT_TRUE(past.is_expected(4000)) << "once, by whatever came between";
+  EXPECT_FALSE(past.is_expected(6000));
+  for (int i = 0; i < 20; ++i) past.note(5000, 1000 * short_limit());
+  EXPECT_FALSE(past.is_expected(100));
+  for (int i = 0; i < 20; ++i) past.note(100, 1);
+  EXPECT_TRUE(past.is_expected(5000));
 }
 
 TEST(Short, IsOnlyWhatComesFromAThreadThatIsNoWorker) {
@@ -213,6 +251,56 @@ TEST(ShortPair, CallsBothAndThrowsTheFirst) {
     if (is_long) {
       EXPECT_EQ(second_in_worker, 1);
     }
+  }
+}
+
+// With one worker the parts of such a pair went to it, one by one.
+TEST(ShortLoops, ForkByCallsWhereThereIsOneWorker) {
+#if !defined(JD_TASK_DIRECT_FORKS)
+  GTEST_SKIP() << "forks are no calls here";
+#else
+  for (const unsigned workers : {1u, 2u}) {
+    jd_task_stop();
+    ASSERT_EQ(jd_task_start(workers), workers);
+    std::atomic<int> in_worker{0};
+    std::atomic<int> direct{0};
+    const auto count = [&in_worker, &direct] {
+      in_worker += jd_task_in_worker();
+      direct += jd_task_direct != 0 && jd_task_in_worker() == 0 ? 1 : 0;
+    };
+    auto body = [&count](int) { jd::par(count, count); };
+    make_short<decltype(body)>();
+    jd::parallel_for(0, 1, body);
+    EXPECT_EQ(direct.load(), workers == 1 ? 2 : 0);
+    EXPECT_EQ(in_worker.load(), workers == 1 ? 0 : 2);
+    EXPECT_EQ(jd_task_direct, 0);
+  }
+  jd_task_stop();
+#endif
+}
+
+struct Less {
+  std::atomic<int>* in_workers;
+  bool operator()(int a, int b) const {
+    *in_workers += jd_task_in_worker();
+    return a < b;
+  }
+};
+
+TEST(ShortSort, IsTheCallersIfItIsNotTooLong) {
+  jd::run([] {});
+  using Iterator = std::vector<int>::iterator;
+  std::vector<int> falling(5000);
+  for (std::size_t i = 0; i < falling.size(); ++i) falling[i] = -static_cast<int>(i);
+  for (const bool is_short : {false, true}) {
+    for (int i = 0; i < 40; ++i) {
+      jd::detail::sort_times<Iterator, Less>.note(5000, is_short ? 1 : 1000 * short_limit());
+    }
+    std::atomic<int> in_workers{0};
+    std::vector<int> values = falling;
+    jd::parallel_sort(values, Less{&in_workers});
+    EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+    EXPECT_EQ(in_workers.load() == 0, is_short);
   }
 }
 
