@@ -78,13 +78,31 @@ inline std::exception_ptr caught() noexcept {
 template <class R>
 using Value = std::conditional_t<std::is_void_v<R>, std::monostate, std::remove_cv_t<R>>;
 
+// What a task's closure has to be. Where it is not, check_closure() says so, and nothing else is
+// compiled that would.
+template <class F>
+concept TaskClosure = std::is_invocable_v<F&> && !std::is_reference_v<std::invoke_result_t<F&>>;
 template <class F>
 constexpr void check_closure() {
-  static_assert(std::is_invocable_v<F&>,
+  constexpr bool is_called_without_arguments = std::is_invocable_v<F&>;
+  static_assert(is_called_without_arguments,
                 "a task is called without arguments: capture what it needs");
-  static_assert(!std::is_reference_v<std::invoke_result_t<F&>>,
-                "a task returns a value or a pointer: what a reference names may be another "
-                "thread's");
+  if constexpr (is_called_without_arguments) {
+    static_assert(TaskClosure<F>,
+                  "a task returns a value or a pointer: what a reference names may be another "
+                  "thread's");
+  }
+}
+// The same of one whose result somebody wants.
+template <class F>
+concept TaskWithResult =
+    TaskClosure<F> && std::is_move_constructible_v<Value<std::invoke_result_t<F&>>>;
+template <class F>
+constexpr void check_closure_and_result() {
+  check_closure<F>();
+  if constexpr (TaskClosure<F>) {
+    static_assert(TaskWithResult<F>, "a task's result is moved to the one who joins it");
+  }
 }
 
 template <class F>
@@ -458,10 +476,13 @@ decltype(auto) without_functions(F& f) {
 // one or two words it may be a copy that is called.
 template <class A, class B>
 auto par(A&& a, B&& b) {
-  detail::check_closure<std::remove_reference_t<A>>();
-  detail::check_closure<std::remove_reference_t<B>>();
-  if constexpr (std::is_function_v<std::remove_reference_t<A>> ||
-                std::is_function_v<std::remove_reference_t<B>>) {
+  using F = std::remove_reference_t<A>;
+  using G = std::remove_reference_t<B>;
+  detail::check_closure_and_result<F>();
+  detail::check_closure_and_result<G>();
+  if constexpr (!detail::TaskWithResult<F> || !detail::TaskWithResult<G>) {
+    // It was said.
+  } else if constexpr (std::is_function_v<F> || std::is_function_v<G>) {
     return par(detail::without_functions(a), detail::without_functions(b));
   } else if constexpr (std::is_void_v<std::invoke_result_t<A&>> &&
                        std::is_void_v<std::invoke_result_t<B&>>) {
@@ -477,7 +498,6 @@ namespace detail {
 template <class F>
 auto call_through(void (*entry)(void (*)(void*), void*), F& f) -> std::invoke_result_t<F&> {
   using R = std::invoke_result_t<F&>;
-  check_closure<F>();
   struct Call {
     F* f;
     Outcome<R> outcome;
@@ -500,102 +520,27 @@ auto call_through(void (*entry)(void (*)(void*), void*), F& f) -> std::invoke_re
 
 // Runs f in a worker, where it may fork, and returns its result.
 template <class F>
-auto run(F&& f) -> std::invoke_result_t<F&> {
-  return detail::call_through(jd_task_run, f);
+decltype(auto) run(F&& f) {
+  detail::check_closure_and_result<std::remove_reference_t<F>>();
+  if constexpr (detail::TaskWithResult<std::remove_reference_t<F>>) {
+    return detail::call_through(jd_task_run, f);
+  }
 }
 
 // Runs f, which may wait for long, and gives the worker's slot to another meanwhile.
 template <class F>
-auto blocking(F&& f) -> std::invoke_result_t<F&> {
-  return detail::call_through(jd_task_blocking, f);
+decltype(auto) blocking(F&& f) {
+  detail::check_closure_and_result<std::remove_reference_t<F>>();
+  if constexpr (detail::TaskWithResult<std::remove_reference_t<F>>) {
+    return detail::call_through(jd_task_blocking, f);
+  }
 }
 
 // For code that runs long without a fork: see jd_task_poll.
 inline void poll() { jd_task_poll(); }
 
-// Any number of tasks that one function forks and joins. A fork is pushed to the worker's deque and
-// may begin at once elsewhere, or as late as at the join.
-class scope {
- public:
-  scope() { jd_task_scope_begin(&scope_); }
-  // Waits for what was not joined; what that threw is lost.
-  ~scope() { jd_task_scope_join(&scope_); }
-  scope(const scope&) = delete;
-  scope& operator=(const scope&) = delete;
-
-  // The closure is copied or moved; it may use all that lives until the join.
-  template <class F>
-  void fork(F&& f) {
-    using Closure = std::decay_t<F>;
-    static_assert(std::is_constructible_v<Closure, F>,
-                  "a forked closure is kept until it runs: it must be copyable, or moved from");
-    detail::check_closure<Closure>();
-    auto* memory = jd_task_allocate(sizeof(Task<Closure>), alignof(Task<Closure>));
-    if (memory == nullptr) {
-      // Without memory it is done here and now.
-      if (cancelled()) return;
-      Closure copy(std::forward<F>(f));
-      guard(copy);
-      return;
-    }
-    struct Release {  // if copying the closure throws
-      void* memory;
-      ~Release() {
-        if (memory != nullptr) jd_task_release(memory);
-      }
-    } release{memory};
-    auto* task = ::new (memory) Task<Closure>{{}, this, Closure(std::forward<F>(f))};
-    release.memory = nullptr;
-    jd_task_scope_push(&scope_, task, [](jd_task* pushed, int cancelled) {
-      auto* own = static_cast<Task<Closure>*>(pushed);
-      if (cancelled == 0) own->scope->guard(own->closure);
-      own->~Task<Closure>();
-      jd_task_release(own);
-    });
-  }
-  // Waits for all; throws what was thrown first.
-  void join() {
-    jd_task_scope_join(&scope_);
-    if (thrown_.load(std::memory_order_acquire) == 0) return;
-    std::exception_ptr first = std::move(exception_);
-    exception_ = nullptr;
-    thrown_.store(0, std::memory_order_relaxed);
-    detail::rethrow(std::move(first));
-  }
-  // Tasks that have not begun will not, nor will those that are forked from now on: a scope stays
-  // cancelled. Those that run may ask.
-  void cancel() { jd_task_scope_cancel(&scope_); }
-  bool cancelled() const { return jd_task_scope_cancelled(&scope_) != 0; }
-
- private:
-  template <class Closure>
-  struct Task : jd_task {
-    class scope* scope;
-    Closure closure;
-  };
-
-  template <class F>
-  void guard(F& f) noexcept {
-#if defined(__cpp_exceptions)
-    try {
-      std::invoke(f);
-    } catch (...) {
-      // Written by the first; read by the join, after all have ended.
-      if (thrown_.exchange(1, std::memory_order_acq_rel) == 0) {
-        exception_ = detail::caught();
-      }
-    }
-#else
-    std::invoke(f);
-#endif
-  }
-
-  jd_task_scope scope_;
-  std::atomic<int> thrown_{0};
-  std::exception_ptr exception_;
-};
-
 }  // namespace jd
 
-#include <jackdaw/task_loops.hpp>  // loops, reductions and sorting
+#include <jackdaw/task_loops.hpp>
+#include <jackdaw/task_scope.hpp>
 #endif

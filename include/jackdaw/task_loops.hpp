@@ -78,12 +78,30 @@ void for_indices(std::size_t begin, std::size_t end, const cancellation* cancel,
   for (std::size_t i = begin; i < end && !cancel->requested(); ++i) each(i);
 }
 
+// What a reduction of what map returns has to be. Where it is not, check_reduction() says so.
+template <class T, class Mapped, class Combine>
+concept Reduces =
+    std::is_copy_constructible_v<T> && std::is_invocable_r_v<T, Combine&, T, Mapped> &&
+    std::is_invocable_r_v<T, Combine&, T, T> &&
+    std::is_assignable_v<T&, std::invoke_result_t<Combine&, T, Mapped>>;
+template <class T, class Mapped, class Combine>
+constexpr void check_reduction() {
+  constexpr bool takes_mapped = std::is_invocable_r_v<T, Combine&, T, Mapped>;
+  static_assert(std::is_copy_constructible_v<T>, "each piece begins with a copy of identity");
+  static_assert(takes_mapped, "combine is called with the result so far and what map returned");
+  static_assert(std::is_invocable_r_v<T, Combine&, T, T>,
+                "combine is called with the results of two pieces");
+  if constexpr (takes_mapped) {
+    static_assert(std::is_assignable_v<T&, std::invoke_result_t<Combine&, T, Mapped>>,
+                  "what combine returned is assigned to the result so far");
+  }
+}
+
 // combine(…combine(identity, map(at(0)))…, map(at(length - 1))). What at(i) returns lives until it
 // has been combined.
 template <class T, class At, class Map, class Combine>
 T reduce(std::size_t length, const T& identity, At& at, Map& map, Combine& combine,
          loop_options options) {
-  static_assert(std::is_copy_constructible_v<T>, "each piece begins with a copy of identity");
   const auto add = [&, cancel = options.cancel](std::size_t begin, std::size_t end, T& result) {
     for_indices(begin, end, cancel, [&](std::size_t i) {
       result = std::invoke(combine, std::move(result), std::invoke(map, at(i)));
@@ -208,32 +226,40 @@ void parallel_for(R&& range, F&& f, loop_options options = {}) {
 template <std::integral I, class T, class Map, class Combine>
 T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
                   loop_options options = {}) {
-  static_assert(std::is_invocable_v<Map&, I>, "map is called with an index");
-  static_assert(std::is_invocable_r_v<T, Combine&, T, std::invoke_result_t<Map&, I>>,
-                "combine is called with the result so far and what map returned");
-  static_assert(std::is_invocable_r_v<T, Combine&, T, T>,
-                "combine is called with the results of two pieces");
-  if (!(first < last)) return identity;
-  auto at = [first](std::size_t i) { return static_cast<I>(static_cast<std::size_t>(first) + i); };
-  return detail::reduce(detail::length_of(first, last), identity, at, map, combine, options);
+  constexpr bool maps = std::is_invocable_v<Map&, I>;
+  static_assert(maps, "map is called with an index");
+  if constexpr (maps) {
+    using Mapped = std::invoke_result_t<Map&, I>;
+    detail::check_reduction<T, Mapped, Combine>();
+    if constexpr (detail::Reduces<T, Mapped, Combine>) {
+      if (first < last) {
+        auto at = [first](std::size_t i) {
+          return static_cast<I>(static_cast<std::size_t>(first) + i);
+        };
+        return detail::reduce(detail::length_of(first, last), identity, at, map, combine, options);
+      }
+    }
+  }
+  return identity;
 }
 
 // The same over the elements of a range: map(element).
 template <std::ranges::random_access_range R, class T, class Map, class Combine>
 T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, loop_options options = {}) {
-  auto begin = std::ranges::begin(range);
-  using Difference = std::iter_difference_t<decltype(begin)>;
-  static_assert(std::is_invocable_v<Map&, std::ranges::range_reference_t<R>>,
-                "map is called with an element");
-  static_assert(
-      std::is_invocable_r_v<T, Combine&, T,
-                            std::invoke_result_t<Map&, std::ranges::range_reference_t<R>>>,
-      "combine is called with the result so far and what map returned");
-  static_assert(std::is_invocable_r_v<T, Combine&, T, T>,
-                "combine is called with the results of two pieces");
-  auto at = [&](std::size_t i) -> decltype(auto) { return begin[static_cast<Difference>(i)]; };
-  return detail::reduce(static_cast<std::size_t>(std::ranges::distance(range)), identity, at, map,
-                        combine, options);
+  constexpr bool maps = std::is_invocable_v<Map&, std::ranges::range_reference_t<R>>;
+  static_assert(maps, "map is called with an element");
+  if constexpr (maps) {
+    using Mapped = std::invoke_result_t<Map&, std::ranges::range_reference_t<R>>;
+    detail::check_reduction<T, Mapped, Combine>();
+    if constexpr (detail::Reduces<T, Mapped, Combine>) {
+      auto begin = std::ranges::begin(range);
+      using Difference = std::iter_difference_t<decltype(begin)>;
+      auto at = [&](std::size_t i) -> decltype(auto) { return begin[static_cast<Difference>(i)]; };
+      return detail::reduce(static_cast<std::size_t>(std::ranges::distance(range)), identity, at,
+                            map, combine, options);
+    }
+  }
+  return identity;
 }
 
 namespace detail {
