@@ -1,8 +1,10 @@
 // What is short and comes from a thread that is no worker: that thread runs it itself, and hands
 // over what proves long after all.
+#include <gc/gc.h>
 #include <gtest/gtest.h>
 #include <jackdaw/task.h>
 #include <pthread.h>
+#include <ucontext.h>
 
 #include <algorithm>
 #include <atomic>
@@ -85,6 +87,37 @@ TEST(Short, IsOnlyWhatComesFromAThreadThatIsNoWorker) {
   jd::run([] { EXPECT_EQ(jd_task_may_run_here(), 0); });
   jd::run([] { jd::blocking([] { EXPECT_EQ(jd_task_may_run_here(), 0); }); });
   EXPECT_EQ(jd_task_may_run_here(), 1);
+}
+
+// A stack of the program's own whose end it has told: how far it reaches down is not known.
+TEST(Short, RunsOnNoStackOfUnknownSize) {
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+  GTEST_SKIP() << "the sanitizer does not follow to a stack of the program's own";
+#endif
+  static ucontext_t caller;
+  static int may_run = -1;
+  alignas(16) static char stack[std::size_t{256} << 10];
+  jd::run([] {});
+  GC_stack_base own;
+  void* const thread = GC_get_my_stackbottom(&own);
+  const auto set_bottom = [](void* of_thread, const GC_stack_base* bottom) {
+    GC_alloc_lock();
+    GC_set_stackbottom(of_thread, bottom);
+    GC_alloc_unlock();
+  };
+  GC_stack_base told = own;
+  told.mem_base = stack + sizeof stack;
+  ucontext_t fiber;
+  getcontext(&fiber);
+  fiber.uc_stack.ss_sp = stack;
+  fiber.uc_stack.ss_size = sizeof stack;
+  fiber.uc_link = &caller;
+  makecontext(
+      &fiber, [] { may_run = jd_task_may_run_here(); }, 0);
+  set_bottom(thread, &told);
+  swapcontext(&caller, &fiber);
+  set_bottom(thread, &own);
+  EXPECT_EQ(may_run, 0);
 }
 
 TEST(Short, NeedsAboutTheStackOfATask) {
