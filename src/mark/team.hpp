@@ -85,8 +85,8 @@ class Team {
   unsigned start_helpers();
 
   // The child of a fork has no helpers; it gets new ones when they are wanted again. Where the fork
-  // was called by a handler that interrupted a phase with helpers, what these had to do is lost, and
-  // the phase ends with `first` abandoned (Marker::abandon).
+  // was called by a handler that interrupted a phase with helpers, what these had to do is lost,
+  // and the phase ends with `first` abandoned (Marker::abandon).
   void forget_helpers_in_child();
 
   // For working markers (Exchange).
