@@ -8,6 +8,7 @@
 set -euo pipefail
 
 libraries=$1
+unset CDPATH # cd would look there first
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/support/headers.sh
 source "$here/../support/headers.sh"
