@@ -105,8 +105,15 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
 
 namespace {
 
+// Of a large object the program may never touch most: a buffer that is not filled, a table with few
+// entries. And of an object in one block nobody touches what is behind it: little, if it takes
+// three quarters (docs/design/heap.md, "Huge pages").
+bool will_be_filled(std::size_t bytes) {
+  return bytes <= kBlockSize && bytes > kBlockSize - kBlockSize / 4;
+}
+
 // Blocks of a large object, as those that are not its first look. How many hold old data.
-BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to) {
+BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to, bool filled) {
   for (BlockNumber distance = from; distance < to; ++distance) {
     Block& body = space.blocks[head + distance];
     body.magic = 0;
@@ -116,7 +123,7 @@ BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to) {
     body.state = BlockState::LargeBody;
     body.run = distance;
   }
-  return start_using(head + from, to - from);
+  return start_using(head + from, to - from, filled);
 }
 
 }  // namespace
@@ -126,7 +133,7 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   const BlockNumber count = blocks_for(bytes);
   const BlockNumber number = take_run(count, alignment);
   if (number == kNoBlock) return nullptr;
-  *dirty_blocks = make_bodies(number, 0, count);
+  *dirty_blocks = make_bodies(number, 0, count, will_be_filled(bytes));
   Block& head = space.blocks[number];
   head.slots = 1;
   head.kind = kind;
@@ -148,7 +155,7 @@ bool resize_large(Block* head, std::size_t bytes) {
   const BlockNumber after = blocks_for(bytes);
   if (after > before) {
     if (!take_run_at(number + before, after - before)) return false;
-    make_bodies(number, before, after);
+    make_bodies(number, before, after, false);
     head->run = after;
   } else if (after < before) {
     head->run = after;

@@ -29,13 +29,11 @@ void start_huge_pages() {
   slow = 0;
 }
 
-void ask_for_huge_pages(BlockNumber first, BlockNumber end) {
+void ask_for_huge_pages(BlockNumber first, BlockNumber end, bool filled) {
   const BlockNumber from = next_without_huge_page;
   const auto beyond =
       static_cast<BlockNumber>(base::align_up(std::size_t{end}, std::size_t{kHugePageBlocks}));
-  // Of a large object the program may never touch most: a buffer that is not filled, a table with
-  // few entries.
-  if (end - first > 1) {
+  if (!filled) {
     next_without_huge_page = beyond;
     return;
   }

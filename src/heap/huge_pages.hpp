@@ -18,12 +18,12 @@ extern BlockNumber next_without_huge_page;
 void start_huge_pages();
 
 // Pre: the blocks are about to be used, some of them for the first time: `end` is beyond that one.
-void ask_for_huge_pages(BlockNumber first, BlockNumber end);
+void ask_for_huge_pages(BlockNumber first, BlockNumber end, bool filled);
 
-// Blocks are about to be used together, by one large object if there are several.
-inline void note_use_for_huge_pages(BlockNumber first, BlockNumber end) {
+// Blocks are about to be used together, and to their last pages or maybe not.
+inline void note_use_for_huge_pages(BlockNumber first, BlockNumber end, bool filled) {
   if (__builtin_expect(end > next_without_huge_page && next_without_huge_page != kNoBlock, 0)) {
-    ask_for_huge_pages(first, end);
+    ask_for_huge_pages(first, end, filled);
   }
 }
 

@@ -303,8 +303,8 @@ void discard_stale_records() {
 
 std::size_t returned_bytes() { return std::size_t{total_returned} << kBlockShift; }
 
-BlockNumber start_using(BlockNumber first, BlockNumber count) {
-  note_use_for_huge_pages(first, first + count);
+BlockNumber start_using(BlockNumber first, BlockNumber count, bool filled) {
+  note_use_for_huge_pages(first, first + count, filled);
   BlockNumber dirty = 0;
   for (BlockNumber number = first; number < first + count; ++number) {
     BlockExtra& extra = space.extras[number];

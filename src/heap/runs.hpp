@@ -73,6 +73,7 @@ void discard_stale_records();
 // Bytes in free runs whose pages were given back and not used since.
 std::size_t returned_bytes();
 // The pages of blocks are about to be used, together. Returns how many of them hold old data.
-BlockNumber start_using(BlockNumber first, BlockNumber count = 1);
+// `filled`: the program is expected to touch all of them.
+BlockNumber start_using(BlockNumber first, BlockNumber count = 1, bool filled = true);
 
 }  // namespace jd::heap

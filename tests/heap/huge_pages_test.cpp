@@ -69,6 +69,20 @@ bool is_present(char* p) {
   return (present & 1) != 0;
 }
 
+// Nobody touches the pages behind it, which would be half as much memory again.
+TEST_F(HugePages, AreNotForObjectsOfAPartOfABlock) {
+  BlockNumber dirty = 0;
+  std::vector<BlockNumber> blocks;
+  while (Block* head = make_large(kNormal, kBlockSize / 2 + kGranule, 1, &dirty)) {
+    blocks.push_back(number_of(head));
+    memory(blocks.back())[0] = 1;
+  }
+  EXPECT_GT(blocks.size(), kHugePagesFrom);
+  for (const BlockNumber number : blocks) {
+    ASSERT_FALSE(is_present(memory(number) + kBlockSize - 4096)) << "block " << number;
+  }
+}
+
 TEST_F(HugePages, AreNotForLargeObjects) {
   BlockNumber dirty = 0;
   std::vector<BlockNumber> last_blocks;
