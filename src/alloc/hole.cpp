@@ -280,13 +280,11 @@ void drop_lost_slots() {
 
 // The sweep lists their blocks, or frees them. A hole's first refill after a collection takes as
 // many as the hole used between this one and the one before, but at least half as many as the last
-// refill: the period may just have ended early. A hole that has never used a block begins with a
-// small piece again.
+// refill: the period may just have ended early.
 static void retire_reserves(ThreadCache* owner) {
   for (HoleRow* row : owner->rows) {
     if (row == nullptr || !row->used) continue;
     for (Reserve& reserve : row->reserves) {
-      if (reserve.batch == 0) reserve.pieces = 0;
       if (reserve.taken == 0) continue;
       unsigned left = 0;
       for (BlockNumber b = reserve.first; b != heap::kNoBlock; b = heap::space.extras[b].next) {

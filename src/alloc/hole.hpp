@@ -125,7 +125,8 @@ struct Reserve {
   std::uint16_t batch;
   std::uint16_t taken;
   std::uint16_t used;
-  // How many pieces of blocks it had since the last collection (alloc/piece.cpp). Under the lock.
+  // How many pieces of blocks it had; kMostPieces: it gets blocks from now on (alloc/piece.cpp).
+  // Under the lock.
   std::uint16_t pieces;
 };
 

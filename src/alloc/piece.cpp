@@ -12,7 +12,7 @@ namespace {
 // after the last, which has 2 KiB, the hole gets blocks. So a thread takes the lock five times for
 // the first 4 KiB of a size, and what it has of a size is at most some twice what it uses.
 constexpr std::size_t kFirstBytes = 128;
-constexpr unsigned kMostPieces = 5;
+static_assert(kFirstBytes << (kMostPieces - 1) == 2048);
 
 struct Piece {
   unsigned from;
@@ -43,7 +43,7 @@ Piece claim_slots(heap::Block* block, unsigned most) {
 // A thread that is alone has nobody to share a block with. Objects of layouts move together with
 // their block, and a disclaim procedure wants to know whose a block is.
 bool wants_piece(const Reserve& reserve, KindNumber kind) {
-  return reserve.batch == 0 && reserve.pieces < kMostPieces && cache_count > 1 &&
+  return reserve.pieces < kMostPieces && cache_count > 1 &&
          heap::kinds[kind].source == heap::Source::None && heap::kinds[kind].disclaim == nullptr;
 }
 

@@ -71,6 +71,8 @@ void forget_zeroes(heap::BlockExtra* extra);
 
 // --- Pieces of blocks (piece.cpp) ----------------------------------------------------------------
 
+inline constexpr std::uint16_t kMostPieces = 5;
+
 // Should the hole get a piece of a block that others allocate from, too? Pre: the lock is held.
 bool wants_piece(const Reserve& reserve, KindNumber kind);
 

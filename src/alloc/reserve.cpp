@@ -142,6 +142,7 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   owner->has_blocks = true;
   row->used = true;
   Reserve& reserve = row->reserve_of(hole);
+  reserve.pieces = kMostPieces;
   if (reserve.first != kNoBlock) {
     // Others free objects of this size. What they free is to be used again soon, by anybody.
     owner->reserved -= give_back_reserve(&reserve);

@@ -66,8 +66,11 @@ constexpr BlockNumber kMostKeptShare = 8;
 
 // Where there are more free blocks than the heap would grow by, and only no run of them is long
 // enough: a collection is early there, at this part of what makes one due. It joins runs, and to
-// grow by so much would leave the free blocks free. A guess.
+// grow by so much would leave the free blocks free. But only if objects of several blocks lately
+// took this part of what makes one due, or one now and then would bring collections for all.
+// Guesses, both.
 constexpr std::size_t kDueForRun = 2;
+constexpr std::size_t kShareOfRuns = 4;
 
 // So many blocks in use for each pair of kind and size class: few are nearly empty, and fewer
 // classes would save none of them. docs/design/alloc.md, "Small heaps".
@@ -321,7 +324,14 @@ BlockNumber growth() {
 
 // For an object of so many blocks, where the heap would grow by `more` beyond them.
 bool only_a_run_is_missing(BlockNumber blocks, BlockNumber more) {
-  return blocks > 1 && heap::free_blocks() > more;
+  return blocks > 1 && heap::free_blocks() > more &&
+         bytes_of(run_demand.blocks) >= due_after() / kShareOfRuns;
+}
+
+// Is a collection to come for a run of so many, though none is due?
+bool is_early_for_run(BlockNumber blocks) {
+  return !copy::policy.mcc && only_a_run_is_missing(blocks, growth()) &&
+         charged_bytes() >= due_after() / kDueForRun;
 }
 
 // Instead of growing.
@@ -380,8 +390,8 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
     return true;
   }
   if (!may_collect && collection_is_due()) alloc::collection_is_overdue = true;
-  if (may_collect && attempt == 0 && !copy::policy.mcc && only_a_run_is_missing(blocks, growth()) &&
-      charged_bytes() >= due_after() / kDueForRun && collect_locked(settings.stop_function)) {
+  if (may_collect && attempt == 0 && is_early_for_run(blocks) &&
+      collect_locked(settings.stop_function)) {
     return true;
   }
   if (blocks == 1 && use_added_blocks()) return true;
