@@ -1,11 +1,10 @@
 // The debugging allocators: contents, bounds, finalizers, and what they report.
-#include <sched.h>
-
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
-#include <csignal>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
