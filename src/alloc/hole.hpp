@@ -1,9 +1,9 @@
 // Holes and the threads' caches of them: the fast path of allocation.
 //
 // A thread allocates by moving a cursor through a hole, a row of free slots in a block that it
-// owns. Nothing is threaded through free memory, and memory is cleared a few KiB ahead of the
-// cursor, while it is about to be used anyway (docs/design/alloc.md,
-// "Clearing ahead").
+// owns, or in a piece of one that others use as well (alloc/piece.cpp). Nothing is threaded through
+// free memory, and memory is cleared a few KiB ahead of the cursor, while it is about to be used
+// anyway (docs/design/alloc.md, "Clearing ahead").
 //
 // Requirements (docs/design/alloc.md): alloc.req.fast — the fast path is a load of the cursor, an
 // addition, a comparison with the limit, a store; alloc.req.stop — a thread stopped between the
@@ -53,7 +53,9 @@ struct Hole {
   std::uint16_t last_byte;
   // Counts the changes of place, odd in the middle of one (move_to).
   std::uint16_t changes;
-  BlockNumber block;  // where the hole is; kNoBlock: there is none, and cursor = end
+  // Where the hole is; kNoBlock: there is none, and cursor = end. Of a piece that is used up it
+  // means nothing any more.
+  BlockNumber block;
   // Free slots behind the hole that are its thread's, too: bits of the allocated word that its last
   // slot is in. So a word of scattered slots costs one atomic instruction, not one a slot.
   std::uint64_t claimed;

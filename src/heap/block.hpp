@@ -68,7 +68,8 @@ struct alignas(256) Block {
 
   // One bit a slot (mark.req.free). marks: written by markers in a stopped world; meanwhile those
   // of free slots are set too, so that the marker need not look at the allocated words. allocated:
-  // written by the thread that owns the block (atomic OR), by whoever frees a slot (atomic AND; a
+  // written by the thread that owns the block (atomic OR), by one that takes a piece of it (the
+  // same, under the heap's lock; alloc/piece.cpp), by whoever frees a slot (atomic AND; a
   // thread that no collection stops holds the heap's lock), and by the sweep (in a stopped world,
   // or atomic AND).
   std::uint64_t marks[kBitWords];

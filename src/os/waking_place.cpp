@@ -16,7 +16,8 @@ void WakingPlace::begin_sleep(int thread) {
 void WakingPlace::end_sleep() {
   std::uint32_t state = kAsleep;
   state_.compare_exchange_strong(state, kAwake, std::memory_order_relaxed);
-  // Its waker has two system calls to go at most, unless it has lost its processor.
+  // Its waker has two system calls to go at most, some microseconds, unless it has lost its
+  // processor: then naps leave that to it, a few slices long. Guesses.
   constexpr int kLooks = 1000;
   constexpr std::uint64_t kNap = 50000;  // ns
   constexpr int kNaps = 200;
