@@ -191,6 +191,8 @@ bool free_small_object(void* object) {
   if (__builtin_expect(is_never_stopped(), 0)) return false;
   Place place;
   if (!is_small_object(object, &place)) return false;
+  // A thread that only frees counts what it freed there; without memory for it, with the others.
+  if (__builtin_expect(cache->is_nobodys(), 0)) own_cache(world::self());
   if (give_slot_back(place, static_cast<char*>(object))) {
     LockGuard guard(heap_lock);
     list_or_release(place.block);

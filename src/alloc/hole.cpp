@@ -85,13 +85,14 @@ void change_bits(const SlotRange& slots, Change change) {
   }
 }
 
-bool enter(world::Thread* thread) {
+// Under the heap's lock, and by the thread. Null: there is no memory for it.
+ThreadCache* make_cache(world::Thread* thread) {
   ThreadCache* fresh = free_caches;
   if (fresh != nullptr) {
     free_caches = fresh->next;
   } else {
     fresh = static_cast<ThreadCache*>(heap::arena_take(sizeof(ThreadCache)));
-    if (fresh == nullptr) return false;
+    if (fresh == nullptr) return nullptr;
   }
   fresh->taken = 0;
   fresh->counted = 0;
@@ -111,7 +112,7 @@ bool enter(world::Thread* thread) {
   ++cache_count;
   thread->cache = fresh;
   cache = fresh;
-  return true;
+  return fresh;
 }
 
 // Slots that were ready for a thread that is gone. Under the heap's lock.
@@ -163,6 +164,7 @@ void empty(HoleRow* row, bool is_gone) {
 // Slots that were ready stay allocated until the next collection finds them unmarked.
 void leave(world::Thread* thread, bool is_gone) {
   auto* gone = static_cast<ThreadCache*>(thread->cache);
+  if (gone == nullptr) return;
   thread->cache = nullptr;
   if (forget_typed != nullptr) forget_typed(gone, cache == gone);
   for (const MixedHole& hole : gone->mixed) count_rest(gone, hole);
@@ -204,6 +206,14 @@ static void set_up_row(HoleRow* row) {
     row->holes[c].last_byte = static_cast<std::uint16_t>(heap::slot_size_of(c) - 1);
   }
   row->is_set_up = true;
+}
+
+ThreadCache* own_cache(world::Thread* thread) {
+  if (thread->cache == nullptr) {
+    os::LockGuard guard(heap::heap_lock);
+    return make_cache(thread);
+  }
+  return static_cast<ThreadCache*>(thread->cache);
 }
 
 HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
@@ -412,4 +422,4 @@ Shares shares_since_gc() {
 
 }  // namespace jd::alloc
 
-const jd::world::ThreadHooks jd::world::thread_hooks = {jd::alloc::enter, jd::alloc::leave};
+void (*const jd::world::thread_leaves)(Thread*, bool) = jd::alloc::leave;

@@ -197,6 +197,9 @@ struct ThreadCache {
   ThreadCache* next;         // list of caches, and of free ones; under the lock
   ThreadCache* previous;     // in the list of caches
 
+  // It is the one that threads without a cache have.
+  [[nodiscard]] bool is_nobodys() const { return rows[heap::kNormal] == nullptr; }
+
   // By the cache's thread.
   void count_taken(std::size_t bytes) { __atomic_store_n(&taken, taken + bytes, __ATOMIC_RELAXED); }
   void count_freed(std::size_t bytes) { __atomic_store_n(&freed, freed + bytes, __ATOMIC_RELAXED); }

@@ -142,7 +142,8 @@ void* allocate_mixed(std::size_t bytes, unsigned which, KindNumber kind, const F
   if (!ready_to_allocate()) return out_of_memory(bytes, words);
   pacer.on_slow_path();
   world::Thread* thread = world::self();
-  auto* owner = static_cast<ThreadCache*>(thread->cache);
+  ThreadCache* owner = own_cache(thread);
+  if (owner == nullptr) return out_of_memory(bytes, words);
   MixedHole* hole = &owner->mixed[which];
   // Over all blocks that are tried: what is made room for may be gaps that are too short.
   unsigned attempts = 0;

@@ -260,7 +260,8 @@ Hole* hole_for(HoleRow* row, std::size_t bytes, KindNumber kind, std::size_t ali
 
 void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) {
   world::Thread* thread = world::self();
-  auto* owner = static_cast<ThreadCache*>(thread->cache);
+  ThreadCache* owner = own_cache(thread);
+  if (owner == nullptr) return nullptr;
   HoleRow* row = owner->rows[kind];
   if (row == nullptr || !row->is_set_up) {
     LockGuard guard(heap_lock);

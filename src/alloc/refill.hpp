@@ -2,12 +2,17 @@
 #pragma once
 
 #include "alloc/hole.hpp"
+#include "world/thread.hpp"
 
 namespace jd::alloc {
 
 // Gives the rest of a hole back and leaves its block. Pre: the heap's lock is held, and the hole's
 // thread is the caller, stopped, or gone.
 void retire(Hole* hole);
+
+// The thread's cache, which it gets with its first small object. Null when memory has run out. Pre:
+// it is the calling thread; the lock is not held.
+ThreadCache* own_cache(world::Thread* thread);
 
 // The row for a kind that the thread has not used yet, set up. Null when memory has run out. Pre:
 // lock held.
@@ -31,8 +36,7 @@ void add_taken(ThreadCache* from);
 void add_freed_by_strangers(std::size_t bytes);
 // The same as add_freed.
 inline void count_freed(std::size_t bytes) {
-  // The cache of a thread without one has no rows.
-  if (__builtin_expect(cache->rows[heap::kNormal] == nullptr, 0)) {
+  if (__builtin_expect(cache->is_nobodys(), 0)) {
     return add_freed_by_strangers(bytes);
   }
   cache->count_freed(bytes);

@@ -93,6 +93,7 @@ alloc::FirstWords first_words(const Layout& layout, std::size_t bytes, std::size
 // From now on the thread's jd_new and jd_new_array find the holes by themselves.
 void show_holes(const Layout& layout) {
   ThreadCache* owner = alloc::cache;
+  if (owner->is_nobodys()) return;
   jd_hole* hole = hole_of(owner, layout);
   if (hole == nullptr && layout.array_hole == kNoHole) return;
   auto* table = static_cast<Table*>(owner->typed);

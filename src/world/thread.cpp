@@ -136,7 +136,7 @@ void forget_record(Thread* thread) {
 
 // The thread is registered no more: its result is kept as long as it may be joined.
 void remove(Thread* thread, bool is_gone) {
-  thread_hooks.leaves(thread, is_gone);
+  thread_leaves(thread, is_gone);
   unlink<&Thread::in_list>(thread);
   unlink<&Thread::by_id>(thread);
   --registered;
@@ -167,10 +167,6 @@ Thread* add_self(os::StackBounds stack) {
   thread->handle = pthread_self();
   thread->control_block = os::own_thread_control_block();
   thread->stack = stack;
-  if (!thread_hooks.enters(thread)) {
-    give_record(thread);
-    return nullptr;
-  }
   link<&Thread::in_list>(&threads, thread);
   link<&Thread::by_id>(chain_of(thread->id), thread);
   link<&Thread::by_handle>(chain_of(thread->handle), thread);

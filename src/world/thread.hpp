@@ -96,19 +96,14 @@ struct Thread {
   bool finished = false;
   void* result = nullptr;
 
-  // The room above keeps its cache here (alloc::ThreadCache). Changed under the lock, by the thread
-  // itself or once it is gone.
+  // The room above keeps its cache here (alloc::ThreadCache), if the thread has one. Changed under
+  // the lock, by the thread itself or once it is gone.
   void* cache = nullptr;
 };
 
-// What the room above does when a thread comes or goes; called with the lock held.
-struct ThreadHooks {
-  bool (*enters)(Thread* thread);  // false: no memory for it
-  // is_gone: it is not the thread itself that calls; it ended without a word, or a fork has left it
-  // in the parent.
-  void (*leaves)(Thread* thread, bool is_gone);
-};
-extern const ThreadHooks thread_hooks;  // defined by alloc
+// What the room above does when a thread goes; called with the lock held. is_gone: it is not the
+// thread itself that calls; it ended without a word, or a fork has left it in the parent.
+extern void (*const thread_leaves)(Thread* thread, bool is_gone);  // defined by alloc
 
 // The calling thread's record, or null while it is not registered. One initial-exec load.
 extern constinit thread_local Thread* self_record;
