@@ -29,7 +29,7 @@ constexpr HoleOffsets offsets_of(const heap::ClassTable& table) {
 constinit HoleRow unused_row{};
 constexpr ThreadCache cache_without_thread() {
   ThreadCache none{};
-  none.rows[heap::kAtomic] = &unused_row;
+  none.rows.set(heap::kAtomic, &unused_row);
   return none;
 }
 constinit ThreadCache no_cache = cache_without_thread();
@@ -41,13 +41,12 @@ HoleRow* free_rows = nullptr;  // linked through the first hole's cursor
 
 template <class Visit>
 void for_each_hole_of(ThreadCache* owner, Visit visit) {
-  for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
-    HoleRow* row = owner->rows[kind];
-    if (row == nullptr || !row->used) continue;
+  owner->for_each_row([&visit](HoleRow* row, KindNumber kind) {
+    if (!row->used) return;
     for (Hole& hole : row->holes) {
-      if (hole.block != heap::kNoBlock) visit(hole, static_cast<KindNumber>(kind));
+      if (hole.block != heap::kNoBlock) visit(hole, kind);
     }
-  }
+  });
 }
 
 template <class Visit>
@@ -103,8 +102,8 @@ ThreadCache* make_cache(world::Thread* thread) {
   fresh->reserved = 0;
   fresh->has_blocks = false;
   for (MixedHole& hole : fresh->mixed) hole = {};
-  fresh->rows[heap::kNormal] = &fresh->normal;
-  fresh->rows[heap::kAtomic] = &unused_row;
+  fresh->rows.set(heap::kNormal, &fresh->normal);
+  fresh->rows.set(heap::kAtomic, &unused_row);
   fresh->next = caches;
   fresh->previous = nullptr;
   if (caches != nullptr) caches->previous = fresh;
@@ -170,16 +169,14 @@ void leave(world::Thread* thread, bool is_gone) {
   for (const MixedHole& hole : gone->mixed) count_rest(gone, hole);
   add_taken(gone);
   for (MixedHole& hole : gone->mixed) retire_mixed(&hole);
-  for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
-    HoleRow* row = gone->rows[kind];
-    if (row == nullptr) continue;
-    gone->rows[kind] = nullptr;
+  gone->for_each_row([gone, is_gone](HoleRow* row, KindNumber kind) {
+    gone->rows.set(kind, nullptr);
     if (row->used) empty(row, is_gone);
     if (row != &gone->normal && row != &unused_row) {
       row->holes[0].cursor = reinterpret_cast<char*>(free_rows);
       free_rows = row;
     }
-  }
+  });
   (gone->previous == nullptr ? caches : gone->previous->next) = gone->next;
   if (gone->next != nullptr) gone->next->previous = gone->previous;
   gone->next = free_caches;
@@ -216,9 +213,16 @@ ThreadCache* own_cache(world::Thread* thread) {
   return static_cast<ThreadCache*>(thread->cache);
 }
 
+bool RowTable::make_room(KindNumber kind) {
+  if (kind < kFew || more_ != nullptr) return true;
+  more_ = static_cast<HoleRow**>(heap::arena_take((heap::kMaxKinds - kFew) * sizeof(HoleRow*)));
+  return more_ != nullptr;
+}
+
 HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   HoleRow* row = owner->rows[kind];
   if (row == &unused_row) row = nullptr;
+  if (!owner->rows.make_room(kind)) return nullptr;
   if (row == nullptr && free_rows != nullptr) {
     row = free_rows;
     free_rows = reinterpret_cast<HoleRow*>(row->holes[0].cursor);
@@ -227,7 +231,7 @@ HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   if (row == nullptr) row = static_cast<HoleRow*>(heap::arena_take(sizeof(HoleRow)));
   if (row == nullptr) return nullptr;
   if (!row->is_set_up) set_up_row(row);
-  owner->rows[kind] = row;
+  owner->rows.set(kind, row);
   return row;
 }
 
@@ -292,8 +296,8 @@ void drop_lost_slots() {
 // many as the hole used between this one and the one before, but at least half as many as the last
 // refill: the period may just have ended early.
 static void retire_reserves(ThreadCache* owner) {
-  for (HoleRow* row : owner->rows) {
-    if (row == nullptr || !row->used) continue;
+  owner->for_each_row([](HoleRow* row, KindNumber) {
+    if (!row->used) return;
     for (Reserve& reserve : row->reserves) {
       if (reserve.taken == 0) continue;
       unsigned left = 0;
@@ -308,7 +312,7 @@ static void retire_reserves(ThreadCache* owner) {
       reserve.taken = 0;
       reserve.used = 0;
     }
-  }
+  });
   owner->reserved = 0;
 }
 
@@ -389,15 +393,15 @@ std::size_t left_in_holes() {
   std::size_t left = 0;
   for (const ThreadCache* c = caches; c != nullptr; c = c->next) {
     if (!c->has_blocks) continue;
-    for (const HoleRow* row : c->rows) {
-      if (row == nullptr || !row->used) continue;
+    c->for_each_row([&left](const HoleRow* row, KindNumber) {
+      if (!row->used) return;
       for (const Hole& hole : row->holes) {
         // Its thread may be changing it: the two may be of different blocks.
         const Word cursor = base::as_word(__atomic_load_n(&hole.cursor, __ATOMIC_RELAXED));
         const Word end = base::as_word(__atomic_load_n(&hole.end, __ATOMIC_RELAXED));
         if (cursor < end) left += base::min_of(end - cursor, Word{heap::kBlockSize});
       }
-    }
+    });
   }
   return left;
 }

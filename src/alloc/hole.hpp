@@ -171,12 +171,33 @@ inline unsigned class_now_for(std::size_t bytes) { return hole_offset_for(bytes)
 // From now on requests go by this table. Under the heap's lock.
 void use_classes(const heap::ClassTable& table);
 
+// The rows of a thread's kinds, by their numbers. Few programs have many kinds, so there is a
+// table of all only for those that do: it would take 1.5 KiB of each thread. All zeroes at first.
+// Written under the heap's lock; read by the thread, and by whoever looks at all holes.
+class RowTable {
+ public:
+  constexpr HoleRow* operator[](KindNumber kind) const {
+    if (kind < kFew) return few_[kind];
+    return more_ == nullptr ? nullptr : more_[kind - kFew];
+  }
+  constexpr void set(KindNumber kind, HoleRow* row) {
+    (kind < kFew ? few_[kind] : more_[kind - kFew]) = row;
+  }
+  // Makes room for the row of a kind. False if there is no memory for it. Pre: the lock is held.
+  bool make_room(KindNumber kind);
+
+ private:
+  static constexpr KindNumber kFew = 16;
+  HoleRow* few_[kFew];
+  HoleRow** more_;
+};
+
 struct ThreadCache {
   HoleRow normal;
   // The one above, and what other kinds this thread uses; of pointer-free objects (heap::kAtomic),
   // which have a fast path of their own, a row of zeroes before. Else none in a cache that no
   // thread has.
-  HoleRow* rows[heap::kMaxKinds];
+  RowTable rows;
   // Bytes of all holes that the thread took. Written by it alone (relaxed: only the number
   // matters), so it wraps rather than being taken from.
   std::size_t taken;
@@ -196,6 +217,15 @@ struct ThreadCache {
   void* typed;               // the room typed's; its thread's, and nobody's once that is gone
   ThreadCache* next;         // list of caches, and of free ones; under the lock
   ThreadCache* previous;     // in the list of caches
+
+  // Calls visit(row, kind) for each. Under the lock, or in a stopped world.
+  template <class Visit>
+  void for_each_row(Visit visit) const {
+    for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
+      const auto number = static_cast<KindNumber>(kind);
+      if (HoleRow* row = rows[number]) visit(row, number);
+    }
+  }
 
   // It is the one that threads without a cache have.
   [[nodiscard]] bool is_nobodys() const { return rows[heap::kNormal] == nullptr; }

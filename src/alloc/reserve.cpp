@@ -179,14 +179,13 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
 
 bool give_back_reserves(ThreadCache* owner) {
   if (owner->reserved == 0) return false;
-  for (HoleRow* row : owner->rows) {
-    if (row == nullptr) continue;
+  owner->for_each_row([](HoleRow* row, KindNumber) {
     for (Reserve& reserve : row->reserves) {
       if (reserve.first == kNoBlock) continue;
       give_back_reserve(&reserve);
       reserve.batch /= 2;
     }
-  }
+  });
   owner->reserved = 0;
   return true;
 }
