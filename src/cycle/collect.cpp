@@ -301,7 +301,7 @@ void report() {
           measured.stop_last / 1000, ", mark ", measured.mark_last / 1000, ", sweep ",
           measured.sweep_last / 1000, "), live ", measured.live_bytes / base::kKiB, " KiB in ",
           measured.live_objects, " objects, reclaimed ", measured.reclaimed_bytes / base::kKiB,
-          " KiB, heap ", heap_bytes() / base::kKiB, " KiB");
+          " KiB, heap ", heap::resident_bytes() / base::kKiB, " KiB");
   if (options.print_verbose_stats == 0) return;
   const FinalizationCounts finalization = count_finalization();
   os::log("  roots ", measured.root_bytes / base::kKiB, " KiB, threads ", world::thread_count(),
@@ -441,7 +441,6 @@ void return_free_memory() {
   heap::DiscardPosition position;
   while (returned >= kStep) {
     const os::LockGuard guard(heap::heap_lock);
-    measured.peak_heap_bytes = peak_heap_bytes();
     const std::uint64_t begin = os::now_ns();
     returned = heap::discard_idle(least_age, kStep, &position);
     measured.collecting_total += os::now_ns() - begin;

@@ -297,7 +297,7 @@ bool commit_blocks(BlockNumber blocks) {
     os::log("heap grown by ", bytes_of(blocks) / base::kKiB, " KiB to ",
             bytes_of(space.committed - 1) / base::kKiB, " KiB");
   }
-  if (GC_on_heap_resize != nullptr) GC_on_heap_resize(heap_bytes());
+  if (GC_on_heap_resize != nullptr) GC_on_heap_resize(heap::resident_bytes());
   return true;
 }
 

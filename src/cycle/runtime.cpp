@@ -299,19 +299,6 @@ bool expand(std::size_t bytes) {
   return blocks < heap::space.reserved && commit_blocks(static_cast<heap::BlockNumber>(blocks));
 }
 
-std::size_t heap_bytes() {
-  if (heap::space.committed == 0) return 0;
-  return (std::size_t{heap::space.committed - 1} << heap::kBlockShift) - returned_bytes();
-}
-
-std::size_t free_bytes() {
-  return (std::size_t{heap::free_blocks()} << heap::kBlockShift) - returned_bytes();
-}
-
-std::size_t returned_bytes() { return heap::returned_bytes(); }
-
-std::size_t peak_heap_bytes() { return base::max_of(measured.peak_heap_bytes, heap_bytes()); }
-
 }  // namespace jd::cycle
 
 const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start_without_registering,

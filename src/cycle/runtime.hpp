@@ -31,14 +31,6 @@ void collect_if_due();
 // Pre: the lock is held.
 bool expand(std::size_t bytes);
 
-// Bytes of the heap that are committed and not returned to the system; in free runs; returned.
-// Pre of these: the lock is held, or a stale value will do.
-std::size_t heap_bytes();
-std::size_t free_bytes();
-std::size_t returned_bytes();
-// The most that heap_bytes() has been.
-std::size_t peak_heap_bytes();
-
 // Measured (cycle.req.measured), since the start unless a comment says otherwise. Written by the
 // collector under the lock. Times are in nanoseconds.
 struct Measurements {
@@ -63,7 +55,6 @@ struct Measurements {
   std::size_t root_bytes = 0;        // scanned by the last collection
   std::uint64_t root_total = 0;      // ns in which all collections scanned roots, of mark_total
   std::uint64_t stack_total = 0;     // and threads' stacks, of root_total
-  std::size_t peak_heap_bytes = 0;   // when memory was last returned: the heap grows until then
   std::size_t mark_stack_overflows = 0;
   // Collections as a whole, and returning memory: more than the pauses, in which the world stands.
   std::uint64_t collecting_total = 0;

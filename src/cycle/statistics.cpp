@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "copy/evacuate.hpp"
 #include "cycle/runtime.hpp"
+#include "heap/runs.hpp"
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
 #include "os/files.hpp"
@@ -80,8 +81,8 @@ void add_numbers(base::Text* line) {
   add("live_objects", measured.live_objects);
   add("live_bytes", measured.live_bytes);
   add("allocated_bytes", totals.allocated_before_gc + totals.allocated_since_gc);
-  add("heap_bytes", heap_bytes());
-  add("peak_heap_bytes", peak_heap_bytes());
+  add("heap_bytes", heap::resident_bytes());
+  add("peak_heap_bytes", heap::peak_resident_bytes());
   if constexpr (base::kCountsSharing) {
     const base::SharingCounts counts = base::sharing_counts();
     add("counted_threads", counts.threads);

@@ -17,8 +17,10 @@ constexpr unsigned kBins = kExact + 27;
 BlockNumber heads[kBins];
 BlockNumber tails[kBins];
 std::uint64_t bins_in_use;  // bit b: heads[b] is not empty
+// These three are read without it, too, by whoever asks how large the heap is (relaxed).
 BlockNumber total_free;
 BlockNumber total_returned;
+BlockNumber peak_resident;  // as of when pages were returned last
 // Free blocks that may have pages, those at most that became free since all was discarded.
 BlockNumber maybe_idle;
 // The run at which a step of discard_idle stopped, for as long as it is linked: what a block's
@@ -29,6 +31,11 @@ static_assert(kBins <= 64);
 unsigned bin_of(BlockNumber count) {
   return count <= kExact ? count - 1 : kExact + base::log2_floor(count) - 5;
 }
+
+void set(BlockNumber* total, BlockNumber value) {
+  __atomic_store_n(total, value, __ATOMIC_RELAXED);
+}
+BlockNumber read(const BlockNumber& total) { return __atomic_load_n(&total, __ATOMIC_RELAXED); }
 
 void note_bin(unsigned bin) {
   const std::uint64_t bit = std::uint64_t{1} << bin;
@@ -51,7 +58,7 @@ void link_front(BlockNumber first, BlockNumber count) {
   }
   heads[bin] = first;
   note_bin(bin);
-  total_free += count;
+  set(&total_free, total_free + count);
 }
 
 void link_back(BlockNumber first, BlockNumber count) {
@@ -66,7 +73,7 @@ void link_back(BlockNumber first, BlockNumber count) {
   }
   tails[bin] = first;
   note_bin(bin);
-  total_free += count;
+  set(&total_free, total_free + count);
 }
 
 void unlink(BlockNumber first, BlockNumber count) {
@@ -83,7 +90,7 @@ void unlink(BlockNumber first, BlockNumber count) {
     tails[bin] = extra.previous;
   }
   note_bin(bin);
-  total_free -= count;
+  set(&total_free, total_free - count);
   if (first == stopped_at) stopped_at = kNoBlock;
 }
 
@@ -139,7 +146,7 @@ BlockNumber discard_idle_in(BlockNumber from, BlockNumber end, unsigned least_ag
       space.extras[at].dirty = false;
       space.extras[at].returned = true;
     }
-    total_returned += b - first;
+    set(&total_returned, total_returned + (b - first));
     *most -= bytes;
   }
   return b;
@@ -170,6 +177,14 @@ void describe_free(BlockNumber first, BlockNumber count) {
 namespace {
 
 BlockNumber blocks_in_use() { return space.committed - 1 - total_free; }
+
+// Committed blocks whose pages are not returned.
+BlockNumber resident_blocks() {
+  const std::size_t committed = __atomic_load_n(&space.span, __ATOMIC_RELAXED) >> kBlockShift;
+  // Block 0 is never used; before the start there is not even that.
+  const auto usable = static_cast<BlockNumber>(committed == 0 ? 0 : committed - 1);
+  return usable - base::min_of(usable, read(total_returned));
+}
 
 void note_idle(BlockNumber count) {
   maybe_idle = base::min_of(maybe_idle + count, space.committed);
@@ -239,7 +254,7 @@ void give_run(BlockNumber first, BlockNumber count) {
 void forget_runs() {
   for (unsigned bin = 0; bin < kBins; ++bin) heads[bin] = tails[bin] = kNoBlock;
   bins_in_use = 0;
-  total_free = 0;
+  set(&total_free, 0);
   maybe_idle = 0;
   stopped_at = kNoBlock;
 }
@@ -250,7 +265,7 @@ void add_run_in_order(BlockNumber first, BlockNumber count) {
   link_back(first, count);
 }
 
-BlockNumber free_blocks() { return total_free; }
+BlockNumber free_blocks() { return read(total_free); }
 
 unsigned bin_count() { return kBins; }
 
@@ -264,6 +279,7 @@ Bin bin(unsigned number) {
 std::size_t discard_idle(unsigned least_age, std::size_t most, DiscardPosition* position) {
   most = base::align_down(base::min_of(most, SIZE_MAX - kBlockSize), kBlockSize);
   std::size_t left = most;
+  set(&peak_resident, base::max_of(peak_resident, resident_blocks()));
   DiscardPosition at;
   const bool goes_on =
       position != nullptr && position->run != kNoBlock && position->run == stopped_at;
@@ -301,7 +317,16 @@ void discard_stale_records() {
   });
 }
 
-std::size_t returned_bytes() { return std::size_t{total_returned} << kBlockShift; }
+std::size_t returned_bytes() { return std::size_t{read(total_returned)} << kBlockShift; }
+std::size_t resident_bytes() { return std::size_t{resident_blocks()} << kBlockShift; }
+std::size_t free_resident_bytes() {
+  const BlockNumber free = free_blocks();
+  // Who asks without the lock may come when a run is taken, and its blocks still count as returned.
+  return std::size_t{free - base::min_of(free, read(total_returned))} << kBlockShift;
+}
+std::size_t peak_resident_bytes() {
+  return std::size_t{base::max_of(read(peak_resident), resident_blocks())} << kBlockShift;
+}
 
 BlockNumber start_using(BlockNumber first, BlockNumber count, bool filled) {
   note_use_for_huge_pages(first, first + count, filled);
@@ -309,7 +334,7 @@ BlockNumber start_using(BlockNumber first, BlockNumber count, bool filled) {
   for (BlockNumber number = first; number < first + count; ++number) {
     BlockExtra& extra = space.extras[number];
     dirty += extra.dirty ? 1 : 0;
-    total_returned -= extra.returned ? 1 : 0;
+    if (extra.returned) set(&total_returned, total_returned - 1);
     extra.returned = false;
     extra.dirty = true;
     extra.age = 0;

@@ -70,8 +70,13 @@ std::size_t discard_idle(unsigned least_age, std::size_t most = SIZE_MAX,
                          DiscardPosition* position = nullptr);
 // Discards the pages of records that only blocks inside free runs have: what is there is stale.
 void discard_stale_records();
-// Bytes in free runs whose pages were given back and not used since.
+// Bytes in free runs whose pages were given back and not used since; those of all other blocks; of
+// these, in free runs; and the most that they were at any time. Pre of these and of free_blocks():
+// the lock is held, or a stale value will do.
 std::size_t returned_bytes();
+std::size_t resident_bytes();
+std::size_t free_resident_bytes();
+std::size_t peak_resident_bytes();
 // The pages of blocks are about to be used, together. Returns how many of them hold old data.
 // `filled`: the program is expected to touch all of them.
 BlockNumber start_using(BlockNumber first, BlockNumber count = 1, bool filled = true);

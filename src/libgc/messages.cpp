@@ -88,8 +88,8 @@ void dump(const char* name) {
     print("***GC Dump collection #%lu\n", GC_gc_no);
   }
   print("Heap: %zu KiB, free %zu KiB, returned %zu KiB; %u threads\n",
-        cycle::heap_bytes() / base::kKiB, cycle::free_bytes() / base::kKiB,
-        cycle::returned_bytes() / base::kKiB, world::thread_count());
+        heap::resident_bytes() / base::kKiB, heap::free_resident_bytes() / base::kKiB,
+        heap::returned_bytes() / base::kKiB, world::thread_count());
   print("\n***Static roots:\n");
   PrintRoots roots;
   world::visit_static_roots(&roots);

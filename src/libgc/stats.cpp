@@ -28,9 +28,9 @@ size_t total_bytes(const alloc::Totals& totals) {
 
 GC_prof_stats_s prof_stats(const alloc::Totals& totals) {
   GC_prof_stats_s stats{};
-  stats.heapsize_full = cycle::heap_bytes() + cycle::returned_bytes();
-  stats.free_bytes_full = cycle::free_bytes() + cycle::returned_bytes();
-  stats.unmapped_bytes = cycle::returned_bytes();
+  stats.heapsize_full = heap::resident_bytes() + heap::returned_bytes();
+  stats.free_bytes_full = std::size_t{heap::free_blocks()} << heap::kBlockShift;
+  stats.unmapped_bytes = heap::returned_bytes();
   stats.bytes_allocd_since_gc = totals.allocated_since_gc;
   stats.allocd_bytes_before_gc = total_bytes(totals) - totals.allocated_since_gc;
   stats.non_gc_bytes = GC_non_gc_bytes;
@@ -39,7 +39,7 @@ GC_prof_stats_s prof_stats(const alloc::Totals& totals) {
   stats.bytes_reclaimed_since_gc = cycle::measured.reclaimed_bytes;
   stats.reclaimed_bytes_before_gc = cycle::measured.reclaimed_before;
   stats.expl_freed_bytes_since_gc = totals.freed_since_gc;
-  stats.obtained_from_os_bytes = cycle::peak_heap_bytes();
+  stats.obtained_from_os_bytes = heap::peak_resident_bytes();
   return stats;
 }
 
@@ -56,21 +56,21 @@ size_t copy_stats(const GC_prof_stats_s& stats, GC_prof_stats_s* result, size_t 
 extern "C" {
 
 GC_word GC_get_gc_no() { return __atomic_load_n(&GC_gc_no, __ATOMIC_RELAXED); }
-size_t GC_get_heap_size() { return cycle::heap_bytes(); }
-size_t GC_get_free_bytes() { return cycle::free_bytes(); }
-size_t GC_get_unmapped_bytes() { return cycle::returned_bytes(); }
+size_t GC_get_heap_size() { return heap::resident_bytes(); }
+size_t GC_get_free_bytes() { return heap::free_resident_bytes(); }
+size_t GC_get_unmapped_bytes() { return heap::returned_bytes(); }
 size_t GC_get_bytes_since_gc() { return alloc::totals_unsynchronised().allocated_since_gc; }
 size_t GC_get_expl_freed_bytes_since_gc() { return alloc::totals_unsynchronised().freed_since_gc; }
 size_t GC_get_total_bytes() { return total_bytes(alloc::totals_unsynchronised()); }
-size_t GC_get_obtained_from_os_bytes() { return cycle::peak_heap_bytes(); }
+size_t GC_get_obtained_from_os_bytes() { return heap::peak_resident_bytes(); }
 
 void GC_get_heap_usage_safe(GC_word* heap_size, GC_word* free_bytes, GC_word* unmapped_bytes,
                             GC_word* bytes_since_gc, GC_word* all_bytes) {
   LockGuard guard(heap_lock);
   const alloc::Totals totals = alloc::totals();
-  if (heap_size != nullptr) *heap_size = cycle::heap_bytes();
-  if (free_bytes != nullptr) *free_bytes = cycle::free_bytes();
-  if (unmapped_bytes != nullptr) *unmapped_bytes = cycle::returned_bytes();
+  if (heap_size != nullptr) *heap_size = heap::resident_bytes();
+  if (free_bytes != nullptr) *free_bytes = heap::free_resident_bytes();
+  if (unmapped_bytes != nullptr) *unmapped_bytes = heap::returned_bytes();
   if (bytes_since_gc != nullptr) *bytes_since_gc = totals.allocated_since_gc;
   if (all_bytes != nullptr) *all_bytes = total_bytes(totals);
 }

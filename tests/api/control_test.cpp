@@ -2,12 +2,14 @@
 #include <unistd.h>
 #include <cstdlib>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -433,6 +435,29 @@ TEST(Statistics, AShrunkProgramReturnsItsMemory) {
   // And it is usable again.
   EXPECT_EQ(list_length(make_list(200000, 500)), 200000u);
   keep_here(list);
+}
+
+// Regression: whoever asked, without the lock, between the two counts of a run that came into use
+// got a number near 2^64.
+TEST(Statistics, FreeBytesAreNeverFewerThanNone) {
+  JD_OURS_ONLY("it may come between two counts there, too");
+  constexpr std::size_t kLarge = std::size_t{64} << 20;
+  constexpr std::size_t kMost = std::size_t{1} << 40;
+  std::atomic<bool> done{false};
+  std::atomic<std::size_t> greatest{0};
+  // Not registered: nobody stops it.
+  std::thread asking([&] {
+    while (!done) greatest = std::max(greatest.load(), std::size_t{GC_get_free_bytes()});
+  });
+  for (int i = 0; i < 40; ++i) {
+    void* large = GC_malloc_atomic(kLarge);
+    ASSERT_NE(large, nullptr);
+    GC_free(large);
+    GC_gcollect_and_unmap();
+  }
+  done = true;
+  asking.join();
+  EXPECT_LT(greatest, kMost);
 }
 
 TEST(Statistics, TheSizeMapCoversSmallRequests) {

@@ -231,6 +231,23 @@ TEST(Runs, NoMoreAreUsedThanThereIsMemoryFor) {
   most_resident = UINT32_MAX;
 }
 
+// Regression: only what a collection returned was noted, not what is returned to make room.
+TEST(Runs, ThePeakIsKnownWhoeverReturnsPages) {
+  constexpr BlockNumber kMany = 6000;  // more than other tests have
+  ASSERT_TRUE(reserve_space(256u << 20));
+  ASSERT_TRUE(grow(kMany));
+  const BlockNumber first = take_run(40);
+  use(first, 40);
+  give_run(first, 20);
+  most_resident = 40;
+  const BlockNumber second = take_run(20);
+  ASSERT_NE(second, kNoBlock);
+  EXPECT_EQ(resident_bytes(), (kMany - 20) * kBlockSize);
+  EXPECT_EQ(peak_resident_bytes(), kMany * kBlockSize);
+  use(1, kMany);
+  most_resident = UINT32_MAX;
+}
+
 TEST(Runs, TheReservationIsTheLimit) {
   ASSERT_TRUE(reserve_space(8u << 20));
   EXPECT_FALSE(grow(space.reserved));
