@@ -7,24 +7,21 @@
 // The client's own root function comes before the stacks: Crystal changes stack ends in it.
 #include "cycle/collect.hpp"
 
-#include <atomic>
-
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"
-#include "copy/roles.hpp"
 #include "copy/verify.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/leaks.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
+#include "cycle/return_memory.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/verify.hpp"
-#include "heap/mixed.hpp"
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
 #include "mark/choice.hpp"
@@ -319,11 +316,6 @@ void report() {
           team.waits, ", looks ", team.looks, ", guests ", team.guests);
 }
 
-// Free blocks of this age are to be returned. Set by a collection; taken by whoever returns them,
-// as soon as the lock is free (relaxed: the blocks are looked at under the lock).
-constexpr unsigned kNothingToReturn = ~0u;
-std::atomic<unsigned> age_to_return{kNothingToReturn};
-
 // `why` counts where roots are read off the mappings.
 void complain_about_roots(const char* why, const char* consequence) {
   if (!world::using_mappings()) {
@@ -423,37 +415,6 @@ bool collect_locked(int (*stop_function)()) {
 }
 
 bool threads_did_not_stop() { return last_outcome == Outcome::NotStopped; }
-
-void return_free_memory_later(unsigned least_age) {
-  age_to_return.store(least_age, std::memory_order_relaxed);
-}
-
-bool memory_waits_to_be_returned() {
-  return age_to_return.load(std::memory_order_relaxed) != kNothingToReturn;
-}
-
-void return_free_memory() {
-  // About half a millisecond of the system's work, for which others wait.
-  constexpr std::size_t kStep = 8 * base::kMiB;
-  const unsigned least_age = age_to_return.exchange(kNothingToReturn, std::memory_order_relaxed);
-  if (least_age == kNothingToReturn) return;
-  std::size_t returned = kStep;
-  heap::DiscardPosition position;
-  while (returned >= kStep) {
-    const os::LockGuard guard(heap::heap_lock);
-    const std::uint64_t begin = os::now_ns();
-    returned = heap::discard_idle(least_age, kStep, &position);
-    measured.collecting_total += os::now_ns() - begin;
-  }
-}
-
-void return_table_memory() {
-  mark::marker.discard_tables();
-  mark::team.discard_tables();
-  copy::discard_roles();
-  heap::discard_stale_records();
-  heap::discard_unused_gaps();
-}
 
 void push_client_roots(const void* low, const void* high) {
   if (root_receiver != nullptr) root_receiver->range(low, high);

@@ -20,14 +20,4 @@ bool threads_did_not_stop();
 // world is stopped.
 void visit_ambiguous_roots(world::RootVisitor* visitor, char* stack_top);
 
-// Returning free memory to the system takes long, so it is done after a collection, in steps,
-// between which others get the lock. The first has the blocks returned that have been free for so
-// many collections; the others are for whoever comes next. Pre of the last: the lock is not held.
-void return_free_memory_later(unsigned least_age);
-bool memory_waits_to_be_returned();
-void return_free_memory();
-// Tables that grew with the heap, and are empty between collections or describe free blocks, shrink
-// with it. Pre: the heap's lock is held.
-void return_table_memory();
-
 }  // namespace jd::cycle

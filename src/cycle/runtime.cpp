@@ -11,6 +11,7 @@
 #include "cycle/leaks.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
+#include "cycle/return_memory.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/statistics.hpp"
 #include "heap/blocks.hpp"
