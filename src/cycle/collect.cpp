@@ -3,8 +3,6 @@
 //   start callback → look at the loaded libraries → stop the world → hide holes → clear marks
 //   → client's roots, static data, stacks → mark → finalization → sweep → show holes → resume
 //   → disclaim → plan the next
-//
-// The client's own root function comes before the stacks: Crystal changes stack ends in it.
 #include "cycle/collect.hpp"
 
 #include "alloc/allocate.hpp"
@@ -19,6 +17,7 @@
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/return_memory.hpp"
+#include "cycle/roots.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/verify.hpp"
@@ -40,9 +39,6 @@ namespace jd::cycle {
 namespace {
 
 using mark::marker;
-
-// Who receives root ranges now; null unless roots are being asked for. Under the lock.
-world::RootVisitor* root_receiver = nullptr;
 
 class MarkRoots final : public world::RootVisitor {
  public:
@@ -67,11 +63,6 @@ class MarkRoots final : public world::RootVisitor {
 
 void tell(GC_EventType event) {
   if (settings.on_collection_event != nullptr) settings.on_collection_event(event);
-}
-
-void visit_all_roots(world::RootVisitor* visitor, char* stack_top) {
-  visit_ambiguous_roots(visitor, stack_top);
-  copy::visit_held(visitor);
 }
 
 void tell_threads(GC_EventType event) {
@@ -393,15 +384,6 @@ void run_cycle(void* data, char* stack_top) {
 
 }  // namespace
 
-void visit_ambiguous_roots(world::RootVisitor* visitor, char* stack_top) {
-  root_receiver = visitor;
-  if (GC_push_other_roots != nullptr) GC_push_other_roots();
-  root_receiver = nullptr;
-  visit_finalization_roots(visitor);
-  world::visit_static_roots(visitor);
-  world::visit_thread_roots(visitor, stack_top);
-}
-
 bool collect_locked(int (*stop_function)()) {
   Cycle cycle{stop_function, Outcome::RootsUnknown};
   if (cycle.asked_to_stop()) return false;
@@ -415,15 +397,5 @@ bool collect_locked(int (*stop_function)()) {
 }
 
 bool threads_did_not_stop() { return last_outcome == Outcome::NotStopped; }
-
-void push_client_roots(const void* low, const void* high) {
-  if (root_receiver != nullptr) root_receiver->range(low, high);
-}
-
-void push_client_stack(const void* low, const void* high) {
-  if (root_receiver != nullptr) root_receiver->stack(low, high);
-}
-
-bool asking_for_roots() { return root_receiver != nullptr; }
 
 }  // namespace jd::cycle

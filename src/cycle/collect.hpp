@@ -1,8 +1,6 @@
 // One collection, step by step.
 #pragma once
 
-#include "world/roots.hpp"
-
 namespace jd::cycle {
 
 // Collects. Pre: the heap's lock is held; the caller is in the middle of no allocation. Finalizers
@@ -15,9 +13,5 @@ bool collect_locked(int (*stop_function)() = nullptr);
 // Did the last call collect nothing since threads could not be stopped (world::try_to_stop_world)?
 // Pre: the heap's lock is held since.
 bool threads_did_not_stop();
-
-// Whatever holds objects, but for the program's pins and precise roots (copy/holders.hpp). Pre: the
-// world is stopped.
-void visit_ambiguous_roots(world::RootVisitor* visitor, char* stack_top);
 
 }  // namespace jd::cycle

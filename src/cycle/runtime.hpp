@@ -63,10 +63,4 @@ struct Measurements {
 };
 extern Measurements measured;
 
-// Receives the words of the client's own roots: GC_push_all and its family call these during the
-// push_other_roots function. Pre: a collection (or a check) is asking for roots.
-void push_client_roots(const void* low, const void* high);
-void push_client_stack(const void* low, const void* high);
-bool asking_for_roots();
-
 }  // namespace jd::cycle

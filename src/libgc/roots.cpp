@@ -1,6 +1,6 @@
 // Roots that programs name, and the functions by which their own root function and mark procedures
 // tell the marker.
-#include "world/roots.hpp"
+#include "cycle/roots.hpp"
 
 #include "libgc/support.hpp"
 #include "mark/marker.hpp"
