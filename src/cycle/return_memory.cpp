@@ -22,6 +22,8 @@ std::atomic<unsigned> age_to_return{kNothingToReturn};
 }  // namespace
 
 void return_free_memory_later(unsigned least_age) {
+  // Whoever takes what is there at this moment returns the blocks when we have let go of the lock.
+  if (least_age >= age_to_return.load(std::memory_order_relaxed)) return;
   age_to_return.store(least_age, std::memory_order_relaxed);
 }
 

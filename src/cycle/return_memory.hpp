@@ -5,7 +5,7 @@
 namespace jd::cycle {
 
 // Blocks that have been free for so many collections are to be returned, by whoever comes next.
-// Pre: the heap's lock is held.
+// If others were asked for already, younger ones, that stays so. Pre: the heap's lock is held.
 void return_free_memory_later(unsigned least_age);
 // Does any wait for that? Any thread, no lock: a hint.
 bool memory_waits_to_be_returned();
