@@ -386,6 +386,7 @@ void run_cycle(void* data, char* stack_top) {
 
 bool collect_locked(int (*stop_function)()) {
   Cycle cycle{stop_function, Outcome::RootsUnknown};
+  last_outcome = Outcome::Abandoned;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;
   const std::uint64_t begin = os::now_ns();
