@@ -212,7 +212,8 @@ Hole* larger_hole(HoleRow* row, KindNumber kind, std::size_t bytes, std::size_t 
        ++size < heap::kFirstFullClass && heap::slot_size_of(size) <= most;) {
     for (const unsigned size_class : {size, size + heap::kFirstFullClass}) {
       Hole* hole = &row->holes[size_class];
-      if (hole->cursor < hole->end || heap::listed_blocks(kind, size_class) != 0) return hole;
+      if (hole->cursor < hole->end || !heap::listed_blocks(kind, size_class).is_empty())
+        return hole;
     }
   }
   return nullptr;

@@ -156,7 +156,7 @@ BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber
   if (number == kNoBlock || every_allocation_is_slow) return number;
   note_refill(owner);
   const BlockNumber share = most_reserved();
-  BlockNumber listed = heap::listed_blocks(kind, size_class);
+  BlockNumber listed = heap::listed_blocks(kind, size_class).count();
   const BlockNumber left = listed - most_listed(listed);
   BlockNumber* link = &reserve.first;
   unsigned taken = 0;

@@ -159,21 +159,20 @@ Found walk() {
   return found;
 }
 
-// Follows a list of blocks, which has at most so many; calls visit(block number) for each. Returns
-// how many there are.
+// Follows a list of blocks, which has at most so many; calls visit(block number) for each.
 template <class Visit>
-BlockNumber follow(BlockNumber head, BlockNumber tail, BlockNumber most, Visit visit) {
+void follow(const heap::BlockList& list, BlockNumber most, Visit visit) {
   BlockNumber count = 0;
   BlockNumber previous = heap::kNoBlock;
-  for (BlockNumber b = head; b != heap::kNoBlock; b = space.extras[b].next) {
+  for (BlockNumber b = list.head(); b != heap::kNoBlock; b = space.extras[b].next) {
     if (b >= space.committed) broken("a list leaves the heap", previous, b);
     if (space.extras[b].previous != previous) broken("a list's links disagree", b, previous);
     if (++count > most) broken("a list is longer than what is on lists", b, most);
     visit(b);
     previous = b;
   }
-  if (tail != previous) broken("a list does not end at its tail", tail, previous);
-  return count;
+  if (list.tail() != previous) broken("a list does not end at its tail", list.tail(), previous);
+  if (list.count() != count) broken("a list's count is wrong", list.head(), count);
 }
 
 // Each free run is in the bin of its length.
@@ -184,16 +183,17 @@ void verify_bins(const Found& found) {
   BlockNumber runs = 0;
   for (unsigned number = 0; number < heap::bin_count(); ++number) {
     const heap::Bin bin = heap::bin(number);
-    if (bin.in_use != (bin.head != heap::kNoBlock)) {
-      broken("a bin's bit says otherwise than its list", bin.head, number);
+    if (bin.in_use == bin.runs.is_empty()) {
+      broken("a bin's bit says otherwise than its list", bin.runs.head(), number);
     }
-    runs += follow(bin.head, bin.tail, found.runs - runs, [&](BlockNumber b) {
+    follow(bin.runs, found.runs - runs, [&](BlockNumber b) {
       const Block& block = space.blocks[b];
       if (block.state != BlockState::Free) broken("a bin holds a block in use", b, number);
       if (block.run < bin.shortest || block.run > bin.longest) {
         broken("a free run is in another's bin", b, block.run);
       }
     });
+    runs += bin.runs.count();
   }
   if (runs != found.runs) broken("a free run is in no bin", runs, found.runs);
 }
@@ -203,8 +203,9 @@ void verify_lists(const Found& found) {
   BlockNumber listed = 0;
   for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
     for (unsigned size_class = 0; size_class < heap::kSizeClasses; ++size_class) {
-      const auto ends = heap::list_ends(static_cast<heap::KindNumber>(kind), size_class);
-      listed += follow(ends.head, ends.tail, found.listed - listed, [&](BlockNumber b) {
+      const heap::BlockList& list =
+          heap::listed_blocks(static_cast<heap::KindNumber>(kind), size_class);
+      follow(list, found.listed - listed, [&](BlockNumber b) {
         const Block& block = space.blocks[b];
         if (!heap::is_alone(block) || block.kind != kind || block.size_class != size_class) {
           broken("a list holds a block of another sort", b, block.kind);
@@ -212,6 +213,7 @@ void verify_lists(const Found& found) {
         if (!space.extras[b].listed) broken("a block is on a list and does not say so", b, kind);
         if (space.extras[b].owner != nullptr) broken("an owned block is on a list", b, kind);
       });
+      listed += list.count();
     }
   }
   if (listed != found.listed) broken("a listed block is on no list", listed, found.listed);

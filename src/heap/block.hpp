@@ -107,8 +107,9 @@ constexpr std::uint32_t magic_for(std::size_t slot_size) {
 // and `zeroed` are also written, and `next` is read, by its owner without the lock, which leaves it
 // by a release store to `owner`, last.
 struct BlockExtra {
-  // Links of the list that the block is on: a free run's bin, or the blocks with free slots of a
-  // kind and size class. Block numbers; 0 is none.
+  // Links of the list that the block is on (BlockList): a free run's bin, or the blocks with free
+  // slots of a kind and size class. Forward only, of a hole's reserve, and of the blocks that wait
+  // to be disclaimed. Block numbers; 0 is none.
   std::uint32_t next;
   std::uint32_t previous;
   // The thread's hole that allocates from this block; null when no thread owns it. Read without the

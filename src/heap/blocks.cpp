@@ -7,15 +7,10 @@
 namespace jd::heap {
 namespace {
 
-struct List {
-  BlockNumber head = kNoBlock;
-  BlockNumber tail = kNoBlock;
-  BlockNumber count = 0;
-};
 // Blocks with free slots. Under the heap's lock.
-List lists[kMaxKinds][kSizeClasses];
+BlockList lists[kMaxKinds][kSizeClasses];
 
-List& list_of(const Block& block) { return lists[block.kind][block.size_class]; }
+BlockList& list_of(const Block& block) { return lists[block.kind][block.size_class]; }
 
 // Who frees a slot looks without the lock.
 void set_listed(BlockExtra* extra, bool listed) {
@@ -30,20 +25,8 @@ void set_unowned(BlockExtra* extra) {
 }
 
 void unlist(BlockNumber number) {
-  BlockExtra& extra = space.extras[number];
-  List& list = list_of(space.blocks[number]);
-  if (extra.previous != kNoBlock) {
-    space.extras[extra.previous].next = extra.next;
-  } else {
-    list.head = extra.next;
-  }
-  if (extra.next != kNoBlock) {
-    space.extras[extra.next].previous = extra.previous;
-  } else {
-    list.tail = extra.previous;
-  }
-  --list.count;
-  set_listed(&extra, false);
+  list_of(space.blocks[number]).remove(number);
+  set_listed(&space.extras[number], false);
 }
 
 }  // namespace
@@ -66,13 +49,13 @@ void become_free(BlockNumber number, BlockNumber count) {
 }
 
 BlockNumber take_listed_block(KindNumber kind, unsigned size_class) {
-  const BlockNumber number = lists[kind][size_class].head;
+  const BlockNumber number = lists[kind][size_class].head();
   if (number != kNoBlock) unlist(number);
   return number;
 }
 
-BlockNumber listed_blocks(KindNumber kind, unsigned size_class) {
-  return lists[kind][size_class].count;
+const BlockList& listed_blocks(KindNumber kind, unsigned size_class) {
+  return lists[kind][size_class];
 }
 
 BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) {
@@ -194,39 +177,15 @@ void list_block(BlockNumber number) {
   BlockExtra& extra = space.extras[number];
   if (extra.listed || __atomic_load_n(&extra.owner, __ATOMIC_RELAXED) != nullptr) return;
   if (nearly_full(space.blocks[number], extra.free_slots)) return;
-  List& list = list_of(space.blocks[number]);
-  extra.previous = kNoBlock;
-  extra.next = list.head;
-  if (list.head != kNoBlock) {
-    space.extras[list.head].previous = number;
-  } else {
-    list.tail = number;
-  }
-  list.head = number;
-  ++list.count;
+  list_of(space.blocks[number]).push_front(number);
   set_listed(&extra, true);
 }
 
 void forget_lists() { base::clear_bytes(lists, kind_count * sizeof lists[0]); }
 
-ListEnds list_ends(KindNumber kind, unsigned size_class) {
-  const List& list = lists[kind][size_class];
-  return {list.head, list.tail};
-}
-
 void list_block_in_order(BlockNumber number) {
-  BlockExtra& extra = space.extras[number];
-  List& list = list_of(space.blocks[number]);
-  extra.next = kNoBlock;
-  extra.previous = list.tail;
-  if (list.tail != kNoBlock) {
-    space.extras[list.tail].next = number;
-  } else {
-    list.head = number;
-  }
-  list.tail = number;
-  ++list.count;
-  set_listed(&extra, true);
+  list_of(space.blocks[number]).push_back(number);
+  set_listed(&space.extras[number], true);
 }
 
 }  // namespace jd::heap

@@ -2,6 +2,7 @@
 // the lists of small blocks that have free slots. Pre of every function: the heap's lock is held.
 #pragma once
 
+#include "heap/block_list.hpp"
 #include "heap/space.hpp"
 
 namespace jd::heap {
@@ -9,7 +10,7 @@ namespace jd::heap {
 // A small block of this kind and size class that has free slots and no owner, or kNoBlock. Takes
 // it off its list.
 BlockNumber take_listed_block(KindNumber kind, unsigned size_class);
-BlockNumber listed_blocks(KindNumber kind, unsigned size_class);
+const BlockList& listed_blocks(KindNumber kind, unsigned size_class);
 
 // Makes a free block into a small block without objects. kNoBlock when no block is free. Whether
 // its pages are clean is left in *clean; from now on they count as dirty.
@@ -55,13 +56,6 @@ void list_block(BlockNumber number);
 // For the sweep: forgets all lists, then adds blocks in address order.
 void forget_lists();
 void list_block_in_order(BlockNumber number);
-
-// For checks: the ends of a list.
-struct ListEnds {
-  BlockNumber head;
-  BlockNumber tail;
-};
-ListEnds list_ends(KindNumber kind, unsigned size_class);
 
 // JACKDAW_POISON: memory whose objects were reclaimed is overwritten.
 extern bool poison_freed;

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "heap/block_list.hpp"
 #include "heap/huge_pages.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
@@ -14,9 +15,8 @@ constexpr unsigned kExact = 32;
 constexpr unsigned kBins = kExact + 27;
 
 // All under the heap's lock.
-BlockNumber heads[kBins];
-BlockNumber tails[kBins];
-std::uint64_t bins_in_use;  // bit b: heads[b] is not empty
+BlockList bins[kBins];
+std::uint64_t bins_in_use;  // bit b: bins[b] is not empty
 // These three are read without it, too, by whoever asks how large the heap is (relaxed).
 BlockNumber total_free;
 BlockNumber total_returned;
@@ -37,60 +37,29 @@ void set(BlockNumber* total, BlockNumber value) {
 }
 BlockNumber read(const BlockNumber& total) { return __atomic_load_n(&total, __ATOMIC_RELAXED); }
 
-void note_bin(unsigned bin) {
+// A run was added to the bin or taken out of it, and so many blocks are free now.
+void note_change(unsigned bin, BlockNumber free) {
   const std::uint64_t bit = std::uint64_t{1} << bin;
-  if (heads[bin] != kNoBlock) {
-    bins_in_use |= bit;
-  } else {
-    bins_in_use &= ~bit;
-  }
+  bins_in_use = bins[bin].is_empty() ? bins_in_use & ~bit : bins_in_use | bit;
+  set(&total_free, free);
 }
 
 void link_front(BlockNumber first, BlockNumber count) {
   const unsigned bin = bin_of(count);
-  BlockExtra& extra = space.extras[first];
-  extra.previous = kNoBlock;
-  extra.next = heads[bin];
-  if (heads[bin] != kNoBlock) {
-    space.extras[heads[bin]].previous = first;
-  } else {
-    tails[bin] = first;
-  }
-  heads[bin] = first;
-  note_bin(bin);
-  set(&total_free, total_free + count);
+  bins[bin].push_front(first);
+  note_change(bin, total_free + count);
 }
 
 void link_back(BlockNumber first, BlockNumber count) {
   const unsigned bin = bin_of(count);
-  BlockExtra& extra = space.extras[first];
-  extra.next = kNoBlock;
-  extra.previous = tails[bin];
-  if (tails[bin] != kNoBlock) {
-    space.extras[tails[bin]].next = first;
-  } else {
-    heads[bin] = first;
-  }
-  tails[bin] = first;
-  note_bin(bin);
-  set(&total_free, total_free + count);
+  bins[bin].push_back(first);
+  note_change(bin, total_free + count);
 }
 
 void unlink(BlockNumber first, BlockNumber count) {
   const unsigned bin = bin_of(count);
-  const BlockExtra& extra = space.extras[first];
-  if (extra.previous != kNoBlock) {
-    space.extras[extra.previous].next = extra.next;
-  } else {
-    heads[bin] = extra.next;
-  }
-  if (extra.next != kNoBlock) {
-    space.extras[extra.next].previous = extra.previous;
-  } else {
-    tails[bin] = extra.previous;
-  }
-  note_bin(bin);
-  set(&total_free, total_free - count);
+  bins[bin].remove(first);
+  note_change(bin, total_free - count);
   if (first == stopped_at) stopped_at = kNoBlock;
 }
 
@@ -118,8 +87,8 @@ void cut(BlockNumber first, BlockNumber run, BlockNumber at, BlockNumber count) 
 
 template <class Visit>
 void for_each_run(Visit visit) {
-  for (unsigned bin = 0; bin < kBins; ++bin) {
-    for (BlockNumber b = heads[bin]; b != kNoBlock; b = space.extras[b].next) {
+  for (const BlockList& bin : bins) {
+    for (BlockNumber b = bin.head(); b != kNoBlock; b = space.extras[b].next) {
       visit(b, space.blocks[b].run);
     }
   }
@@ -214,7 +183,7 @@ BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
   std::uint64_t candidates = bins_in_use & (~std::uint64_t{0} << bin_of(count));
   for (; candidates != 0; candidates &= candidates - 1) {
     const unsigned bin = base::lowest_bit(candidates);
-    for (BlockNumber b = heads[bin]; b != kNoBlock; b = space.extras[b].next) {
+    for (BlockNumber b = bins[bin].head(); b != kNoBlock; b = space.extras[b].next) {
       const BlockNumber run = space.blocks[b].run;
       const BlockNumber at = fit(b, run, count, alignment);
       if (at == kNoBlock) continue;
@@ -252,7 +221,7 @@ void give_run(BlockNumber first, BlockNumber count) {
 }
 
 void forget_runs() {
-  for (unsigned bin = 0; bin < kBins; ++bin) heads[bin] = tails[bin] = kNoBlock;
+  for (BlockList& bin : bins) bin = {};
   bins_in_use = 0;
   set(&total_free, 0);
   maybe_idle = 0;
@@ -272,7 +241,7 @@ unsigned bin_count() { return kBins; }
 Bin bin(unsigned number) {
   const bool exact = number < kExact;
   const BlockNumber power = exact ? 0 : BlockNumber{1} << (number - kExact + 5);
-  return {heads[number], tails[number], exact ? number + 1 : base::max_of(power, kExact + 1),
+  return {bins[number], exact ? number + 1 : base::max_of(power, kExact + 1),
           exact ? number + 1 : 2 * power - 1, ((bins_in_use >> number) & 1) != 0};
 }
 
@@ -289,11 +258,11 @@ std::size_t discard_idle(unsigned least_age, std::size_t most, DiscardPosition* 
     bin = bin_of(space.blocks[at.run].run);
     at.block = discard_idle_in(at.block, at.run + space.blocks[at.run].run, least_age, &left);
   }
-  BlockNumber next = goes_on ? space.extras[at.run].next : heads[bin];
+  BlockNumber next = goes_on ? space.extras[at.run].next : bins[bin].head();
   while (left != 0) {
     if (next == kNoBlock) {
       if (++bin == kBins) break;
-      next = heads[bin];
+      next = bins[bin].head();
       continue;
     }
     at.run = next;

@@ -2,6 +2,7 @@
 // the run that was freed last is taken. Pre of every function: the heap's lock is held.
 #pragma once
 
+#include "heap/block_list.hpp"
 #include "heap/space.hpp"
 
 namespace jd::heap {
@@ -46,10 +47,9 @@ extern KeptRuns kept_runs;
 // Is there no other free block?
 bool only_kept_runs_left();
 
-// For checks: the ends of each bin's list, and the lengths of the runs that belong there.
+// For checks: the runs of a bin, by their first blocks, and the lengths of those that belong there.
 struct Bin {
-  BlockNumber head;
-  BlockNumber tail;
+  const BlockList& runs;
   BlockNumber shortest;
   BlockNumber longest;
   bool in_use;  // as take_run sees it
