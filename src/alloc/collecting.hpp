@@ -106,7 +106,8 @@ heap::KeptRuns ask_for_runs_taken();
 // A collection is done: "since" begins anew.
 void start_new_totals();
 
-// Every hole, for checks. Pre: the lock is held.
+// Every hole, and every block in the reserve of one, for checks. Pre: the lock is held.
 void visit_holes(void (*visit)(Hole* hole, KindNumber kind));
+void visit_reserves(void (*visit)(const Hole* hole, KindNumber kind, BlockNumber number));
 
 }  // namespace jd::alloc

@@ -236,7 +236,6 @@ HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
 }
 
 void retire(Hole* hole) {
-  heap::Block& block = heap::space.blocks[hole->block];
   heap::BlockExtra& extra = heap::space.extras[hole->block];
   if (hole->cursor < hole->end) {
     give_back_taken(static_cast<std::size_t>(hole->end - hole->cursor));
@@ -253,8 +252,7 @@ void retire(Hole* hole) {
   // What was a piece may be another's block by now, who leaves it without the lock.
   if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == hole) {
     __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
-    extra.free_slots =
-        static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));
+    extra.free_slots = heap::count_free_slots(heap::space.blocks[hole->block]);
     forget_zeroes(&extra);
     heap::list_block(hole->block);
   }
@@ -386,6 +384,24 @@ void visit_holes(void (*visit)(Hole* hole, KindNumber kind)) {
       JD_CHECK(c->has_blocks, "a hole of a thread that is passed over");
       visit(&hole, kind);
     });
+  }
+}
+
+void visit_reserves(void (*visit)(const Hole* hole, KindNumber kind, BlockNumber number)) {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
+    BlockNumber count = 0;
+    for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
+      HoleRow* row = c->rows[kind];
+      if (row == nullptr) continue;
+      for (const Hole& hole : row->holes) {
+        BlockNumber b = row->reserve_of(&hole).first;
+        for (; b != heap::kNoBlock; b = heap::space.extras[b].next) {
+          visit(&hole, static_cast<KindNumber>(kind), b);
+          ++count;
+        }
+      }
+    }
+    JD_CHECK(count == c->reserved, "a thread has other blocks in reserve than it has counted");
   }
 }
 

@@ -58,8 +58,7 @@ bool take_piece(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind, u
     heap::Block& block = heap::space.blocks[number];
     heap::BlockExtra& extra = heap::space.extras[number];
     const Piece piece = claim_slots(&block, most);
-    extra.free_slots =
-        static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));
+    extra.free_slots = heap::count_free_slots(block);
     forget_zeroes(&extra);
     heap::list_block(number);
     // Since the sweep has listed it, a hole that stayed through the collection may have filled it.

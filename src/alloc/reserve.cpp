@@ -88,9 +88,9 @@ BlockNumber take_block(Hole* hole, KindNumber kind, unsigned size_class, bool ma
 bool leave_used_block(Hole* hole) {
   const Block& block = space.blocks[hole->block];
   BlockExtra& extra = space.extras[hole->block];
-  const unsigned free = block.slots - heap::count_bits(block.allocated, block.slots);
+  const std::uint16_t free = heap::count_free_slots(block);
   if (!heap::nearly_full(block, free)) return false;
-  extra.free_slots = static_cast<std::uint16_t>(free);
+  extra.free_slots = free;
   // Release: who sees that nobody owns it may change what was written here, under the lock.
   __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
   return true;
@@ -204,8 +204,7 @@ BlockNumber give_back_reserve(Reserve* reserve) {
     BlockExtra& extra = space.extras[number];
     const BlockNumber next = extra.next;
     const Block& block = space.blocks[number];
-    extra.free_slots =
-        static_cast<std::uint16_t>(block.slots - heap::count_bits(block.allocated, block.slots));
+    extra.free_slots = heap::count_free_slots(block);
     forget_zeroes(&extra);
     __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
     if (extra.free_slots == block.slots) {

@@ -244,6 +244,19 @@ void verify_hole(alloc::Hole* hole, heap::KindNumber kind) {
   }
 }
 
+void verify_reserved(const alloc::Hole* hole, heap::KindNumber kind, BlockNumber number) {
+  if (number >= space.committed) broken("a reserve leaves the heap", number, kind);
+  const Block& block = space.blocks[number];
+  const heap::BlockExtra& extra = space.extras[number];
+  if (block.state != BlockState::Small || block.kind != kind ||
+      block.slot_size != hole->slot_size()) {
+    broken("a reserve holds a block of another sort", number, kind);
+  }
+  if (extra.owner != hole) broken("a reserve holds another's block", number, kind);
+  if (extra.listed) broken("a block in reserve is on a list", number, kind);
+  if (number == hole->block) broken("a hole's own block is in its reserve", number, kind);
+}
+
 // Back to where something begins, in a block that may hold what is left of objects that moved.
 bool lookup_known(BlockNumber b, Word offset, BlockNumber* number, unsigned* slot) {
   const Block& block = space.blocks[b];
@@ -370,6 +383,7 @@ void verify_structures() {
   verify_bins(found);
   verify_lists(found);
   alloc::visit_holes(verify_hole);
+  alloc::visit_reserves(verify_reserved);
 }
 
 void verify_swept() {

@@ -10,7 +10,7 @@
 
 namespace jd::cycle {
 
-// Blocks, free runs and their bins, the lists of blocks with free slots, holes.
+// Blocks, free runs and their bins, the lists of blocks with free slots, holes and their reserves.
 void verify_structures();
 // After a sweep, before threads have their holes back: allocated is what was marked, but in blocks
 // of kinds that disclaim.

@@ -73,5 +73,9 @@ inline unsigned count_bits(const std::uint64_t* words, unsigned slots) {
   }
   return count;
 }
+// By the bits. Of a block with an owner, or whose objects others free, as of some moment.
+inline std::uint16_t count_free_slots(const Block& block) {
+  return static_cast<std::uint16_t>(block.slots - count_bits(block.allocated, block.slots));
+}
 
 }  // namespace jd::heap
