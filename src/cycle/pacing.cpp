@@ -1,19 +1,17 @@
 #include "cycle/pacing.hpp"
 
-#include "copy/evacuate.hpp"
-
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
-#include "alloc/hole.hpp"
+#include "copy/evacuate.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
+#include "cycle/size_classes.hpp"
 #include "heap/huge_pages.hpp"
 #include "heap/runs.hpp"
 #include "heap/space.hpp"
-#include "heap/walk.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
@@ -72,17 +70,8 @@ constexpr BlockNumber kMostKeptShare = 8;
 constexpr std::size_t kDueForRun = 2;
 constexpr std::size_t kShareOfRuns = 4;
 
-// So many blocks in use for each pair of kind and size class: few are nearly empty, and fewer
-// classes would save none of them. docs/design/alloc.md, "Small heaps".
-constexpr BlockNumber kBlocksOfAPair = 4;
-// With more pairs than this it never is so in a heap of 3 MiB.
-constexpr std::size_t kMostPairs = 48;
-
 // Under the heap's lock.
 heap::KeptRuns run_demand;
-// Under the heap's lock. docs/design/alloc.md, "Small heaps".
-bool classes_are_fine = false;
-heap::Ends ends = heap::Ends::Apart;
 // Under the heap's lock. What the last collection planned, but for the least: for one thread that
 // allocates, and for several.
 std::size_t planned = 0;
@@ -96,40 +85,6 @@ std::size_t physical_limit = 0;
 BlockNumber added_for_copies = 0;
 // Did the last collection compact, for want of room?
 bool last_compacted = false;
-
-void choose_classes() {
-  const bool apart = ends == heap::Ends::Apart;
-  if (classes_are_fine) {
-    alloc::use_classes(apart ? heap::kClassOfWords : heap::kJoinedClassOfWords);
-  } else {
-    alloc::use_classes(apart ? heap::kCoarseClassOfWords : heap::kCoarseJoinedClassOfWords);
-  }
-}
-
-// Pre: nothing is left of what died in blocks of its own.
-bool few_sizes_in_use() {
-  unsigned pairs[kMostPairs];
-  std::size_t count = 0;
-  BlockNumber blocks = 0;
-  bool many = false;
-  heap::for_each_block([&](BlockNumber, const heap::Block& block) {
-    if (block.state != heap::BlockState::Small || many) return;
-    ++blocks;
-    const unsigned pair = block.kind * heap::kSizeClasses + block.size_class;
-    std::size_t i = 0;
-    while (i < count && pairs[i] != pair) ++i;
-    if (i < count) return;
-    many = count == kMostPairs;
-    if (!many) pairs[count++] = pair;
-  });
-  return !many && blocks >= count * kBlocksOfAPair && count != 0;
-}
-
-void use_fine_classes() {
-  if (classes_are_fine) return;
-  classes_are_fine = true;
-  choose_classes();
-}
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
 
@@ -267,12 +222,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   last_compacted = false;
   alloc::collection_is_overdue = false;
   plan_kept_blocks();
-  if (!classes_are_fine && few_sizes_in_use()) use_fine_classes();
-}
-
-void start_classes() {
-  ends = GC_all_interior_pointers != 0 ? heap::Ends::Apart : heap::Ends::Together;
-  choose_classes();
+  reconsider_size_classes();
 }
 
 bool may_grow(BlockNumber blocks) {
@@ -281,7 +231,7 @@ bool may_grow(BlockNumber blocks) {
 
 bool commit_quietly(BlockNumber blocks) {
   if (!within_limits(blocks) || !heap::grow(blocks)) return false;
-  if (bytes_of(space.committed - 1) > options.coarse_classes) use_fine_classes();
+  note_heap_size(bytes_of(space.committed - 1));
   return true;
 }
 

@@ -44,10 +44,6 @@ class TableLimit {
   std::size_t limit_ = kLeast;
 };
 
-// Chooses the size classes of a heap that is about to be made: two for each size only where
-// pointers to the ends of objects hold them. By what the program has set by then.
-void start_classes();
-
 // Grows the heap by at least `least` blocks, and by the growth rule if that is possible.
 bool grow_heap(heap::BlockNumber least);
 

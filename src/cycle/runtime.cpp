@@ -13,6 +13,7 @@
 #include "cycle/pacing.hpp"
 #include "cycle/return_memory.hpp"
 #include "cycle/settings.hpp"
+#include "cycle/size_classes.hpp"
 #include "cycle/statistics.hpp"
 #include "heap/blocks.hpp"
 #include "heap/huge_pages.hpp"
@@ -145,7 +146,7 @@ void make_heap() {
   GC_least_plausible_heap_addr = base::as_pointer(heap::space.base);
   GC_greatest_plausible_heap_addr =
       base::as_pointer(heap::block_address(heap::space.reserved - 1) + heap::kBlockSize);
-  start_classes();
+  start_size_classes();
   std::size_t first = options.initial_heap_size;
   // Who sets a lower limit has not asked for more, and needs no warning.
   if (settings.max_heap_size != 0 && first == base::Options{}.initial_heap_size) {
