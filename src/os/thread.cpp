@@ -131,7 +131,7 @@ StackBounds active_alternate_stack() {
   StackBounds bounds;
   stack_t current{};
   const int saved = errno;
-  if (sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_ONSTACK) != 0) {
+  if (change_alternate_stack(nullptr, &current) == 0 && (current.ss_flags & SS_ONSTACK) != 0) {
     bounds.low = static_cast<char*>(current.ss_sp);
     bounds.high = bounds.low + current.ss_size;
   }
