@@ -11,7 +11,6 @@ using Word = std::uintptr_t;
 
 inline constexpr std::size_t kKiB = 1024;
 inline constexpr std::size_t kMiB = 1024 * kKiB;
-inline constexpr std::size_t kGiB = 1024 * kMiB;
 
 constexpr std::size_t align_down(std::size_t n, std::size_t power) { return n & ~(power - 1); }
 constexpr std::size_t align_up(std::size_t n, std::size_t power) {

@@ -122,9 +122,7 @@ void* map(std::size_t size) {
 
 bool discard(void* p, std::size_t size) { return madvise(p, size, MADV_DONTNEED) == 0; }
 
-void advise_huge_pages(void* p, std::size_t size, bool wanted) {
-  madvise(p, size, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-}
+void advise_huge_pages(void* p, std::size_t size) { madvise(p, size, MADV_HUGEPAGE); }
 
 // The page belongs to no object yet.
 [[gnu::no_sanitize_address]] std::uint64_t ns_of_first_touch(void* p) {

@@ -28,8 +28,8 @@ void* map(std::size_t size);
 // Returns the pages to the system; the range stays committed. Post on true: it reads as zero.
 bool discard(void* p, std::size_t size);
 
-// Asks for huge pages in the range (or, with wanted = false, for ordinary ones). A hint.
-void advise_huge_pages(void* p, std::size_t size, bool wanted);
+// Asks for huge pages in the range. A hint.
+void advise_huge_pages(void* p, std::size_t size);
 
 // Writes a zero to the fresh page there, and says how long that took, in ns.
 std::uint64_t ns_of_first_touch(void* p);
