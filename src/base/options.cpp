@@ -11,12 +11,6 @@ extern "C" char** environ;
 namespace jd::base {
 namespace {
 
-// What follows in the text after the words it begins with; null if it does not.
-const char* after(const char* text, const char* beginning) {
-  while (*beginning != '\0' && *text == *beginning) ++text, ++beginning;
-  return *beginning == '\0' ? text : nullptr;
-}
-
 const char* without_blanks(const char* text) {
   while (*text == ' ' || *text == '\t') ++text;
   return text;

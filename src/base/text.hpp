@@ -1,5 +1,5 @@
-// A line of text built in a fixed buffer: usable from signal handlers, in a stopped world and when
-// memory has run out. Text that does not fit is cut, and the cut is marked with "...".
+// Text without <string>: usable from signal handlers, in a stopped world and when memory has run
+// out.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,19 @@
 
 namespace jd::base {
 
+// What follows in a text behind the words that it begins with; null if it begins with others.
+inline const char* after(const char* text, const char* beginning) {
+  while (*beginning != '\0' && *text == *beginning) ++text, ++beginning;
+  return *beginning == '\0' ? text : nullptr;
+}
+
 // A number to be printed in hexadecimal with a leading 0x.
 struct Hex {
   std::uint64_t value;
 };
 
+// A line of text built in a fixed buffer. What does not fit is cut, and the cut is marked with
+// "...".
 class Text {
  public:
   Text& add(const char* text);

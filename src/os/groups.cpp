@@ -8,15 +8,10 @@
 namespace jd::os {
 namespace {
 
-// The text behind `word`, if the line has it next, and then one of `ends`; else null.
-const char* behind(const char* line, const char* word, const char* ends) {
-  for (; *word != '\0'; ++line, ++word) {
-    if (*line != *word) return nullptr;
-  }
-  for (; *ends != '\0'; ++ends) {
-    if (*line == *ends) return line + 1;
-  }
-  return nullptr;
+// Does the line have the name next, and nothing else joined to it?
+bool has_name(const char* line, const char* name) {
+  const char* rest = base::after(line, name);
+  return rest != nullptr && (*rest == ',' || *rest == ':');
 }
 
 // A line of the list of groups is "number:controllers:path", the controllers with commas between
@@ -31,7 +26,7 @@ const char* path_of(const char* line, const char* controller, bool* unified) {
   bool listed = false;
   for (bool at_name = true; *line != ':'; ++line) {
     if (*line == '\0') return nullptr;
-    listed |= at_name && behind(line, controller, ",:") != nullptr;
+    listed |= at_name && has_name(line, controller);
     at_name = *line == ',';
   }
   return listed ? line + 1 : nullptr;

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/bits.hpp"
+#include "base/text.hpp"
 #include "os/memory.hpp"
 
 namespace jd::os {
@@ -20,8 +21,7 @@ constexpr const char* kPageMap = "/proc/thread-self/pagemap";
 constexpr Word kPage = 4096;
 
 bool begins_with(const char* text, const char* beginning) {
-  while (*beginning != '\0' && *text == *beginning) ++text, ++beginning;
-  return *beginning == '\0';
+  return base::after(text, beginning) != nullptr;
 }
 
 struct Line {

@@ -289,12 +289,9 @@ void read_status(int thread, const char* label, Visit visit) {
   base::Text path;
   path.add("/proc/self/task/", thread).add("/status");
   for_each_line(path.c_str(), [&](const char* line) {
-    const char* l = label;
-    for (; *l != '\0'; ++l, ++line) {
-      if (*line != *l) return true;
-    }
-    visit(line);
-    return false;
+    const char* rest = base::after(line, label);
+    if (rest != nullptr) visit(rest);
+    return rest == nullptr;
   });
 }
 
