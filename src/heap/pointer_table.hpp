@@ -218,6 +218,8 @@ class PointerTable {
   // Adds free nodes, the lowest first.
   bool make_nodes() {
     if (chunks_.count() >= kOutside / kChunk) return false;
+    // Before the nodes, which could not be given back.
+    if (!chunks_.reserve(chunks_.count() + 1)) return false;
     auto* nodes = static_cast<Node*>(arena_take(kChunk * sizeof(Node)));
     if (nodes == nullptr || !chunks_.push(nodes)) return false;
     const auto first = static_cast<NodeNumber>((chunks_.count() - 1) * kChunk);
