@@ -91,7 +91,7 @@ void free_large(const Place& place) {
   // Twice at the same time, by two threads: the second finds nothing.
   if (place.block->state != heap::BlockState::LargeHead || !place.allocated()) return;
   add_freed(heap::extra_of(place.block).bytes);
-  place.block->allocated[0] = 0;
+  __atomic_store_n(&place.block->allocated[0], 0, __ATOMIC_RELAXED);
   heap::release_block(heap::number_of(place.block));
 }
 
