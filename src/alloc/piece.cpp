@@ -42,18 +42,19 @@ Piece claim_slots(heap::Block* block, unsigned most) {
 
 // A thread that is alone has nobody to share a block with. Objects of layouts move together with
 // their block, and a disclaim procedure wants to know whose a block is.
-bool wants_piece(const Reserve& reserve, KindNumber kind) {
-  return reserve.pieces < kMostPieces && cache_count > 1 &&
-         heap::kinds[kind].source == heap::Source::None && heap::kinds[kind].disclaim == nullptr;
+bool wants_piece(const Refill& refill) {
+  const heap::Kind& kind = heap::kinds[refill.kind];
+  return refill.reserve().pieces < kMostPieces && cache_count > 1 &&
+         kind.source == heap::Source::None && kind.disclaim == nullptr;
 }
 
-bool take_piece(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind, unsigned size_class,
-                bool may_use_kept) {
-  Reserve& reserve = row->reserve_of(hole);
+bool take_piece(const Refill& refill, Kept kept) {
+  Hole* const hole = refill.hole;
+  Reserve& reserve = refill.reserve();
   const std::size_t bytes = kFirstBytes << reserve.pieces;
   const auto most = static_cast<unsigned>(base::max_of(bytes / hole->slot_size(), std::size_t{1}));
   for (;;) {
-    const BlockNumber number = find_block(kind, size_class, may_use_kept);
+    const BlockNumber number = find_block(refill, kept);
     if (number == heap::kNoBlock) return false;
     heap::Block& block = heap::space.blocks[number];
     heap::BlockExtra& extra = heap::space.extras[number];
@@ -67,9 +68,9 @@ bool take_piece(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind, u
     hole->block = number;
     hole->move_to(start + std::size_t{piece.from} * hole->slot_size(),
                   start + std::size_t{piece.to} * hole->slot_size(), 0);
-    owner->count_taken(std::size_t{piece.to - piece.from} * hole->slot_size());
-    owner->has_blocks = true;
-    row->used = true;
+    refill.owner->count_taken(std::size_t{piece.to - piece.from} * hole->slot_size());
+    refill.owner->has_blocks = true;
+    refill.row->used = true;
     ++reserve.pieces;
     return true;
   }

@@ -186,33 +186,34 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
 
 // Makes some more slots ready, of the hole's block or the next in its reserve; the hole has none.
 // False if there are no more. Pre: within a NoStop section.
-bool refill_from_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind) {
+bool refill_from_blocks(const Refill& refill) {
+  Hole* const hole = refill.hole;
   // cursor may be beyond end: the thread was stopped inside undo_take, and the collection took the
   // hole back meanwhile.
   if (hole->cursor >= hole->end) {
     if (hole->block == kNoBlock) return false;
     if (__atomic_load_n(&space.extras[hole->block].owner, __ATOMIC_RELAXED) != hole) return false;
-    while (!next_hole(owner, hole)) {
-      if (!move_to_reserved_block(owner, row, hole)) return false;
+    while (!next_hole(refill.owner, hole)) {
+      if (!move_to_reserved_block(refill)) return false;
     }
   }
   heap::BlockExtra& extra = space.extras[hole->block];
   // What is said of another's block changes under our hands.
   const bool is_own = __atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == hole;
-  prepare(hole, heap::kinds[kind], is_own && extra.zeroed);
+  prepare(hole, heap::kinds[refill.kind], is_own && extra.zeroed);
   // Of clean pages, all is ready now; what is freed there from now on is not zero.
   if (is_own) forget_zeroes(&extra);
   return true;
 }
 
-// The nearest hole for slots that are larger, but of no more than so many bytes, which has some, or
-// a listed block that it may go on to. Null if there is none. Pre: the lock is held.
-Hole* larger_hole(HoleRow* row, KindNumber kind, std::size_t bytes, std::size_t most) {
+// The nearest hole of the row for slots that are larger, but of no more than so many bytes, which
+// has some, or a listed block that it may go on to. Null if there is none. Pre: the lock is held.
+Hole* larger_hole(const Refill& refill, std::size_t bytes, std::size_t most) {
   for (unsigned size = heap::class_for(bytes) % heap::kFirstFullClass;
        ++size < heap::kFirstFullClass && heap::slot_size_of(size) <= most;) {
     for (const unsigned size_class : {size, size + heap::kFirstFullClass}) {
-      Hole* hole = &row->holes[size_class];
-      if (hole->cursor < hole->end || !heap::listed_blocks(kind, size_class).is_empty())
+      Hole* hole = &refill.row->holes[size_class];
+      if (hole->cursor < hole->end || !heap::listed_blocks(refill.kind, size_class).is_empty())
         return hole;
     }
   }
@@ -222,34 +223,30 @@ Hole* larger_hole(HoleRow* row, KindNumber kind, std::size_t bytes, std::size_t 
 // Leaves the hole's block for another with free slots, collecting or growing if there is none.
 // Where the heap has no room, the hole becomes one of larger slots (docs/design/alloc.md, "At the
 // limit"), if that may be: so many bytes are wanted. False when memory has run out.
-bool next_block(ThreadCache* owner, HoleRow* row, Hole** hole, KindNumber kind, std::size_t bytes,
-                bool may_be_larger) {
+bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
   // Times the slot, before a collection that nothing but the want of a block calls for. A guess.
   constexpr std::size_t kMostBefore = 2;
   os::clear_stack_below();
   LockGuard guard(heap_lock);
-  add_taken(owner);
-  if ((*hole)->block != kNoBlock) retire(*hole);
+  add_taken(refill->owner);
+  if (refill->hole->block != kNoBlock) retire(refill->hole);
   if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
-  const auto size_class = static_cast<unsigned>(*hole - row->holes);
   const auto go_to_larger = [&](std::size_t most) {
-    Hole* larger = may_be_larger ? larger_hole(row, kind, bytes, most) : nullptr;
-    if (larger != nullptr) *hole = larger;
+    Hole* larger = may_be_larger ? larger_hole(*refill, bytes, most) : nullptr;
+    if (larger != nullptr) refill->hole = larger;
     return larger != nullptr;
   };
   for (unsigned attempt = 0;; ++attempt) {
-    const bool may_use_kept = attempt != 0;
-    if (wants_piece(row->reserve_of(*hole), kind)) {
-      if (take_piece(owner, row, *hole, kind, size_class, may_use_kept)) return true;
-    }
-    const BlockNumber number = take_blocks(owner, row, *hole, kind, size_class, may_use_kept);
+    const Kept kept = attempt == 0 ? Kept::Stay : Kept::MayGo;
+    if (wants_piece(*refill) && take_piece(*refill, kept)) return true;
+    const BlockNumber number = take_blocks(*refill, kept);
     if (number != kNoBlock) {
-      move_to_block(*hole, number);
+      move_to_block(refill->hole, number);
       return true;
     }
-    const std::size_t slot = heap::slot_size_of(size_class);
+    const std::size_t slot = refill->hole->slot_size();
     if (attempt == 0 && !pacer.has_room() && go_to_larger(kMostBefore * slot)) return true;
-    if (!pacer.make_room(1, attempt) && may_use_kept) return go_to_larger(heap::kMaxSmall);
+    if (!pacer.make_room(1, attempt) && attempt != 0) return go_to_larger(heap::kMaxSmall);
   }
 }
 
@@ -272,15 +269,15 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   // A layout's elements fill their slot, and a power of two has to lie at its multiple.
   const bool may_be_larger =
       alignment <= heap::kGranule && heap::kinds[kind].source == heap::Source::None;
-  Hole* hole = hole_for(row, bytes, kind, alignment);
+  Refill refill{owner, row, hole_for(row, bytes, kind, alignment), kind};
   for (;;) {
     {
       world::NoStop guard(thread);
-      void* slot = hole->take();
-      if (slot == nullptr && refill_from_blocks(owner, row, hole, kind)) slot = hole->take();
+      void* slot = refill.hole->take();
+      if (slot == nullptr && refill_from_blocks(refill)) slot = refill.hole->take();
       if (slot != nullptr) return slot;
     }
-    if (!next_block(owner, row, &hole, kind, bytes, may_be_larger)) return nullptr;
+    if (!next_block(&refill, bytes, may_be_larger)) return nullptr;
   }
 }
 
@@ -434,7 +431,7 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
   void** link = static_cast<void**>(first);
   for (std::size_t size = 2 * hole->slot_size(); size <= kListBytes; size += hole->slot_size()) {
     void* next = hole->take();
-    if (next == nullptr && refill_from_blocks(cache, row, hole, kind)) next = hole->take();
+    if (next == nullptr && refill_from_blocks({cache, row, hole, kind})) next = hole->take();
     if (next == nullptr) break;
     *link = next;
     link = static_cast<void**>(next);

@@ -6,6 +6,17 @@
 
 namespace jd::alloc {
 
+// A hole that is to be refilled, and whose it is.
+struct Refill {
+  ThreadCache* owner;
+  HoleRow* row;
+  Hole* hole;  // of the row
+  KindNumber kind;
+
+  [[nodiscard]] unsigned size_class() const { return static_cast<unsigned>(hole - row->holes); }
+  [[nodiscard]] Reserve& reserve() const { return row->reserve_of(hole); }
+};
+
 // Gives the rest of a hole back and leaves its block. Pre: the heap's lock is held, and the hole's
 // thread is the caller, stopped, or gone.
 void retire(Hole* hole);
@@ -44,9 +55,12 @@ inline void count_freed(std::size_t bytes) {
 
 // --- Blocks in reserve (reserve.cpp) -------------------------------------------------------------
 
-// The next block for objects of a kind and class that is to be had without collecting or growing;
-// on no list, and nobody's yet. kNoBlock if there is none. Pre: the lock is held.
-BlockNumber find_block(KindNumber kind, unsigned size_class, bool may_use_kept);
+// What becomes of free runs that are kept for large objects (heap::kept_runs).
+enum class Kept : std::uint8_t { Stay, MayGo };
+
+// The next block for objects of the hole's sort that is to be had without collecting or growing; on
+// no list, and nobody's yet. kNoBlock if there is none. Pre: the lock is held.
+BlockNumber find_block(const Refill& refill, Kept kept);
 
 // Makes the block, which is the hole's, its place. Nothing of it is ready to be handed out.
 void move_to_block(Hole* hole, BlockNumber number);
@@ -54,13 +68,11 @@ void move_to_block(Hole* hole, BlockNumber number);
 // The hole goes on in the next block of its reserve. False if there is none, or if the block that
 // it leaves has to be listed. Pre: within a NoStop section; the hole owns its block and has used it
 // up.
-bool move_to_reserved_block(ThreadCache* owner, HoleRow* row, Hole* hole);
+bool move_to_reserved_block(const Refill& refill);
 
 // A block for the hole, which is its owner from now on, and more for its reserve. kNoBlock if none
-// is to be had without collecting or growing. may_use_kept: even one that is kept for large
-// objects. Pre: the lock is held; the hole has left its block.
-BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
-                        unsigned size_class, bool may_use_kept);
+// is to be had without collecting or growing. Pre: the lock is held; the hole has left its block.
+BlockNumber take_blocks(const Refill& refill, Kept kept);
 
 // Empties it; its blocks are listed or freed. Returns how many there were, for the cache's count.
 // Pre: as for retire.
@@ -78,12 +90,11 @@ void forget_zeroes(heap::BlockExtra* extra);
 inline constexpr std::uint16_t kMostPieces = 5;
 
 // Should the hole get a piece of a block that others allocate from, too? Pre: the lock is held.
-bool wants_piece(const Reserve& reserve, KindNumber kind);
+bool wants_piece(const Refill& refill);
 
 // Gives it one, of which nothing is ready to be handed out. False if no block for it is to be had
 // without collecting or growing. Pre: as for take_blocks; wants_piece.
-bool take_piece(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind, unsigned size_class,
-                bool may_use_kept);
+bool take_piece(const Refill& refill, Kept kept);
 
 // A new period between two collections begins. Pre: the lock is held.
 void begin_period();  // for the reserves (reserve.cpp)

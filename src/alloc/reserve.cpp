@@ -76,10 +76,10 @@ BlockNumber most_listed(BlockNumber listed) {
 }
 
 // As find_block, its owner already the hole.
-BlockNumber take_block(Hole* hole, KindNumber kind, unsigned size_class, bool may_use_kept) {
-  const BlockNumber number = find_block(kind, size_class, may_use_kept);
+BlockNumber take_block(const Refill& refill, Kept kept) {
+  const BlockNumber number = find_block(refill, kept);
   if (number == kNoBlock) return kNoBlock;
-  __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
+  __atomic_store_n(&space.extras[number].owner, refill.hole, __ATOMIC_RELEASE);
   return number;
 }
 
@@ -103,16 +103,15 @@ void forget_zeroes(BlockExtra* extra) {
   if (!heap::sweep_policy.eager) extra->zeroed = false;
 }
 
-BlockNumber find_block(KindNumber kind, unsigned size_class, bool may_use_kept) {
-  BlockNumber number = heap::take_listed_block(kind, size_class);
-  if (number == kNoBlock) {
-    if (!may_use_kept && heap::only_kept_runs_left()) return kNoBlock;
-    bool clean = false;
-    number = heap::make_small_block(kind, size_class, &clean);
-    if (number == kNoBlock) return kNoBlock;
-    space.extras[number].zeroed = clean;
-  }
-  return number;
+BlockNumber find_block(const Refill& refill, Kept kept) {
+  const unsigned size_class = refill.size_class();
+  const BlockNumber listed = heap::take_listed_block(refill.kind, size_class);
+  if (listed != kNoBlock) return listed;
+  if (kept == Kept::Stay && heap::only_kept_runs_left()) return kNoBlock;
+  bool clean = false;
+  const BlockNumber made = heap::make_small_block(refill.kind, size_class, &clean);
+  if (made != kNoBlock) space.extras[made].zeroed = clean;
+  return made;
 }
 
 void move_to_block(Hole* hole, BlockNumber number) {
@@ -121,8 +120,9 @@ void move_to_block(Hole* hole, BlockNumber number) {
   hole->move_to(start, start, 0);
 }
 
-bool move_to_reserved_block(ThreadCache* owner, HoleRow* row, Hole* hole) {
-  Reserve& reserve = row->reserve_of(hole);
+bool move_to_reserved_block(const Refill& refill) {
+  Hole* const hole = refill.hole;
+  Reserve& reserve = refill.reserve();
   const BlockNumber number = reserve.first;
   if (number == kNoBlock || !leave_used_block(hole)) return false;
   // In this order for the child of a fork that comes in between (leave): the hole has no slot until
@@ -133,36 +133,36 @@ bool move_to_reserved_block(ThreadCache* owner, HoleRow* row, Hole* hole) {
   __atomic_store_n(&reserve.first, space.extras[number].next, __ATOMIC_RELAXED);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   move_to_block(hole, number);
-  --owner->reserved;
+  --refill.owner->reserved;
   return true;
 }
 
-BlockNumber take_blocks(ThreadCache* owner, HoleRow* row, Hole* hole, KindNumber kind,
-                        unsigned size_class, bool may_use_kept) {
+BlockNumber take_blocks(const Refill& refill, Kept kept) {
+  ThreadCache* const owner = refill.owner;
   owner->has_blocks = true;
-  row->used = true;
-  Reserve& reserve = row->reserve_of(hole);
+  refill.row->used = true;
+  Reserve& reserve = refill.reserve();
   reserve.pieces = kMostPieces;
   if (reserve.first != kNoBlock) {
     // Others free objects of this size. What they free is to be used again soon, by anybody.
     owner->reserved -= give_back_reserve(&reserve);
     reserve.batch = 0;
   }
-  const BlockNumber number = take_block(hole, kind, size_class, may_use_kept);
+  const BlockNumber number = take_block(refill, kept);
   if (number == kNoBlock && give_back_reserves(owner)) {
     // These are the last ones: as many as are needed.
-    return take_block(hole, kind, size_class, may_use_kept);
+    return take_block(refill, kept);
   }
   if (number == kNoBlock || every_allocation_is_slow) return number;
   note_refill(owner);
   const BlockNumber share = most_reserved();
-  BlockNumber listed = heap::listed_blocks(kind, size_class).count();
+  BlockNumber listed = heap::listed_blocks(refill.kind, refill.size_class()).count();
   const BlockNumber left = listed - most_listed(listed);
   BlockNumber* link = &reserve.first;
   unsigned taken = 0;
   while (taken < reserve.batch && taken < kMostBatch && owner->reserved < share) {
     if (listed != 0 && listed-- == left) break;
-    const BlockNumber more = take_block(hole, kind, size_class, false);
+    const BlockNumber more = take_block(refill, Kept::Stay);
     if (more == kNoBlock) break;
     *link = more;
     link = &space.extras[more].next;
