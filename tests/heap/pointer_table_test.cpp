@@ -9,6 +9,8 @@
 #include <random>
 #include <set>
 
+#include "os/memory.hpp"
+
 namespace {
 
 using namespace jd;
@@ -150,6 +152,18 @@ TEST_F(Tables, NewKeysAreFoundAndOldOnesAreNot) {
   for (const auto& [key, value] : expected) moved[key + 8] = value;
   expected = moved;
   check();
+}
+
+// Regression: each attempt took a chunk of nodes before there was room for the chunk's address.
+TEST(TableWithoutMemory, LosesNone) {
+  char* const before = static_cast<char*>(heap::arena_take(64));
+  static Table table;
+  // The buckets are to be had, the list of chunks is not; nodes there are in the arena.
+  os::fail_from_call(2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(table.add(16), nullptr);
+  os::fail_from_call(0);
+  EXPECT_EQ(heap::arena_take(64), before + 64);
+  EXPECT_NE(table.add(16), nullptr);
 }
 
 }  // namespace
