@@ -51,22 +51,6 @@ bool resize_in_place(void* object, std::size_t bytes);
 // it may take fewer.
 std::size_t usable_size_for(std::size_t bytes);
 
-// What happened since the start, exact up to the holes that threads are filling. Pre: the heap's
-// lock is held.
-struct Totals {
-  std::size_t allocated_before_gc;  // until the last collection
-  std::size_t allocated_since_gc;   // since then
-  std::size_t freed_since_gc;       // explicitly
-  std::size_t freed_total;
-};
-Totals totals();
-// The same without the lock, for callbacks that hold it: what other threads took from their holes
-// since they last changed blocks is missing.
-Totals totals_unsynchronised();
-// For GC_incr_bytes_allocd and GC_incr_bytes_freed. Any thread, no lock.
-void add_allocated(std::size_t bytes);
-void add_freed(std::size_t bytes);
-
 // The usual case of free_object: true if the address is the beginning of an object in a slot, and
 // that is free now. Keeps errno.
 bool free_small_object(void* object);

@@ -2,6 +2,7 @@
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "alloc/refill.hpp"
+#include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
@@ -132,7 +133,7 @@ bool is_empty(const Block& block, unsigned words) {
 // calling thread.
 [[gnu::always_inline]] inline bool give_slot_back(const Place& place, char* object) {
   Block* block = place.block;
-  count_freed(block->slot_size);
+  add_freed(block->slot_size);
   if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
   // The block may be one whose free slots are zero; or become one in a collection from now on.
   if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);

@@ -2,6 +2,7 @@
 
 #include "alloc/collecting.hpp"
 #include "alloc/refill.hpp"
+#include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/arena.hpp"
 #include "heap/blocks.hpp"

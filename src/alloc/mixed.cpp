@@ -4,6 +4,7 @@
 #include "alloc/collecting.hpp"
 #include "alloc/hole.hpp"
 #include "alloc/refill.hpp"
+#include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"

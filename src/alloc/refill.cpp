@@ -4,6 +4,7 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
@@ -23,18 +24,6 @@ using heap::kNoBlock;
 using heap::space;
 using os::LockGuard;
 
-// Bytes of all holes and large objects so far, and that with what was reported as of the last
-// collection. Written under the lock; GC_get_total_bytes and the like read them without (relaxed,
-// but for the order in add_taken).
-std::size_t allocated_total = 0;
-std::size_t total_at_gc = 0;
-// Bytes freed before the last collection. Under the lock; a callback's reading may be one old.
-std::size_t freed_before_gc = 0;
-// Bytes freed since, but for what is in the caches' counters, and those that programs say they
-// allocated. Any thread adds, without a lock (relaxed; statistics); the collector moves the first
-// away.
-std::atomic<std::size_t> freed_now{0};
-std::atomic<std::size_t> reported_allocated{0};
 // What a reading of the clock takes, in its ticks. Set at the start.
 std::uint64_t clock_cost = 0;
 
@@ -311,7 +300,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     // Whoever waits for the lock may collect as soon as it is free. By then the object's own
     // address must be in this thread's registers: the record's is no root.
     asm volatile("" : "+r"(object));
-    __atomic_store_n(&allocated_total, allocated_total + rounded, __ATOMIC_RELAXED);
+    add_large_taken(rounded);
     if (blocks > 1) {
       runs_taken.blocks += static_cast<BlockNumber>(blocks);
       runs_taken.length = base::max_of(runs_taken.length, static_cast<BlockNumber>(blocks));
@@ -444,61 +433,6 @@ std::size_t usable_size_for(std::size_t bytes) {
   if (!base::checked_add(bytes, padding, &bytes)) return SIZE_MAX;
   if (bytes <= heap::kMaxSmall) return heap::slot_size_of(class_now_for(bytes));
   return base::align_up(bytes, heap::kGranule);
-}
-
-// In this order, for who reads without the lock: for a moment too little, never twice.
-void add_taken(ThreadCache* from) {
-  const std::size_t taken = __atomic_load_n(&from->taken, __ATOMIC_RELAXED);
-  const std::size_t more = taken - from->counted;
-  __atomic_store_n(&from->counted, taken, __ATOMIC_RELAXED);
-  __atomic_store_n(&allocated_total, allocated_total + more, __ATOMIC_RELEASE);
-  const std::size_t freed = __atomic_load_n(&from->freed, __ATOMIC_RELAXED);
-  const std::size_t more_freed = freed - from->freed_counted;
-  if (more_freed == 0) return;
-  __atomic_store_n(&from->freed_counted, freed, __ATOMIC_RELAXED);
-  freed_now.fetch_add(more_freed, std::memory_order_relaxed);
-}
-
-void give_back_taken(std::size_t bytes) {
-  // Holes that were taken before the last collection count there.
-  const std::size_t total = allocated_total - bytes;
-  __atomic_store_n(&total_at_gc, base::min_of(total_at_gc, total + reported_allocated),
-                   __ATOMIC_RELAXED);
-  __atomic_store_n(&allocated_total, total, __ATOMIC_RELAXED);
-}
-
-void start_new_totals() {
-  __atomic_store_n(&total_at_gc, allocated_total + reported_allocated, __ATOMIC_RELAXED);
-  freed_before_gc += freed_now.exchange(0);
-  begin_period();
-  begin_shares();
-}
-
-Totals totals() {
-  settle_totals();
-  return totals_unsynchronised();
-}
-
-Totals totals_unsynchronised() {
-  const std::size_t freed = freed_now.load(std::memory_order_relaxed) +
-                            __atomic_load_n(&cache->freed, __ATOMIC_RELAXED) -
-                            __atomic_load_n(&cache->freed_counted, __ATOMIC_RELAXED);
-  const std::size_t others = __atomic_load_n(&allocated_total, __ATOMIC_ACQUIRE);
-  const std::size_t total = others + reported_allocated.load(std::memory_order_relaxed) +
-                            __atomic_load_n(&cache->taken, __ATOMIC_RELAXED) -
-                            __atomic_load_n(&cache->counted, __ATOMIC_RELAXED);
-  const std::size_t before = base::min_of(total, __atomic_load_n(&total_at_gc, __ATOMIC_RELAXED));
-  return {before, total - before, freed, freed_before_gc + freed};
-}
-
-void add_allocated(std::size_t bytes) {
-  base::note_atomic(&reported_allocated);
-  reported_allocated.fetch_add(bytes, std::memory_order_relaxed);
-}
-void add_freed(std::size_t bytes) { count_freed(bytes); }
-void add_freed_by_strangers(std::size_t bytes) {
-  base::note_atomic(&freed_now);
-  freed_now.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 }  // namespace jd::alloc

@@ -29,29 +29,12 @@ ThreadCache* own_cache(world::Thread* thread);
 // lock held.
 HoleRow* make_row(ThreadCache* owner, KindNumber kind);
 
-// Bytes of a hole that were counted as taken and are given back unused. Pre: the lock is held, and
-// the counter of the hole's cache was moved into the totals.
-void give_back_taken(std::size_t bytes);
-
 // Leaves the hole's block. As retire.
 void retire_mixed(MixedHole* hole);
 
 // Registers the calling thread, and starts the runtime, if that has not happened yet. False if
 // there is no memory for the thread's record.
 bool ready_to_allocate();
-
-// Moves the cache's counters into the totals. Pre: the lock is held.
-void add_taken(ThreadCache* from);
-
-// add_freed, by whoever has no cache.
-void add_freed_by_strangers(std::size_t bytes);
-// The same as add_freed.
-inline void count_freed(std::size_t bytes) {
-  if (__builtin_expect(cache->is_nobodys(), 0)) {
-    return add_freed_by_strangers(bytes);
-  }
-  cache->count_freed(bytes);
-}
 
 // --- Blocks in reserve (reserve.cpp) -------------------------------------------------------------
 

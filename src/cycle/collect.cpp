@@ -5,8 +5,8 @@
 //   → disclaim → plan the next
 #include "cycle/collect.hpp"
 
-#include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/totals.hpp"
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"

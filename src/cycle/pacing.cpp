@@ -1,7 +1,7 @@
 #include "cycle/pacing.hpp"
 
-#include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/totals.hpp"
 #include "copy/evacuate.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"

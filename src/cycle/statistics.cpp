@@ -1,7 +1,7 @@
 #include "cycle/statistics.hpp"
 
-#include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "base/text.hpp"
 #include "copy/evacuate.hpp"

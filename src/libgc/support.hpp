@@ -2,6 +2,7 @@
 #pragma once
 
 #include "alloc/allocate.hpp"
+#include "alloc/totals.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
