@@ -32,8 +32,9 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind
 void allocate_list(std::size_t bytes, KindNumber kind, void** result);
 
 // Frees an object at once. `name` is the caller's for messages: an address that is not the
-// beginning of an allocated object is reported in one line on standard error and left alone.
-void free_object(void* object, const char* name);
+// beginning of an allocated object is reported in one line on standard error and left alone. False
+// then, and for null.
+bool free_object(void* object, const char* name);
 
 // Is it the beginning of an allocated object? Otherwise says what it is, in one line on standard
 // error. Pre: the thread is registered.

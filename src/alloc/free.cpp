@@ -88,12 +88,13 @@ bool has_layout(const Block& block) {
 }
 
 // Pre: the lock is held.
-void free_large(const Place& place) {
+bool free_large(const Place& place) {
   // Twice at the same time, by two threads: the second finds nothing.
-  if (place.block->state != heap::BlockState::LargeHead || !place.allocated()) return;
+  if (place.block->state != heap::BlockState::LargeHead || !place.allocated()) return false;
   add_freed(heap::extra_of(place.block).bytes);
   __atomic_store_n(&place.block->allocated[0], 0, __ATOMIC_RELAXED);
   heap::release_block(heap::number_of(place.block));
+  return true;
 }
 
 // The slot just before the cursor of the calling thread's own hole: take it back.
@@ -177,13 +178,14 @@ bool is_never_stopped() {
   return thread == nullptr || thread->blocked;
 }
 
-void free_without_being_stopped(void* object, const char* name) {
+bool free_without_being_stopped(void* object, const char* name) {
   // What a collection finds and writes is in the very words that are looked at and changed here.
   LockGuard guard(heap_lock);
   Place place;
-  if (!is_object(object, name, &place)) return;
+  if (!is_object(object, name, &place)) return false;
   if (place.is_large()) return free_large(place);
   if (give_slot_back(place, static_cast<char*>(object))) list_or_release(place.block);
+  return true;
 }
 
 }  // namespace
@@ -204,18 +206,30 @@ bool free_small_object(void* object) {
   return true;
 }
 
-void free_object(void* object, const char* name) {
-  if (object == nullptr || free_small_object(object)) return;
+namespace {
+
+// A large object; one of a thread that no collection stops; none at all. Out of line: what is
+// frequent needs none of its registers.
+[[gnu::noinline]] bool free_unusual_object(void* object, const char* name) {
   if (__builtin_expect(is_never_stopped(), 0)) return free_without_being_stopped(object, name);
   Place place;
-  if (!is_object(object, name, &place)) return;
+  if (!is_object(object, name, &place)) return false;
   LockGuard guard(heap_lock);
+  bool freed = true;
   if (place.is_large()) {
-    free_large(place);
+    freed = free_large(place);
   } else if (give_slot_back(place, static_cast<char*>(object))) {
     list_or_release(place.block);
   }
   asm volatile("" : : "r"(object) : "memory");  // as above
+  return freed;
+}
+
+}  // namespace
+
+bool free_object(void* object, const char* name) {
+  if (object == nullptr) return false;
+  return free_small_object(object) || free_unusual_object(object, name);
 }
 
 namespace {

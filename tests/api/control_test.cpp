@@ -373,6 +373,19 @@ TEST(Statistics, NonGcBytesReturnToWhatTheyWere) {
   EXPECT_EQ(GC_get_non_gc_bytes(), before);
 }
 
+// Regression: a second GC_free is ignored, but for the bytes, which fell below none.
+TEST(Statistics, NonGcBytesFallOnceForAnObject) {
+  JD_OURS_ONLY("it frees twice what is freed twice");
+  const GC_word before = GC_get_non_gc_bytes();
+  for (const std::size_t bytes : {std::size_t{40}, std::size_t{100000}}) {
+    void* object = GC_malloc_uncollectable(bytes);
+    ASSERT_NE(object, nullptr);
+    GC_free(object);
+    GC_free(object);
+    EXPECT_EQ(GC_get_non_gc_bytes(), before);
+  }
+}
+
 TEST(Statistics, NonGcBytesLeaveTheOutOfMemoryFunctionsMemoryOut) {
   JD_OURS_ONLY("bdwgc's count is its own");
   static char memory[64];
