@@ -1,5 +1,6 @@
 // dlopen without RTLD_DEEPBIND (malloc.req.deep-binding): a library that is loaded with it has
 // libc's malloc and free, and what it gets from others it can't free.
+#include "malloc/serve.hpp"
 #include "os/log.hpp"
 #include "os/symbols.hpp"
 
@@ -24,15 +25,18 @@ Dlopen* find_dlopen() {
   return function;
 }
 
+// A program with a malloc of its own keeps the flag, too.
+int served_mode(int mode) { return jd::serve::is_bypassed() ? mode : mode & ~kDeepBinding; }
+
 }  // namespace
 
 #if defined(__x86_64__)
 
 extern "C" [[gnu::used]] void* jd_find_dlopen() { return reinterpret_cast<void*>(find_dlopen()); }
+extern "C" [[gnu::used]] int jd_served_mode(int mode) { return served_mode(mode); }
 
 // A jump, not a call: the loader searches the run path of the library that its caller is in, which
 // it knows by the return address.
-static_assert(kDeepBinding == 8);
 asm(R"(
     .pushsection .text
     .globl dlopen
@@ -46,6 +50,9 @@ dlopen:
     .cfi_adjust_cfa_offset 8
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
+    movl %esi, %edi
+    call jd_served_mode
+    movl %eax, 8(%rsp)
     call jd_find_dlopen
     addq $8, %rsp
     .cfi_adjust_cfa_offset -8
@@ -53,7 +60,6 @@ dlopen:
     .cfi_adjust_cfa_offset -8
     popq %rdi
     .cfi_adjust_cfa_offset -8
-    andl $~8, %esi
     jmp *%rax
     .cfi_endproc
     .size dlopen, . - dlopen
@@ -64,7 +70,7 @@ dlopen:
 
 // The compiler makes a jump of it where it optimizes.
 JD_EXPORT void* dlopen(const char* path, int mode) {
-  return find_dlopen()(path, mode & ~kDeepBinding);
+  return find_dlopen()(path, served_mode(mode));
 }
 
 #endif

@@ -465,12 +465,13 @@ TEST(MallocCommand, RefusesAPlaceOfItsOwnThatCannotBeNamed) {
 
 TEST(MallocCommand, AProgramKeepsAMallocOfItsOwn) {
   for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
-    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_OWN_MALLOC});
+    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_OWN_MALLOC, JD_TEST_MALLOC_PLUGIN});
     EXPECT_TRUE(r.exited_with(0)) << describe(r);
     EXPECT_EQ(r.out, "ok\n");
     EXPECT_EQ(r.err, "");
   }
-  const Result r = run_jackdaw({"run", "--malloc=leak-check", "--", JD_TEST_OWN_MALLOC});
+  const Result r =
+      run_jackdaw({"run", "--malloc=leak-check", "--", JD_TEST_OWN_MALLOC, JD_TEST_MALLOC_PLUGIN});
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_THAT(r.err, HasSubstr("a malloc of its own"));
 }

@@ -1,4 +1,7 @@
-/* A program with a malloc of its own, but not with all that goes with it. */
+/* A program with a malloc of its own, but not with all that goes with it. Its argument is a library
+ * to load (plugin.c). */
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -50,7 +53,23 @@ static void* work(void* argument) {
   return argument;
 }
 
-int main(void) {
+/* Bound to itself first, the library has libc's malloc, as without Jackdaw. */
+static int deep_binding_is_as_ever(const char* plugin) {
+  void* library = dlopen(plugin, RTLD_NOW | RTLD_DEEPBIND);
+  void* (*allocate)(size_t) = NULL;
+  void (*release)(void*) = NULL;
+  void* object = NULL;
+  if (library == NULL) return 0;
+  *(void**)&allocate = dlsym(library, "plugin_allocate");
+  *(void**)&release = dlsym(library, "plugin_release");
+  if (allocate == NULL || release == NULL) return 0;
+  object = allocate(100);
+  if (object == NULL || is_own(object)) return 0;
+  release(object);
+  return dlclose(library) == 0;
+}
+
+int main(int argc, char** argv) {
   pthread_t thread;
   char* text = malloc(6);
   void* result = NULL;
@@ -68,6 +87,7 @@ int main(void) {
   if (pthread_create(&thread, NULL, work, text) != 0) return 5;
   if (pthread_join(thread, &result) != 0 || result != text) return 6;
   if (calls < 4) return 7;
+  if (argc != 2 || !deep_binding_is_as_ever(argv[1])) return 8;
   puts("ok");
   return 0;
 }
