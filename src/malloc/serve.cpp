@@ -38,8 +38,8 @@ std::size_t most = kMost;
 // In the middle of start_once, where libc may ask for memory. By its thread.
 constinit thread_local bool starting = false;
 
-// Memory for those requests. Who adds to early_used has the bytes before the sum (relaxed: they are
-// passed on to nobody by it).
+// Memory for those requests. Who adds to early_used has the bytes before the sum, if they are
+// there: requests that were refused count, too (relaxed: they are passed on to nobody by it).
 alignas(16) char early[16 * base::kKiB];
 std::atomic<std::size_t> early_used{0};
 
@@ -109,7 +109,8 @@ void start_once() {
     // What libc asked for meanwhile is in our data, which is no root, and may hold what it asked
     // for later.
     LockGuard guard(heap::heap_lock);
-    JD_CHECK(world::add_roots(early, early + early_used.load(std::memory_order_relaxed)),
+    const std::size_t used = base::min_of(early_used.load(std::memory_order_relaxed), sizeof early);
+    JD_CHECK(world::add_roots(early, early + used),
              "there is memory at the start for the table of roots");
   }
   ignoring = mode() == MallocMode::Ignore;
