@@ -233,8 +233,10 @@ value modulo(value a, value b) {
 value square_root(value a) { return make_flonum(sqrt(number_of(a))); }
 value to_flonum(value a) { return make_flonum(number_of(a)); }
 value to_fixnum(value a) {
+  /* The greatest fixnum is no double; one more is, and the least is that, negated. */
+  const double beyond = (double)(FIXNUM_MAX + 1);
   const double number = trunc(number_of(a));
-  if (!(fabs(number) <= (double)FIXNUM_MAX / 2)) fail("too large for a fixnum", a);
+  if (!(number >= -beyond && number < beyond)) fail("too large for a fixnum", a);
   return make_fixnum((int64_t)number);
 }
 
@@ -496,7 +498,7 @@ static void print_immediate(value v, bool readably) {
     if (readably) fputs("#\\", output);
     putc((int)character_of(v), output);
   } else {
-    fputs(v <= UNSPECIFIED ? names[v & 3] : "#<nothing>", output);
+    fputs(v != 0 && v <= UNSPECIFIED ? names[v & 3] : "#<nothing>", output);
   }
 }
 static void print(value v, bool readably) {

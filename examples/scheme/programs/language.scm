@@ -10,6 +10,8 @@
 (show "arithmetic" (list (+) (+ 1 2 3.5) (- 5) (- 10 1 2) (* 2 3 4) (/ 6 3) (/ 1 4) (/ 2.0 4)))
 (show "division" (list (quotient -7 2) (remainder -7 2) (modulo -7 2) (gcd 12 18) (expt 2 60)))
 (show "the largest" (list 2305843009213693951 (- -2305843009213693951 1)))
+(show "the largest of flonums"
+      (list (truncate->exact 2305843009213693696.0) (truncate->exact -2305843009213693952.0)))
 (show "comparison" (list (< 1 2) (= 1 1.0) (eqv? 1.5 1.5) (eq? '() '()) (equal? '(1 #(2 "x")) '(1 #(2 "x")))))
 
 ; Variables.
