@@ -2,7 +2,8 @@
  * gc_version.h - the version of the libgc interface that these headers describe.
  *
  * Jackdaw implements the interface of bdwgc 8.2.2, so that is the number here and the number
- * that GC_get_version() returns. Jackdaw's own version is in <jackdaw/...>.
+ * that GC_get_version() returns. Jackdaw's own version is said by `jackdaw --version`, and by
+ * `pkg-config --modversion jackdaw`.
  *
  * Use: #if GC_VERSION_MAJOR > 8 || (GC_VERSION_MAJOR == 8 && GC_VERSION_MINOR >= 2)
  */

@@ -164,7 +164,9 @@ JD_HEAP_API void jd_collect(int compact);
 /* ---- Weak references ---- */
 
 /* Objects themselves, which live as long as they are referred to, and move. They have layouts
- * (jd_layout_of), with which jd_new makes none: it ends the program with a message. */
+ * (jd_layout_of), with which jd_new makes none: it ends the program with a message. What they are
+ * given is what a pointer word may hold (layout.h), tags included, and comes back so: rewritten
+ * where it moved, null where it died. What lies outside of the heap never dies. */
 typedef struct jd_weak jd_weak;
 typedef struct jd_ephemeron jd_ephemeron;
 
@@ -175,8 +177,9 @@ JD_HEAP_API void* jd_weak_get(const jd_weak* weak);
 
 /* A pair whose value lives as long as the ephemeron and the key do (Hayes, "Ephemerons: A New
  * Finalization Mechanism", 1997). Both read as null once nothing but ephemerons' values leads to
- * the key, and the value is null from then on, whatever it is set to. A chain in which each value
- * leads to the next key can take a collection time that is quadratic in its length. */
+ * the key, and with a null key from the start; the value is null from then on, whatever it is set
+ * to. A chain in which each value leads to the next key can take a collection time that is
+ * quadratic in its length. */
 JD_HEAP_API jd_ephemeron* jd_ephemeron_new(void* key, void* value);
 JD_HEAP_API void* jd_ephemeron_key(const jd_ephemeron* ephemeron);
 JD_HEAP_API void* jd_ephemeron_value(const jd_ephemeron* ephemeron);

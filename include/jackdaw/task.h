@@ -138,8 +138,8 @@ static inline void jd_task_poll(void);
 
 /* ---- Counters ---- */
 
-/* Since the workers started; of all workers together. Ticks are those of the processor's time-stamp
- * counter. Exact while no task runs. */
+/* Since the workers started, but for stacks, which outlive them; of all workers together. Ticks are
+ * those of the processor's time-stamp counter. Exact while no task runs. */
 typedef struct jd_task_counters {
   uint64_t pushed;               /* forks that were pushed to a deque */
   uint64_t steals;               /* tasks that another worker took: from stacks and from deques */
@@ -150,8 +150,8 @@ typedef struct jd_task_counters {
   uint64_t barrier_hits;         /* returns into a barrier */
   uint64_t barrier_waits;        /* of these, returns that had to wait for a thief */
   uint64_t joins_suspended;      /* joins that were not the last to arrive */
-  uint64_t stacks;               /* task stacks made */
-  uint64_t stacks_peak;          /* the most in use at once */
+  uint64_t stacks;               /* task stacks that the process has made */
+  uint64_t stacks_peak;          /* the most of them in use at once */
   uint64_t sleeps;               /* waits of idle workers in the kernel */
   uint64_t victim_stop_ticks;    /* lost by victims in the handler of the thief's signal */
   uint64_t victim_barrier_ticks; /* lost by victims that waited at a barrier */
