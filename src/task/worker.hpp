@@ -61,8 +61,8 @@ enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
 struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by who uses what
   unsigned index = 0;
   int thread = 0;  // the kernel's id
-  int* direct =
-      nullptr;  // its jd_task_direct; others clear it: sleepers (relaxed), thieves (release)
+  // Its jd_task_direct; others clear it: sleepers (relaxed), thieves (release).
+  int* direct = nullptr;
   // Its jd_task_wanted; set by thieves (release), cleared by itself when it polls (relaxed).
   int* wanted = nullptr;
   // Where its choices of victims and its delays (delay.hpp) have got to. By itself.
@@ -155,8 +155,7 @@ struct Runtime {
   // Written under the lock before `running` is set, and read after that.
   unsigned workers_wanted = 0;  // that run tasks at the same time
   jd_task_mode mode = JD_TASK_DEQUE;
-  // By choose_mode(), under the lock (release), when `mode` is chosen; read anywhere (acquire).
-  std::atomic<bool> mode_chosen{false};
+  bool mode_chosen = false;  // by choose_mode(), not by the options; under the lock
   // The child of a fork() that a task called: there will be no workers. Set in the child by its
   // only thread, before it can make others.
   bool alone_in_child = false;

@@ -185,18 +185,21 @@ bool choose_mode(jd_task_mode mode) {
   const bool is_asked_for = base::was_given(&base::Options::task_mode);
   if (is_asked_for && mode != static_cast<jd_task_mode>(cycle::options.task_mode)) return false;
   runtime.mode = mode;
-  runtime.mode_chosen.store(true, std::memory_order_release);
+  runtime.mode_chosen = true;
   return true;
 }
 
-jd_task_mode mode_to_be() {
-  if (runtime.running.load(std::memory_order_acquire) ||
-      runtime.mode_chosen.load(std::memory_order_acquire)) {
-    return runtime.mode;
-  }
-  cycle::start();
+// Of workers that are to be started. Pre: the runtime's lock is held, and the options are read.
+static jd_task_mode mode_at_start() {
+  if (runtime.mode_chosen) return runtime.mode;
   const auto asked = static_cast<jd_task_mode>(cycle::options.task_mode);
   return mode_is_possible(asked) ? asked : JD_TASK_DEQUE;
+}
+
+jd_task_mode mode_to_be() {
+  if (!runtime.running.load(std::memory_order_acquire)) cycle::start();
+  LockGuard guard(runtime.lock);
+  return runtime.running.load(std::memory_order_relaxed) ? runtime.mode : mode_at_start();
 }
 
 unsigned workers_to_be() {
@@ -235,9 +238,9 @@ static void prepare_for_forks() {
 }
 
 unsigned start(unsigned workers) {
+  if (!runtime.running.load(std::memory_order_acquire)) cycle::start();
   if (workers == 0) workers = workers_to_be();
   workers = base::min_of(workers, kMostWorkers / 2);
-  const jd_task_mode mode = mode_to_be();
   prepare_for_forks();
   {
     LockGuard guard(heap::heap_lock);
@@ -252,7 +255,7 @@ unsigned start(unsigned workers) {
     prepare_stacks();
     watch_for_overflows();
   }
-  runtime.mode = mode;
+  runtime.mode = mode_at_start();
   runtime.blocked_signals = os::blocked_signals();
   if (with_stacks() && !prepare_stealing()) runtime.mode = JD_TASK_DEQUE;
   runtime.quitting.store(false, std::memory_order_relaxed);

@@ -411,6 +411,32 @@ TEST(Modes, TheEnvironmentHasTheLastWord) {
   EXPECT_EQ(jd_task_get_mode(), to_be);
   EXPECT_EQ(jd_task_set_mode(to_be), 1) << "it is theirs";
 }
+// What was promised holds, whatever the other thread has seen by then.
+TEST(Modes, MayBeChosenWhileAnotherThreadStartsTheWorkers) {
+  unsetenv("JACKDAW_TASK_MODE");
+  if (jd_task_set_mode(JD_TASK_BARRIER) == 0) GTEST_SKIP() << "there is one mode only";
+  ASSERT_EQ(jd_task_set_mode(JD_TASK_DEQUE), 1);
+  std::atomic<bool> is_known{false};
+  std::atomic<bool> may_start{false};
+  std::thread starter([&] {
+    GC_malloc(1);  // It registers the thread, which takes the lock, too.
+    is_known.store(true);
+    while (!may_start.load()) std::this_thread::yield();
+    jd_task_start(1);
+  });
+  while (!is_known.load()) std::this_thread::yield();
+  GC_call_with_alloc_lock(
+      [](void* flag) -> void* {
+        static_cast<std::atomic<bool>*>(flag)->store(true);
+        // Until it waits for this lock.
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        EXPECT_EQ(jd_task_set_mode(JD_TASK_BARRIER), 1);
+        return nullptr;
+      },
+      &may_start);
+  starter.join();
+  EXPECT_EQ(jd_task_get_mode(), JD_TASK_BARRIER);
+}
 TEST(Modes, ThereAreThree) {
   EXPECT_EQ(jd_task_set_mode(static_cast<jd_task_mode>(JD_TASK_BARRIER + 1)), 0);
 }
