@@ -130,6 +130,14 @@ TEST(Bench, ListsItsBenchmarks) {
   }
 }
 
+TEST(Bench, ListsAReport) {
+  const Result r = run_jackdaw({"bench", "--list", "scale"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.out, testing::StartsWith("scale "));
+  EXPECT_THAT(r.out, HasSubstr(" stopping"));
+  EXPECT_THAT(r.out, testing::Not(HasSubstr("work-stealing")));
+}
+
 TEST(Bench, NamesAnUnknownBenchmark) {
   const Result r = run_jackdaw({"bench", "gcbanch"});
   EXPECT_TRUE(r.exited_with(2)) << describe(r);

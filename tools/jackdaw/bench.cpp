@@ -179,8 +179,12 @@ std::string conditions(const BenchSettings& settings, Origin origin, const Libra
 int bench_command(const BenchSettings& settings) {
   require_writable(settings.json, kExitRefused);
   require_writable(settings.markdown, kExitRefused);
-  if (const Report* report = chosen_report(settings); report != nullptr && !settings.list) {
+  if (const Report* report = chosen_report(settings); report != nullptr) {
     chosen_parts(settings);  // throws if one is none
+    if (settings.list) {
+      fmt::print("{}", description_of(*report));
+      return 0;
+    }
     if (settings.add && report->parts == nullptr) complain_of_add();
     return report->run(settings);
   }

@@ -106,7 +106,8 @@ struct CommandLine {
         ->add_option("names", bench.names,
                      "Benchmarks, or patterns such as 'mark-*' (all); or a report, and parts of it")
         ->type_name("NAME");
-    bench_app->add_flag("--list", bench.list, "List the benchmarks, and run none");
+    bench_app->add_flag("--list", bench.list,
+                        "List the benchmarks, or a report's parts, and run none");
     bench_app->add_option("--peer", bench.peer, "The libgc.so.1 to compare with (the system's)")
         ->type_name("PATH");
     bench_app->add_option("--library", bench.library, "Use this libgc.so.1 instead of Jackdaw's")

@@ -60,14 +60,18 @@ std::vector<std::string> chosen_parts(const BenchSettings& settings) {
   return chosen;
 }
 
+std::string description_of(const Report& report) {
+  std::string lines = fmt::format("{:<15}{}\n", report.name, report.about);
+  if (report.parts != nullptr) {
+    lines += fmt::format("{:<15}parts, which may follow its name: {}\n", "",
+                         fmt::join(report.parts(), " "));
+  }
+  return lines;
+}
+
 std::string list_of_reports() {
   std::string list;
-  for (const Report& report : kReports) {
-    list += fmt::format("{:<15}{}\n", report.name, report.about);
-    if (report.parts == nullptr) continue;
-    list += fmt::format("{:<15}parts, which may follow its name: {}\n", "",
-                        fmt::join(report.parts(), " "));
-  }
+  for (const Report& report : kReports) list += description_of(report);
   return list;
 }
 

@@ -21,7 +21,9 @@ const Report* chosen_report(const BenchSettings& settings);
 // The parts that follow its name, or all. Throws Failure if there is no such part.
 std::vector<std::string> chosen_parts(const BenchSettings& settings);
 
-// A line for each report, with its parts.
+// What a report is about, and its parts.
+std::string description_of(const Report& report);
+// The same of all.
 std::string list_of_reports();
 
 }  // namespace jackdaw
