@@ -232,9 +232,15 @@ inline bool with_stacks() { return runtime.mode != JD_TASK_DEQUE; }
 void ensure_running();
 unsigned start(unsigned workers);
 void stop();
+// False if there are as many as there can be, or the system refuses one. Pre: the runtime's lock is
+// held.
+bool add_worker();
 bool choose_mode(jd_task_mode mode);
 jd_task_mode mode_to_be();
 unsigned workers_to_be();
+
+// Has collections call idle workers to mark. Before the first of so many workers.
+void prepare_markers(unsigned workers);
 
 // What the thread that wakes another does next: where it runs on, the other needs a processor of
 // its own.
@@ -297,5 +303,8 @@ void push_to_scope(jd_task_scope* scope, jd_task* task);
 void run_scope_task(jd_task* task);
 
 void call_blocking(void (*function)(void*), void* argument);
+// Where there are workers too many, since others came back from blocking, the calling one waits
+// until it is needed. False if the runtime stops.
+bool make_room();
 
 }  // namespace jd::task

@@ -1,7 +1,4 @@
-// The workers' life: starting and stopping them, sleeping and waking, work that comes from other
-// threads.
-//
-// Requirement (docs/design/task.md): task.req.idle.
+// The workers' life: starting and stopping them, and work that comes from other threads.
 #include "task/worker.hpp"
 
 #include <pthread.h>
@@ -13,7 +10,6 @@
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/space.hpp"
-#include "mark/team.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
@@ -42,17 +38,6 @@ std::size_t thread_stack_size() {
   return base::max_of(std::size_t{cycle::options.task_stack}, base::kMiB);
 }
 
-// How long an idle worker looks for work before it sleeps: longer than the 50 µs that waking one
-// takes, so that short gaps cost nobody a system call.
-constexpr std::uint64_t kSpinTime = 100000;  // ns
-// Then it naps, twice as long each time. While it naps, forks are not told that it is there; so a
-// program whose forks are too small to be stolen is not made to wake it all the time.
-constexpr std::uint64_t kFirstNap = 50000;
-constexpr std::uint64_t kLastNap =
-    3200000;  // the naps are 6.3 ms together: under task.req.idle's 10
-// Then it sleeps until somebody wakes it; a wake that was missed costs this much once.
-constexpr std::uint64_t kSleep = 50000000;
-
 // What a sequence of random numbers begins with: never 0, and far from that of the next number.
 std::uint64_t first_random(std::uint64_t number) {
   if (cycle::options.task_seed == 0) return os::random_bits() | 1;
@@ -67,6 +52,9 @@ void unblock_faults() {
     os::unblock_signal(signal);
   }
 }
+
+// About what a visitor takes, which may wait for a signal's answer.
+constexpr std::uint64_t kVisit = 50000;  // ns
 
 void* live(void* argument) {
   auto* worker = static_cast<Worker*>(argument);
@@ -87,7 +75,7 @@ void* live(void* argument) {
   worker->away.store(false, std::memory_order_release);
   schedule(worker);
   worker->away.store(true, std::memory_order_seq_cst);
-  while (runtime.visitors.load(std::memory_order_seq_cst) != 0) os::sleep_ns(kFirstNap);
+  while (runtime.visitors.load(std::memory_order_seq_cst) != 0) os::sleep_ns(kVisit);
   end_watching();
   set_current(nullptr);
   if (worker->spare != nullptr) give_stack(worker->spare);
@@ -100,8 +88,8 @@ void* live(void* argument) {
   return nullptr;
 }
 
-// False if there are as many as there can be, or the system refuses one. Pre: the runtime's lock is
-// held.
+}  // namespace
+
 bool add_worker() {
   const std::uint32_t count = runtime.count.load(std::memory_order_relaxed);
   if (count == kMostWorkers) return false;
@@ -136,45 +124,6 @@ bool add_worker() {
   runtime.count.store(count + 1, std::memory_order_release);
   return true;
 }
-
-// ---- Marking while there is nothing else to do (task.req.markers) ----
-
-unsigned marking_at_need() { return runtime.markers.load(std::memory_order_relaxed); }
-// Not a wake for work: the word stays.
-void call_markers(unsigned most) { os::futex_wake(&runtime.wake_word, static_cast<int>(most)); }
-
-struct Wait {
-  std::uint32_t word;
-  std::uint64_t nanoseconds;
-};
-
-// Until the word changes, or at most so long. Meanwhile collections don't stop this thread, which
-// marks for them.
-void wait_or_mark(std::uint32_t word, std::uint64_t nanoseconds) {
-  Wait wait{word, nanoseconds};
-  world::call_blocking(
-      [](void* argument) -> void* {
-        const auto* wait = static_cast<const Wait*>(argument);
-        const bool ends = wait->nanoseconds != os::kForever;
-        const std::uint64_t begin = os::now_ns();
-        for (std::uint64_t waited = 0; !ends || waited < wait->nanoseconds;
-             waited = os::now_ns() - begin) {
-          runtime.markers.fetch_add(1, std::memory_order_relaxed);
-          os::futex_wait(&runtime.wake_word, wait->word,
-                         ends ? wait->nanoseconds - waited : os::kForever);
-          runtime.markers.fetch_sub(1, std::memory_order_relaxed);
-          // Who comes too late for a phase stays at hand: a collection may have several, and the
-          // heap's lock, which going back takes, is held to its end.
-          mark::team.help_as_guest();
-          // A wake for work changes the word.
-          if (runtime.wake_word.load(std::memory_order_acquire) != wait->word) break;
-        }
-        return nullptr;
-      },
-      &wait);
-}
-
-}  // namespace
 
 bool choose_mode(jd_task_mode mode) {
   if (static_cast<unsigned>(mode) > JD_TASK_BARRIER) return false;
@@ -242,10 +191,7 @@ unsigned start(unsigned workers) {
   if (workers == 0) workers = workers_to_be();
   workers = base::min_of(workers, kMostWorkers / 2);
   prepare_for_forks();
-  {
-    LockGuard guard(heap::heap_lock);
-    mark::team.prepare_guests({marking_at_need, call_markers}, workers);
-  }
+  prepare_markers(workers);
   LockGuard guard(runtime.lock);
   if (runtime.running.load(std::memory_order_relaxed)) return runtime.workers_wanted;
   static bool first = true;
@@ -318,195 +264,6 @@ void stop() {
   for (std::uint32_t i = 0; i < count; ++i) os::join_thread(threads[i]);
 }
 
-// ---- Sleeping and waking ----
-
-static void wake_any() {
-  runtime.wake_word.fetch_add(1, std::memory_order_release);
-  os::futex_wake(&runtime.wake_word, 1);
-}
-
-// Only one can be meant, where several sleep the kernel chooses.
-static void wake_the_only_one_elsewhere() {
-  const Visit visit;
-  const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    os::WakingPlace& place = runtime.workers[i].load(std::memory_order_relaxed)->waking_place;
-    if (!place.leave_this_cpu()) continue;
-    wake_any();
-    place.put_back();
-    return;
-  }
-  wake_any();
-}
-
-void wake_one(Waker waker) {
-  const std::uint32_t sleepers = runtime.sleepers.load(std::memory_order_seq_cst);
-  if (sleepers == 0) return;
-  if (sleepers == 1 && waker == Waker::RunsOn) {
-    wake_the_only_one_elsewhere();
-  } else {
-    wake_any();
-  }
-}
-
-namespace {
-
-// The next fork of each worker comes to the library and wakes somebody.
-void arm_all() {
-  const Visit visit;
-  const std::uint32_t count = runtime.count.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    Worker* worker = runtime.workers[i].load(std::memory_order_relaxed);
-    worker->armed.store(1, std::memory_order_seq_cst);
-    if (!worker->away.load(std::memory_order_seq_cst)) {
-      __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
-    }
-  }
-}
-
-// Counts down by one, but not below none.
-bool take_one(std::atomic<std::uint32_t>* count) {
-  std::uint32_t have = count->load(std::memory_order_relaxed);
-  while (have != 0) {
-    if (count->compare_exchange_weak(have, have - 1, std::memory_order_acq_rel)) return true;
-  }
-  return false;
-}
-
-// Too many workers: this one sits on the bench until it is needed. False if the runtime stops.
-bool sit_on_bench() {
-  // The wake that brought this worker here may have been for work that nobody else knows of; and
-  // what it leaves behind, forks below a suspended task, nobody else may be awake to find.
-  if (runtime.roots.load(std::memory_order_seq_cst) != 0) wake_one(Waker::Waits);
-  runtime.benched.fetch_add(1, std::memory_order_acq_rel);
-  for (;;) {
-    const std::uint32_t word = runtime.bench_word.load(std::memory_order_acquire);
-    if (runtime.quitting.load(std::memory_order_acquire)) return false;
-    if (take_one(&runtime.called)) return true;
-    os::futex_wait(&runtime.bench_word, word);
-  }
-}
-
-bool take_surplus() {
-  std::int32_t surplus = runtime.surplus.load(std::memory_order_relaxed);
-  while (surplus > 0) {
-    if (runtime.surplus.compare_exchange_weak(surplus, surplus - 1, std::memory_order_acq_rel)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Waits for a wake at most so long, having looked around once more in between. Armed: whoever forks
-// from here on wakes somebody.
-jd_task* sleep(Worker* worker, std::uint64_t nanoseconds, bool armed) {
-  const std::uint32_t word = runtime.wake_word.load(std::memory_order_acquire);
-  runtime.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  if (armed) arm_all();
-  worker->insists = armed;
-  jd_task* task = find_task(worker);
-  worker->insists = false;
-  // Who sleeps as there are no roots may have been overlooked by the first that came.
-  const bool too_late =
-      nanoseconds == os::kForever && runtime.roots.load(std::memory_order_seq_cst) != 0;
-  if (task == nullptr && !too_late && !runtime.quitting.load(std::memory_order_acquire)) {
-    add(&worker->counters.sleeps);
-    const bool naps = nanoseconds <= kLastNap;
-    if (!naps) worker->waking_place.begin_sleep(worker->thread);
-    wait_or_mark(word, nanoseconds);
-    if (!naps) worker->waking_place.end_sleep();
-  }
-  runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  return task;
-}
-
-bool has_ended() { return runtime.quitting.load(std::memory_order_acquire); }
-
-}  // namespace
-
-void make_direct(Worker* worker) {
-  // Against arm_all() and a thief that asks: of its two stores and these, whichever come last,
-  // armed or wanted and not direct go together, or a fork comes here once for nothing.
-  __atomic_exchange_n(worker->direct, 1, __ATOMIC_SEQ_CST);
-  if (worker->armed.load(std::memory_order_seq_cst) != 0 ||
-      __atomic_load_n(worker->wanted, __ATOMIC_SEQ_CST) != 0) {
-    __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
-  }
-}
-
-void disarm(Worker* worker) {
-  worker->armed.store(0, std::memory_order_seq_cst);
-  if (with_stacks()) make_direct(worker);
-}
-
-void begin_to_fork(Worker* worker) {
-  disarm(worker);
-  // Whoever sleeps wants to hear of this one's forks.
-  if (runtime.sleepers.load(std::memory_order_seq_cst) == 0) return;
-  worker->armed.store(1, std::memory_order_seq_cst);
-  __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
-}
-
-namespace {
-
-// Waits for a task, and says whether it was woken for one. Null if the runtime stops.
-jd_task* wait_until_found(Worker* worker, bool* was_woken) {
-  for (bool woken = false;;) {
-    if (has_ended()) return nullptr;
-    if (take_surplus() && !sit_on_bench()) return nullptr;
-    // Somebody was woken, since there is work.
-    worker->insists = woken;
-    jd_task* task = find_task(worker);
-    worker->insists = false;
-    if (task != nullptr) return task;
-    woken = false;
-    if (runtime.roots.load(std::memory_order_acquire) == 0) {
-      task = sleep(worker, os::kForever, false);
-      if (task != nullptr) return task;
-      woken = *was_woken = true;
-      continue;
-    }
-    // Each round waits a little longer between two looks.
-    int pause = 16;
-    const std::uint64_t begin = os::now_ns();
-    while (os::now_ns() - begin < kSpinTime) {
-      for (int i = 0; i < pause; ++i) os::cpu_relax();
-      if (pause < 512) pause *= 2;
-      task = find_task(worker);
-      if (task != nullptr) return task;
-      if (has_ended()) return nullptr;
-      if (runtime.roots.load(std::memory_order_acquire) == 0) break;
-    }
-    const std::uint32_t before = runtime.wake_word.load(std::memory_order_acquire);
-    for (std::uint64_t nap = kFirstNap; nap <= kLastNap; nap *= 2) {
-      if (runtime.roots.load(std::memory_order_acquire) == 0 || has_ended()) break;
-      task = sleep(worker, nap, false);
-      if (task != nullptr) return task;
-      woken = runtime.wake_word.load(std::memory_order_acquire) != before;
-      *was_woken |= woken;
-      if (woken) break;
-    }
-    while (runtime.roots.load(std::memory_order_acquire) != 0 && !has_ended()) {
-      const std::uint32_t word = runtime.wake_word.load(std::memory_order_acquire);
-      task = sleep(worker, kSleep, true);
-      if (task != nullptr) return task;
-      woken = runtime.wake_word.load(std::memory_order_acquire) != word;
-      *was_woken |= woken;
-      if (woken) break;
-    }
-  }
-}
-
-}  // namespace
-
-jd_task* wait_for_work(Worker* worker) {
-  bool was_woken = false;
-  jd_task* task = wait_until_found(worker, &was_woken);
-  // Whoever forks wakes one, and that one the next, as long as there is something for each.
-  if (task != nullptr && was_woken) wake_one(Waker::RunsOn);
-  return task;
-}
-
 // ---- Work from other threads ----
 
 void inject(jd_task* task, Waker waker) {
@@ -553,45 +310,6 @@ jd_task* take_queued() {
   if (runtime.queue_first == nullptr) runtime.queue_last = nullptr;
   runtime.queued.fetch_sub(1, std::memory_order_relaxed);
   return root;
-}
-
-// ---- Blocking ----
-
-static bool add_worker_for_blocked() {
-  LockGuard guard(runtime.lock);
-  if (add_worker()) return true;
-  static bool said = false;
-  if (!said) {
-    said = true;
-    os::warn("no worker takes the place of one in a blocking section: ",
-             runtime.count.load(std::memory_order_relaxed), " threads of at most ", kMostWorkers,
-             " are up; tasks wait until one comes back");
-  }
-  return false;
-}
-
-void call_blocking(void (*function)(void*), void* argument) {
-  Worker* worker = current();
-  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) return function(argument);
-  // Somebody from the bench, or a new thread.
-  if (take_one(&runtime.benched)) {
-    runtime.called.fetch_add(1, std::memory_order_release);
-    runtime.bench_word.fetch_add(1, std::memory_order_release);
-    os::futex_wake(&runtime.bench_word, 1);
-  } else if (!add_worker_for_blocked()) {
-    // One is missing, until one comes back.
-    runtime.surplus.fetch_sub(1, std::memory_order_acq_rel);
-  }
-  if (with_stacks()) publish_own(worker, false);
-  worker->away.store(true, std::memory_order_release);
-  __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
-  function(argument);
-  // The child of a fork() in it stays away.
-  if (runtime.alone_in_child) return;
-  worker = current();
-  worker->away.store(false, std::memory_order_release);
-  begin_to_fork(worker);
-  runtime.surplus.fetch_add(1, std::memory_order_acq_rel);
 }
 
 }  // namespace jd::task
