@@ -259,8 +259,8 @@ int compare_command(const RunSettings& settings) {
   Side ours{"ours", our_library(settings.library), {}};
   Side theirs{"the system's", system_library(settings.system_library), {}};
   const Program program = examine_program(settings.command.front(), settings.force);
-  Input input;
   require_writable(settings.stats_json, kExitRefused);
+  Input input;
   {
     Progress progress;
     for (int pair = 0; pair <= settings.runs; ++pair) {
