@@ -19,8 +19,9 @@ extern "C" {
 /*
  * Must precede the first allocation; further calls do nothing. mp, a GC_mark_proc, becomes the
  * mark procedure with index mp_index, which is below GC_RESERVED_MARK_PROCS and usually
- * GC_GCJ_RESERVED_MARK_PROC_INDEX. Objects of the debug allocator are not marked by it: all of
- * their words count. Takes the lock.
+ * GC_GCJ_RESERVED_MARK_PROC_INDEX. Objects of the debug allocator are all marked by it, with an
+ * environment of 1 and the address of the header that comes before the object, which has
+ * GC_get_debug_header_size() bytes; if mp is null, all of their words count. Takes the lock.
  */
 GC_API void GC_CALL GC_init_gcj_malloc(int mp_index, void* mp);
 

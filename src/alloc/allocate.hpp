@@ -40,9 +40,13 @@ bool free_object(void* object, const char* name);
 // error. Pre: the thread is registered.
 bool check_object(const void* object, const char* name);
 
-// Grows or shrinks in place if the slot allows, else moves; the kind stays. Null (and the object
-// stays as it was) when memory has run out.
-void* reallocate(void* object, std::size_t bytes, const char* name);
+// Grows or shrinks in place if the slot allows, else moves; the kind stays.
+struct Resized {
+  void* object;  // null, and the object is as it was, when memory has run out
+  // By how many bytes the uncollectable objects have grown; wraps where they shrink.
+  std::size_t uncollectable;
+};
+Resized reallocate(void* object, std::size_t bytes, const char* name);
 
 // The part of that which needs no new place: true if the object, which stays where it is, now has
 // room for `bytes`. What it gains is clear if its kind is. Pre: the beginning of an object.

@@ -292,7 +292,9 @@ bool resize_place(const Place& place, void* object, std::size_t bytes) {
   // its class says so: the marker takes an address past its end for that of the next object alone.
   const bool loose = !place.is_large() && !heap::is_full_class(place.block->size_class);
   const std::size_t most = (loose ? size - sizeof(Word) : size) - padding;
-  if (bytes <= most && bytes >= size / 2) {
+  const bool leaves_blocks =
+      place.is_large() && heap::blocks_for(bytes + padding) < place.block->run;
+  if (bytes <= most && bytes >= size / 2 && !leaves_blocks) {
     if (heap::kinds[place.block->kind].clear) {
       base::clear_bytes(static_cast<char*>(object) + bytes, size - bytes);
     }
@@ -313,17 +315,22 @@ bool resize_in_place(void* object, std::size_t bytes) {
   return heap::find_place(base::as_word(object), &place) && resize_place(place, object, bytes);
 }
 
-void* reallocate(void* object, std::size_t bytes, const char* name) {
+Resized reallocate(void* object, std::size_t bytes, const char* name) {
   Place place;
-  if (!is_object(object, name, &place)) return nullptr;
-  if (resize_place(place, object, bytes)) return object;
+  if (!is_small_object(object, &place) && !is_object(object, name, &place)) return {nullptr, 0};
   const std::size_t size = place.size();
   const KindNumber kind = place.block->kind;
+  const auto result = [size, kind](void* now, std::size_t size_now) -> Resized {
+    return {now, heap::kinds[kind].uncollectable ? size_now - size : 0};
+  };
+  if (resize_place(place, object, bytes)) return result(object, place.size());
   void* moved = allocate(bytes, kind);
-  if (moved == nullptr) return nullptr;
+  if (moved == nullptr) return {nullptr, 0};
   base::copy_bytes(moved, object, base::min_of(bytes, size));
   free_object(object, name);
-  return moved;
+  Place there;
+  // Memory of the out-of-memory function lies elsewhere, and counts for nothing.
+  return result(moved, heap::find_place(base::as_word(moved), &there) ? there.size() : 0);
 }
 
 }  // namespace jd::alloc

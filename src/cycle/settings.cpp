@@ -1,5 +1,7 @@
 #include "cycle/settings.hpp"
 
+#include <cstdio>
+
 #include "os/log.hpp"
 
 namespace jd::cycle {
@@ -18,22 +20,19 @@ void warn(const char* format, GC_word argument) {
   is_telling = false;
 }
 
+// The format may be the program's.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void print_warning(const char* format, GC_word argument) {
-  // The conversions that our own formats use are %p and %lu.
+  char text[900];
+  std::snprintf(text, sizeof text, format, argument);
   base::Text line;
   line.add("jackdaw: ");
-  for (const char* c = format; *c != '\0'; ++c) {
-    if (c[0] == '%' && c[1] == 'p') {
-      line.add(base::Hex{argument});
-      ++c;
-    } else if (c[0] == '%' && c[1] == 'l' && c[2] == 'u') {
-      line.add(std::uint64_t{argument});
-      c += 2;
-    } else if (*c != '\n') {
-      line.add(*c);
-    }
+  for (const char* c = text; *c != '\0'; ++c) {
+    if (*c != '\n') line.add(*c);
   }
   os::warn_text(line);
 }
+#pragma GCC diagnostic pop
 
 }  // namespace jd::cycle

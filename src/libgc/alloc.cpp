@@ -133,15 +133,12 @@ void* GC_realloc(void* object, size_t bytes) {
     GC_free(object);
     return nullptr;
   }
-  size_t before = 0;
-  size_t after = 0;
-  const bool counted = is_uncollectable(object, &before);
-  void* moved = alloc::reallocate(object, bytes, "GC_realloc");
-  if (counted && moved != nullptr && is_uncollectable(moved, &after)) {
+  const alloc::Resized resized = alloc::reallocate(object, bytes, "GC_realloc");
+  if (resized.uncollectable != 0) {
     base::note_atomic(&GC_non_gc_bytes);
-    __atomic_fetch_add(&GC_non_gc_bytes, after - before, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&GC_non_gc_bytes, resized.uncollectable, __ATOMIC_RELAXED);
   }
-  return moved;
+  return resized.object;
 }
 
 char* GC_strdup(const char* text) {

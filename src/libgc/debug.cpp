@@ -6,6 +6,7 @@
 //
 // The back guard begins at the next whole word, and what lies between is zero and the program's, as
 // in bdwgc: programs read and write the last words of their objects whole.
+#include <errno.h>
 #include <string.h>
 
 #include <atomic>
@@ -203,7 +204,11 @@ void register_checked(Register function, void* object, GC_finalization_proc fina
   if (base == nullptr) {
     previous = nullptr;
   } else {
-    const bool checked = static_cast<char*>(object) - base == sizeof(Header);
+    char* const known = base + sizeof(Header);
+    const bool checked = find_header(known) != nullptr;
+    if (!checked || object != known) {
+      os::warn("GC_debug_register_finalizer(", object, "): not the beginning of a checked object");
+    }
     if (finalizer == nullptr || !checked) {
       function(base, finalizer, data, &previous, &previous_data);
     } else {
@@ -225,7 +230,10 @@ void register_checked(Register function, void* object, GC_finalization_proc fina
 
 char* copy_text(const char* text, size_t length, const char* file, int line) {
   auto* copy = static_cast<char*>(allocate_checked(length + 1, heap::kAtomic, file, line));
-  if (copy == nullptr) return nullptr;
+  if (copy == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
   memcpy(copy, text, length);
   copy[length] = '\0';
   return copy;

@@ -5,6 +5,7 @@
 #include "gc/gc_gcj.h"
 #include "heap/arena.hpp"
 #include "libgc/support.hpp"
+#include "mark/typed.hpp"
 
 using namespace jd;
 using namespace jd::libgc;
@@ -92,6 +93,8 @@ void GC_init_finalized_malloc() {
   LockGuard guard(heap_lock);
   if (finalized_kind != 0) return;
   finalized_kind = static_cast<int>(make_kind(0, true, true));
+  // As other finalizers, off while leaks are looked for.
+  if (GC_find_leak != 0) return;
   heap::kinds[finalized_kind].disclaim = run_closure;
   heap::kinds[finalized_kind].mark_from_unreachable = true;
 }
@@ -120,7 +123,13 @@ void GC_init_gcj_malloc(int procedure_number, void* procedure) {
   const base::Word through_first_word =
       (static_cast<base::Word>(0) - sizeof(base::Word) - heap::kIndirectBias) | heap::kTagPerObject;
   GC_gcj_kind = static_cast<int>(make_kind(through_first_word, false, true));
-  GC_gcj_debug_kind = static_cast<int>(make_kind(0, true, true));
+  // The program's procedure, told by its environment that a header comes before the object. Without
+  // one, all words count.
+  GC_gcj_debug_kind = static_cast<int>(
+      procedure != nullptr
+          ? make_kind(mark::procedure_descriptor(static_cast<unsigned>(procedure_number), 1), false,
+                      true)
+          : make_kind(0, true, true));
 }
 void* GC_gcj_malloc(size_t bytes, void* type) {
   if (GC_gcj_kind == 0) abort_with("GC_gcj_malloc before GC_init_gcj_malloc");

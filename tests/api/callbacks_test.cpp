@@ -135,6 +135,24 @@ TEST(Callbacks, WarningsGoToTheWarnProc) {
   GC_set_warn_proc(before);
 }
 
+// Programs' own go on to it with texts of their own.
+TEST(Callbacks, TheDefaultWarnProcTakesAnyFormatOfAWord) {
+  const GC_warn_proc warn = GC_get_warn_proc();
+  const auto told = [warn](const char* format) {
+    testing::internal::CaptureStderr();
+    warn(const_cast<char*>(format), 42);
+    return testing::internal::GetCapturedStderr();
+  };
+  for (const char* format : {"a %ld b", "a %lu b", "a %zu b", "a %5lu b\n", "100%% of 42\n"}) {
+    char expected[40];
+    std::snprintf(expected, sizeof expected, format, 42ul);
+    if (char* end = std::strchr(expected, '\n')) *end = '\0';
+    EXPECT_NE(told(format).find(expected), std::string::npos) << told(format);
+  }
+  EXPECT_NE(told("%p").find("0x2a"), std::string::npos) << told("%p");
+  EXPECT_NE(told("%lx").find("2a"), std::string::npos) << told("%lx");
+}
+
 TEST(Callbacks, IgnoredWarningsAreSilent) {
   GC_set_warn_proc(GC_ignore_warn_proc);
   testing::internal::CaptureStderr();

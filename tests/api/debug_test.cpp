@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "child.hpp"
 #include "gc_test.hpp"
@@ -137,6 +139,36 @@ TEST(Debug, FinalizersGetTheUsersAddressAndData) {
   GC_debug_register_finalizer(p, nullptr, nullptr, &fn, &data);
   EXPECT_EQ(fn, finalize);
   EXPECT_EQ(data, &finalized);
+}
+
+TEST(Debug, AFinalizerOfWhatIsNotTheBeginningOfACheckedObjectIsTold) {
+  auto* checked = static_cast<char*>(GC_debug_malloc(40, kFile, 1));
+  void* plain = GC_malloc(40);
+  for (void* wrong : {static_cast<void*>(checked + 8), plain}) {
+    testing::internal::CaptureStderr();
+    GC_debug_register_finalizer(wrong, finalize, &finalized, nullptr, nullptr);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("GC_debug_register_finalizer"),
+              std::string::npos);
+  }
+  // It gets the object's address all the same.
+  finalized = 0;
+  fill_pattern(checked, 40, 4);
+  checked = opaque<char*>(nullptr);
+  for (int i = 0; i < 10 && finalized == 0; ++i) collect_all();
+  EXPECT_LE(finalized, 1u);
+  keep_here(plain);
+}
+
+TEST(Debug, CopiesOfTextThatDoNotFitSayWhy) {
+  GC_set_oom_fn([](size_t) -> void* { return nullptr; });
+  GC_set_max_heap_size(GC_get_heap_size() + 1024 * 1024);
+  const std::string text(16 * 1024 * 1024, 'x');
+  errno = 0;
+  EXPECT_EQ(GC_debug_strdup(text.c_str(), kFile, 1), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  errno = 0;
+  EXPECT_EQ(GC_debug_strndup(text.c_str(), text.size(), kFile, 1), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
 }
 
 JD_CHILD(smash_end) {
@@ -276,6 +308,27 @@ JD_CHILD(leak_told_to_the_program) {
   });
   collect();
   return 0;
+}
+
+JD_CHILD(leaked_with_closures) {
+  static int closures = 0;
+  static const GC_finalizer_closure closure = {[](void*, void*) { ++closures; }, nullptr};
+  GC_set_find_leak(1);
+  GC_INIT();
+  far_away([] {
+    for (int i = 0; i < 100; ++i) opaque(GC_finalized_malloc(20, &closure));
+  });
+  collect();
+  far_away([] {
+    for (int i = 0; i < 1000; ++i) opaque(GC_finalized_malloc(20, &closure));
+  });
+  return closures;
+}
+
+TEST(Debug, ClosuresAreOffWhereLeaksAreLookedFor) {
+  const ChildResult r = run_child("leaked_with_closures");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_NE(r.err.find("eaked"), std::string::npos) << r;
 }
 
 TEST(Debug, TheAbortFunctionIsToldOfTheCollectorsOwnReasons) {

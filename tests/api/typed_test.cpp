@@ -211,6 +211,43 @@ TEST(Gcj, TheDescriptorIsFoundThroughTheFirstWord) {
   }
 }
 
+// The procedure finds the object behind the header by its environment, and what it alone can know:
+// the object holds the complement of an address.
+int calls_with_header = 0;
+GC_ms_entry* mark_hidden(GC_word* address, GC_ms_entry* msp, GC_ms_entry* limit,
+                         GC_word environment) {
+  calls_with_header += environment == 1;
+  const auto* object = address + GC_get_debug_header_size() / sizeof(GC_word) * environment;
+  if (object[1] == 0) return msp;
+  return GC_MARK_AND_PUSH(reinterpret_cast<void*>(~object[1]), msp, limit, nullptr);
+}
+
+void* hold_hidden_children(void* watch) {
+  GC_init_gcj_malloc(GC_GCJ_RESERVED_MARK_PROC_INDEX, reinterpret_cast<void*>(mark_hidden));
+  static VTable by_procedure = {nullptr, GC_MAKE_PROC(GC_GCJ_RESERVED_MARK_PROC_INDEX, 0)};
+  GC_word* previous = nullptr;
+  for (int i = 0; i < 100; ++i) {
+    auto* object = static_cast<GC_word*>(
+        i % 2 == 0 ? GC_gcj_malloc(24, &by_procedure)
+                   : GC_debug_gcj_malloc(24, &by_procedure, __FILE__, __LINE__));
+    object[1] = ~reinterpret_cast<GC_word>(previous);
+    if (previous == nullptr) object[1] = 0;
+    static_cast<Watch*>(watch)->add(GC_base(object));
+    previous = object;
+  }
+  return previous;
+}
+
+TEST(Gcj, TheProcedureMarksCheckedObjectsToo) {
+  if (GC_gcj_kind != 0) GTEST_SKIP() << "needs a process of its own: the first procedure stays";
+  Watch chain;
+  Root<void> last;
+  far_away([&] { last.set(hold_hidden_children(&chain)); });
+  collect();
+  EXPECT_TRUE(all_alive(chain));
+  EXPECT_GE(calls_with_header, 50);
+}
+
 TEST(Gcj, LargeObjects) {
   GC_init_gcj_malloc(GC_GCJ_RESERVED_MARK_PROC_INDEX, reinterpret_cast<void*>(never_called));
   static VTable vtable = {nullptr, GC_DS_LENGTH | 100000};
