@@ -154,8 +154,9 @@ inline constexpr OptionInfo kOptions[] = {
      "Entries of the mark stack; a small one forces the overflow path.", 16, std::uint64_t{1} << 32,
      &Options::mark_stack, nullptr, true},
     {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "2048",
-     "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work.", 1,
-     kNoLimit, &Options::mark_patience, nullptr},
+     "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work. "
+     "If it isn't given, 16 times as many where fewer than 65536 objects were alive the last time.",
+     1, kNoLimit, &Options::mark_patience, nullptr},
     {"JACKDAW_MARK_TURN", OptionType::Count, "1 or more; 0: always with the ring", "1024",
      "Objects that the ring strategy marks without it before it looks whether that is quicker "
      "(up to 15: stress, by turns with it and without).",

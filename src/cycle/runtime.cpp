@@ -101,9 +101,13 @@ void apply_options() {
       options.markers != 0 ? options.markers : base::min_of(cpus, kMostByDefault);
   if (settings.serves_malloc) markers = 1;
   base::note_marking_object(&mark::team, sizeof mark::team);
+  // Who says when marking is shared gets helpers then.
+  const bool patience_given = base::was_given(&base::Options::mark_patience);
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
                         .patience = options.mark_patience,
+                        .patience_with_few = patience_given ? 0 : mark::Team::kPatienceWithFew,
+                        .worth_threads = patience_given ? 0 : mark::Team::kWorthThreads,
                         .turn_entries = options.mark_turn,
                         .stack_entries = options.mark_stack,
                         .published = &GC_parallel});

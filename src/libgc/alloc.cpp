@@ -17,6 +17,13 @@ bool is_uncollectable(const void* object, size_t* bytes) {
   return heap::kinds[place.block->kind].uncollectable;
 }
 
+// Of an object's beginning: false if it is collectable. Of other addresses: anything.
+bool in_uncollectable_block(const void* object) {
+  const base::Word word = base::as_word(object);
+  return heap::in_heap(word) &&
+         heap::kinds[heap::space.blocks[heap::block_number(word)].kind].uncollectable;
+}
+
 // Bytes of uncollectable objects are told to programs through GC_non_gc_bytes: what GC_free takes
 // off again, which is nothing for memory of the out-of-memory function.
 void* count_uncollectable(void* object) {
@@ -121,7 +128,8 @@ GC_API void GC_generic_malloc_many(size_t bytes, int kind, void** result) {
 
 void GC_free(void* object) {
   size_t bytes = 0;
-  if (base_of(object) == object && object != nullptr && is_uncollectable(object, &bytes)) {
+  if (in_uncollectable_block(object) && base_of(object) == object &&
+      is_uncollectable(object, &bytes)) {
     return free_uncollectable(object, bytes);
   }
   alloc::free_object(object, "GC_free");

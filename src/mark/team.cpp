@@ -25,7 +25,10 @@ Team::TheExchange::Packet Team::packets[kMostMarkers];
 
 bool Team::mark(Marker* first) {
   const unsigned guests = guests_at_hand();
-  if (!no_more_ && this->helpers() + guests + 1 < settings_.markers) demand_.store(true);
+  if (!no_more_ && this->helpers() + guests + 1 < settings_.markers) {
+    wants_more_ = true;
+    if (wanting_ns_ >= settings_.worth_threads) demand_.store(true);
+  }
   const unsigned helpers = base::min_of(this->helpers(), settings_.markers - 1 - guests);
   if (helpers + guests == 0 || !first->prepare_own_marks()) return false;
   const auto for_each_other = [=](auto visit) {
@@ -53,6 +56,14 @@ bool Team::mark(Marker* first) {
   for_each_other([](Marker* other) { other->merge_own_marks(); });
   if (some_are_lost) first->abandon();
   return true;
+}
+
+void Team::note_collection(std::size_t objects, std::uint64_t ns) {
+  last_objects_ = objects;
+  if (!wants_more_) return;
+  wants_more_ = false;
+  wanting_ns_ += ns;
+  if (wanting_ns_ >= settings_.worth_threads) demand_.store(true);
 }
 
 void Team::prepare_guests(const Pool& pool, unsigned count) {
@@ -121,6 +132,8 @@ void Team::forget_helpers_in_child() {
   // It stays so in that child's children, until the phase ends.
   if (exchange_.forget_helpers_in_child()) some_are_lost_ = true;
   helpers_.store(0, std::memory_order_relaxed);
+  wants_more_ = false;
+  wanting_ns_ = 0;
   publish(0);
   demand_.store(false, std::memory_order_relaxed);
   starting_.store(false, std::memory_order_relaxed);

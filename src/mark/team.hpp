@@ -33,13 +33,25 @@ class Team {
   // the stack.
   static constexpr std::uint64_t kPatience = base::Options{}.mark_patience;
 
+  // Fewer objects than this are marked in less time than waking a helper is worth, if they are
+  // small: the processors take half as much time again for a third of a millisecond less at best.
+  static constexpr std::size_t kFew = 65536;
+  static constexpr std::uint64_t kPatienceWithFew = 16 * kPatience;
+  // A process that ends soon, such as many a fork's child, marks less, and making threads in it
+  // takes longer than that.
+  static constexpr std::uint64_t kWorthThreads = 2000000;
+
   // So short, turns are by turns with the rings and without, however long each takes.
   static constexpr std::uint64_t kStressTurn = 15;
 
   struct Settings {
     unsigned markers = 1;  // that may work, the collecting thread included; at most kMostMarkers
-    // How often a lone marker goes to its stack before it shares.
+    // How often a lone marker goes to its stack before it shares; and where few objects were alive
+    // the last time (kFew), if that is not the same.
     std::uint64_t patience = kPatience;
+    std::uint64_t patience_with_few = 0;
+    // Helpers are made when collections that want them have marked for so long, in ns; 0: at once.
+    std::uint64_t worth_threads = 0;
     // Of a marker's turn without the rings (ring_use.hpp); 0: always with them.
     std::uint64_t turn_entries = base::Options{}.mark_turn;
     std::size_t stack_entries = 0;  // of helpers' stacks; 0: by the heap
@@ -49,7 +61,9 @@ class Team {
   void configure(const Settings& settings) { settings_ = settings; }
   // 0: for ever.
   [[nodiscard]] std::uint64_t patience() const {
-    return settings_.markers > 1 ? settings_.patience : 0;
+    if (settings_.markers == 1) return 0;
+    const bool has_few = last_objects_ < kFew && settings_.patience_with_few != 0;
+    return has_few ? settings_.patience_with_few : settings_.patience;
   }
 
   [[nodiscard]] std::uint64_t turn_entries() const { return settings_.turn_entries; }
@@ -77,6 +91,9 @@ class Team {
   bool mark(Marker* first);
   // As Marker::discard_tables, of the helpers' and guests' markers. Pre: the heap's lock is held.
   void discard_tables() const;
+
+  // A collection has marked so many objects in so many ns. Pre: the heap's lock is held.
+  void note_collection(std::size_t objects, std::uint64_t ns);
 
   // Whether marking took long enough for more helpers to be worth while.
   [[nodiscard]] bool in_demand() const { return demand_.load(std::memory_order_relaxed); }
@@ -120,6 +137,11 @@ class Team {
   // Under the heap's lock.
   Pool pool_{};
   unsigned guests_ = 0;  // markers that are prepared for them
+  std::size_t last_objects_ = 0;
+  // The present collection wants more helpers; and how long those before it that did have marked,
+  // since the start or the fork, in ns.
+  bool wants_more_ = false;
+  std::uint64_t wanting_ns_ = 0;
   // Helper threads that were made. Written by the maker (starting_), which prepares each under the
   // heap's lock before; read by the collector, which holds that lock. So a helper that is seen is
   // seen prepared (relaxed).

@@ -304,6 +304,41 @@ TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
   }
 }
 
+TEST(TeamSettings, FewObjectsAreMarkedAloneForLonger) {
+  team.configure({.markers = 2, .patience = 5, .patience_with_few = 50});
+  team.note_collection(jd::mark::Team::kFew - 1, 0);
+  EXPECT_EQ(team.patience(), 50u);
+  team.note_collection(jd::mark::Team::kFew, 0);
+  EXPECT_EQ(team.patience(), 5u);
+  team.configure({.markers = 2, .patience = 5});
+  team.note_collection(1, 0);
+  EXPECT_EQ(team.patience(), 5u);
+  team.configure({.markers = 1, .patience = 5});
+  EXPECT_EQ(team.patience(), 0u) << "a lone marker has nobody to wake";
+}
+
+TEST(TeamSettings, HelpersAreMadeWhenMarkingHasTakenLongEnough) {
+  team.configure({.markers = 2, .patience = 5, .worth_threads = 1000});
+  ASSERT_TRUE(reserve_space(16u << 20));
+  ASSERT_TRUE(grow(2));
+  Marker marker;
+  ASSERT_TRUE(marker.initialise(0));
+  team.note_collection(jd::mark::Team::kFew, 5000);
+  EXPECT_FALSE(team.in_demand()) << "that collection did not want any";
+  EXPECT_FALSE(team.mark(&marker));
+  EXPECT_FALSE(team.in_demand());
+  team.note_collection(jd::mark::Team::kFew, 999);
+  EXPECT_FALSE(team.in_demand());
+  EXPECT_FALSE(team.mark(&marker));
+  team.note_collection(jd::mark::Team::kFew, 1);
+  EXPECT_TRUE(team.in_demand());
+  // The child of a fork begins anew.
+  team.forget_helpers_in_child();
+  EXPECT_FALSE(team.in_demand());
+  EXPECT_FALSE(team.mark(&marker));
+  EXPECT_FALSE(team.in_demand());
+}
+
 // Their rests lie on a long stack as a whole, and come back through the second ring.
 TEST(Stack, ALongOneLosesNothingOfWideObjects) {
   constexpr std::size_t kNodeWords = 16;
