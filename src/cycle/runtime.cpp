@@ -198,7 +198,7 @@ void finish_collection() {
 
 void on_slow_path() {
   if (options.collect_every != 0 &&
-      slow_paths.fetch_add(1, std::memory_order_relaxed) % options.collect_every == 0) {
+      (slow_paths.fetch_add(1, std::memory_order_relaxed) + 1) % options.collect_every == 0) {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0) collect_locked();
   }
