@@ -13,6 +13,7 @@ struct Mapping {
   bool main_stack;      // the stack that the kernel made
   bool read_only_file;  // only what was written to, if that can be told
   bool made_code;       // executable, and of no file: the process has made the code itself
+  bool swapped;         // pages of it may be in swap: only visit_mappings_and_swap knows of none
 };
 
 class MappingVisitor {
@@ -30,6 +31,10 @@ class MappingVisitor {
 // nothing is allocated, and little stack is used; for a stopped world. One visit at a time. False
 // if the list could not be read to its end, or the visitor ended it.
 [[nodiscard]] bool visit_mappings(MappingVisitor* visitor);
+// The same by the list that tells what is in swap, for which the kernel looks at every page that
+// the process has.
+[[nodiscard]] bool visit_mappings_and_swap(MappingVisitor* visitor,
+                                           const char* smaps = "/proc/thread-self/smaps");
 // Can the list be opened now?
 [[nodiscard]] bool mappings_are_known();
 
@@ -40,6 +45,9 @@ class PageVisitor {
  protected:
   ~PageVisitor() = default;
 };
+
+// Whatever can be read of a range: each page is tried, which waits for whoever serves its faults.
+void visit_readable(char* low, char* high, PageVisitor* visitor);
 
 // Which pages of a range this process has written to, by the kernel's own tables. Pages that were
 // never touched, and those of a file's that are as they are in the file, hold none of the process's
@@ -52,6 +60,9 @@ class WrittenPages {
   WrittenPages(void* answers, std::size_t size);
   // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
   void visit(char* low, char* high, PageVisitor* visitor) const;
+  // For where the kernel does not tell, and the caller looks after what is in swap: visits what can
+  // be read and is in memory. No other page is touched.
+  void visit_in_memory(char* low, char* high, PageVisitor* visitor) const;
   // Does the kernel tell?
   [[nodiscard]] bool known() const { return pagemap_.is_open(); }
   // Whether ranges may be scanned, or each page is asked for, as on older kernels. For tests.
@@ -61,6 +72,7 @@ class WrittenPages {
   class Found;
   bool visit_scanned(char* low, char* high, Found* found) const;
   char* visit_each(char* low, char* high, Found* found) const;
+  char* visit_present(char* low, char* high, Found* found) const;
 
   int saved_errno_;  // opening it may fail
   RandomReader pagemap_;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -154,6 +155,17 @@ std::size_t address_space_left(const char* own_memory) {
   }
   const std::size_t used = pages != 0 ? pages * page_size() : limit.rlim_cur / 4;
   return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
+bool has_swap() {
+  // While swap is being given up, what is still there counts as its size, but also as free: so the
+  // size alone tells. (A sandbox may say that all went well, and do nothing.)
+  struct sysinfo system {};
+  system.totalswap = 1;
+  const int saved = errno;
+  const bool told = sysinfo(&system) == 0;
+  errno = saved;
+  return !told || system.totalswap != 0;
 }
 
 namespace {

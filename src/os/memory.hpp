@@ -41,6 +41,9 @@ std::size_t memory_limit(const GroupFiles& files = {});
 // SIZE_MAX when there is no limit.
 std::size_t address_space_left(const char* own_memory = "/proc/self/statm");
 
+// Can pages be in swap now? True if that can't be told.
+bool has_swap();
+
 // Copies from any address without faulting. False if a byte of it is not readable.
 [[nodiscard]] bool read_safely(void* to, const void* from, std::size_t size);
 struct Piece {

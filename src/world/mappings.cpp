@@ -146,6 +146,67 @@ class VisitPages final : public os::PageVisitor {
   bool code_ = false;
 };
 
+// What the cuts leave of mappings, which come in the order of their addresses.
+class Parts {
+ public:
+  explicit Parts(VisitPages* pages) : pages_(pages) {}
+  // Calls visit(low, high) for each part.
+  template <class Visit>
+  void visit(const os::Mapping& mapping, Visit visit) {
+    pages_->set_code(mapping.made_code);
+    while (first_ < cuts.count() && as_pointer(cuts[first_].high) <= mapping.low) ++first_;
+    char* at = mapping.low;
+    for (std::size_t i = first_; i < cuts.count() && as_pointer(cuts[i].low) < mapping.high; ++i) {
+      char* const cut = as_pointer(cuts[i].low);
+      if (cut > at) visit(at, cut);
+      at = base::max_of(at, as_pointer(cuts[i].high));
+    }
+    if (at < mapping.high) visit(at, mapping.high);
+  }
+
+ private:
+  VisitPages* pages_;
+  std::size_t first_ = 0;  // the cuts before it end below the mapping
+};
+
+// For the kernel's tables not to be had. All of a library's constants, or of a font, are too much
+// to look through for nothing.
+bool is_looked_through(const os::Mapping& mapping) { return !mapping.read_only_file; }
+
+// Whatever can be read of each mapping that has pages in swap.
+class VisitSwapped final : public os::MappingVisitor {
+ public:
+  explicit VisitSwapped(VisitPages* pages) : pages_(pages), parts_(pages) {}
+  bool mapping(const os::Mapping& mapping) override {
+    if (!mapping.swapped || !is_looked_through(mapping)) return true;
+    parts_.visit(mapping, [this](char* low, char* high) { os::visit_readable(low, high, pages_); });
+    return true;
+  }
+
+ private:
+  VisitPages* pages_;
+  Parts parts_;
+};
+
+// All of each mapping that has pages in swap. False if these can't be told.
+bool visit_swapped(VisitPages* pages) {
+  VisitSwapped swapped(pages);
+  return !os::has_swap() || os::visit_mappings_and_swap(&swapped);
+}
+
+// A page in swap is to mincore() as one that was never touched, and the kernel may put any there,
+// at any time. So what is in swap is looked for before and after: nobody who stands fetches a page
+// from there in between. (swapoff would have to, in the same instant in which the page got there.)
+bool visit_present_and_swapped(const os::WrittenPages& written, VisitPages* pages) {
+  if (!visit_swapped(pages)) return false;
+  Parts parts(pages);
+  for (const os::Mapping& mapping : mappings) {
+    if (!is_looked_through(mapping)) continue;
+    parts.visit(mapping, [&](char* low, char* high) { written.visit_in_memory(low, high, pages); });
+  }
+  return visit_swapped(pages);
+}
+
 }  // namespace
 
 void use_mappings() { in_use = true; }
@@ -171,19 +232,13 @@ void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
   find_cuts(own_stack_top);
   const os::WrittenPages written;
   VisitPages pages(visitor);
-  std::size_t first = 0;  // the cuts before it end below the mapping
+  if (!written.known() && visit_present_and_swapped(written, &pages)) return;
+  Parts parts(&pages);
   for (const os::Mapping& mapping : mappings) {
-    // All of a library's constants, or of a font: too much to look through for nothing.
-    if (mapping.read_only_file && !written.known()) continue;
-    pages.set_code(mapping.made_code);
-    while (first < cuts.count() && as_pointer(cuts[first].high) <= mapping.low) ++first;
-    char* at = mapping.low;
-    for (std::size_t i = first; i < cuts.count() && as_pointer(cuts[i].low) < mapping.high; ++i) {
-      char* const cut = as_pointer(cuts[i].low);
-      if (cut > at) written.visit(at, cut, &pages);
-      at = base::max_of(at, as_pointer(cuts[i].high));
-    }
-    if (at < mapping.high) written.visit(at, mapping.high, &pages);
+    if (!written.known() && !is_looked_through(mapping)) continue;
+    parts.visit(mapping, [&](char* low, char* high) {
+      written.known() ? written.visit(low, high, &pages) : os::visit_readable(low, high, &pages);
+    });
   }
 }
 

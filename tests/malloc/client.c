@@ -112,6 +112,8 @@ static const struct test tests[] = {{"entries", test_entries},
                                     {"full-queue", test_full_queue},
                                     {"full-queue-at-the-end", test_full_queue_at_the_end},
                                     {"full-mappings", test_full_mappings},
+                                    {"untouched", test_untouched},
+                                    {"userfault", test_userfault},
                                     {"zeros-moved", test_zeros_moved},
                                     {"regrown", test_regrown},
                                     {NULL, NULL}};

@@ -144,6 +144,29 @@ TEST(MallocRoots, WithoutMemoryForTheListOfMappingsThatIsSaid) {
   EXPECT_THAT(r.err, HasSubstr("there is no memory for a copy of /proc/self/maps"));
 }
 
+// Regression: a process that may not read its page tables had each page of its mappings tried. That
+// took seconds, and page tables, of a large one that nobody had touched.
+TEST(MallocRoots, OfLittleInALargeMappingAreFoundWithoutThePageTables) {
+  const Variable poison("JACKDAW_POISON", "1");
+  for (const char* untold : {"-", "no-sysinfo", "no-mincore", "idle-mincore"}) {
+    const Result r = run("free", {"untouched", untold});
+    if (r.exited_with(77)) GTEST_SKIP() << "this user may not become another";
+    EXPECT_TRUE(r.exited_with(0)) << untold << describe(r);
+    EXPECT_EQ(r.out, "ok\n") << untold;
+  }
+}
+
+// Regression: it waited for ever for the stopped thread that was to serve the page.
+TEST(MallocRoots, InPagesThatAThreadServesAreFoundWithoutThePageTables) {
+  const Variable poison("JACKDAW_POISON", "1");
+  for (const char* untold : {"-", "no-sysinfo"}) {
+    const Result r = run("free", {"userfault", untold});
+    if (r.exited_with(77)) GTEST_SKIP() << "no userfaultfd, or this user may not become another";
+    EXPECT_TRUE(r.exited_with(0)) << untold << describe(r);
+    EXPECT_EQ(r.out, "ok\n") << untold;
+  }
+}
+
 TEST(MallocFree, TellsWhatIsWrongWithAPointer) {
   for (const char* mode : {"free", "leak-check"}) {
     const Scratch scratch;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +12,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -34,23 +37,24 @@ char* map_pages(std::size_t count, int protection, int flags = MAP_PRIVATE | MAP
   return static_cast<char*>(p);
 }
 
-std::optional<Mapping> listed(const char* p) {
-  class Look final : public MappingVisitor {
-   public:
-    explicit Look(const char* p) : p_(p) {}
-    bool mapping(const Mapping& mapping) override {
-      EXPECT_LT(mapping.low, mapping.high);
-      EXPECT_LE(last_, mapping.low) << "not in order";
-      last_ = mapping.high;
-      if (p_ >= mapping.low && p_ < mapping.high) found = mapping;
-      return true;
-    }
-    std::optional<Mapping> found;
+class Look final : public MappingVisitor {
+ public:
+  explicit Look(const char* p) : p_(p) {}
+  bool mapping(const Mapping& mapping) override {
+    EXPECT_LT(mapping.low, mapping.high);
+    EXPECT_LE(last_, mapping.low) << "not in order";
+    last_ = mapping.high;
+    if (p_ >= mapping.low && p_ < mapping.high) found = mapping;
+    return true;
+  }
+  std::optional<Mapping> found;
 
-   private:
-    const char* p_;
-    const char* last_ = nullptr;
-  };
+ private:
+  const char* p_;
+  const char* last_ = nullptr;
+};
+
+std::optional<Mapping> listed(const char* p) {
   Look look(p);
   EXPECT_TRUE(visit_mappings(&look));
   return look.found;
@@ -104,12 +108,13 @@ struct Part {
   bool operator==(const Part& other) const { return low == other.low && high == other.high; }
 };
 
+class Keep final : public PageVisitor {
+ public:
+  void pages(char* low, char* high) override { parts.push_back({low, high}); }
+  std::vector<Part> parts;
+};
+
 std::vector<Part> written_in(char* low, char* high) {
-  class Keep final : public PageVisitor {
-   public:
-    void pages(char* low, char* high) override { parts.push_back({low, high}); }
-    std::vector<Part> parts;
-  };
   Keep scanned;
   WrittenPages().visit(low, high, &scanned);
   WrittenPages::allow_scans(false);
@@ -163,6 +168,96 @@ TEST(WrittenPages, OfALargeReservationAreFound) {
   *last = 1;
   EXPECT_EQ(written_in(p, p + kBytes), (std::vector<Part>{{last, p + kBytes}}));
   munmap(p, kBytes);
+}
+
+// As a visitor is told of them where the kernel's tables can't be opened.
+std::vector<Part> in_memory_in(char* low, char* high) {
+  rlimit limit{};
+  EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const WrittenPages written;
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_FALSE(written.known());
+  Keep keep;
+  written.visit_in_memory(low, high, &keep);
+  return keep.parts;
+}
+
+TEST(WrittenPages, InMemoryAreFoundWithoutTheTables) {
+  constexpr std::size_t kCount = 20000;  // more than it is told of at a time
+  char* const p = map_pages(kCount, PROT_READ | PROT_WRITE);
+  madvise(p, kCount * page(), MADV_NOHUGEPAGE);
+  const auto at = [p](std::size_t n) { return p + n * page(); };
+  EXPECT_EQ(in_memory_in(p, at(kCount)), std::vector<Part>{});
+  for (const std::size_t n : {3, 4, 16383, 16384, 19999}) *at(n) = 1;
+  EXPECT_EQ(in_memory_in(p, at(kCount)),
+            (std::vector<Part>{{at(3), at(5)}, {at(16383), at(16385)}, {at(19999), at(20000)}}));
+  EXPECT_EQ(in_memory_in(at(3) + 16, at(4) + 64), (std::vector<Part>{{at(3) + 16, at(4) + 64}}));
+  // What is not mapped is not told of: then each page is tried.
+  munmap(at(10), page());
+  EXPECT_EQ(in_memory_in(at(2), at(12)), (std::vector<Part>{{at(2), at(10)}, {at(11), at(12)}}));
+  munmap(p, 10 * page());
+  munmap(at(11), (kCount - 11) * page());
+}
+
+TEST(WrittenPages, InMemoryOfAFileThatHasEndedAreNotTouched) {
+  FILE* file = tmpfile();
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(ftruncate(fileno(file), static_cast<off_t>(page())), 0);
+  char* const p = map_pages(3, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file));
+  *p = 1;
+  EXPECT_EQ(in_memory_in(p, p + 3 * page()), (std::vector<Part>{{p, p + page()}}));
+  munmap(p, 3 * page());
+  fclose(file);
+}
+
+// The list of the kernel's, with another amount of swap for the mapping of p.
+std::string with_swap(const char* p, const std::string& amount) {
+  std::ifstream smaps("/proc/self/smaps");
+  std::ostringstream changed;
+  bool within = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::size_t low = 0;
+    std::size_t high = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &low, &high) == 2) {
+      within = jd::base::as_word(p) >= low && jd::base::as_word(p) < high;
+    }
+    if (within && line.starts_with("Swap:")) line = amount;
+    changed << line << '\n';
+  }
+  return changed.str();
+}
+
+std::optional<Mapping> listed_with_swap(const char* p, const std::string& amount) {
+  const std::string path = testing::TempDir() + "jackdaw-smaps-" + std::to_string(getpid());
+  std::ofstream(path) << with_swap(p, amount);
+  Look look(p);
+  EXPECT_TRUE(visit_mappings_and_swap(&look, path.c_str()));
+  unlink(path.c_str());
+  return look.found;
+}
+
+TEST(Mappings, TellWhetherPagesAreInSwap) {
+  char* const p = map_pages(2, PROT_READ | PROT_WRITE);
+  // Its neighbour is another mapping, of which something else is told.
+  ASSERT_EQ(mprotect(p + page(), page(), PROT_READ), 0);
+  *p = 1;
+  const auto is_swapped = [p](const char* amount) {
+    const std::optional<Mapping> mapping = listed_with_swap(p, amount);
+    EXPECT_TRUE(mapping && mapping->low <= p && mapping->high == p + page());
+    return !mapping || mapping->swapped;
+  };
+  EXPECT_FALSE(is_swapped("Swap:                  0 kB"));
+  EXPECT_TRUE(is_swapped("Swap:                  4 kB"));
+  EXPECT_TRUE(is_swapped("Swap:             100000 kB"));
+  EXPECT_TRUE(is_swapped("SwapPss:               0 kB")) << "not told";
+  Look kernels(p);
+  EXPECT_TRUE(visit_mappings_and_swap(&kernels));
+  EXPECT_TRUE(kernels.found && (has_swap() || !kernels.found->swapped));
+  EXPECT_TRUE(listed(p)->swapped) << "the plain list does not tell";
+  EXPECT_FALSE(visit_mappings_and_swap(&kernels, "/does/not/exist"));
+  munmap(p, 2 * page());
 }
 
 TEST(WrittenPages, OfAFileAreThePrivateOnes) {

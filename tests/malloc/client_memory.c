@@ -1,0 +1,125 @@
+/* Mappings of which little was touched, in processes that may not read their own page tables: those
+   that have given up root (malloc.req.roots). Status 77: not permitted. */
+#define _GNU_SOURCE 1
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "client.h"
+
+enum { LENGTH = 500, GARBAGE = 60, NOBODY = 65534 };
+
+/* From now on the call does nothing, and says so by that error; by 0 it says that all went well. */
+static void forbid(unsigned call, unsigned error) {
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) exit(77);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) exit(77);
+}
+
+/* The argument says what else the system does not tell. Where it does not tell that it has no swap,
+   it may have some. */
+static void give_up_root(const char* argument) {
+  if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0) exit(77);
+  if (open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) >= 0) exit(77);
+  if (strcmp(argument, "no-sysinfo") == 0) forbid(SYS_sysinfo, EPERM);
+  if (strcmp(argument, "no-mincore") == 0) forbid(SYS_mincore, EPERM);
+  if (strcmp(argument, "idle-mincore") == 0) forbid(SYS_mincore, 0);
+}
+
+/* The only pointer to it is at that place. */
+static void keep_there(void* place) { *(struct node**)place = make_list(LENGTH); }
+
+static size_t count_touched(char* pages, size_t bytes) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  const size_t count = bytes / page;
+  unsigned char* touched = malloc(count);
+  size_t found = 0;
+  size_t i;
+  REQUIRE(touched != NULL && mincore(pages, bytes, touched) == 0);
+  for (i = 0; i < count; ++i) found += touched[i] & 1;
+  free(touched);
+  return found;
+}
+
+void test_untouched(const char* argument) {
+  const size_t bytes = (size_t)1 << 30;
+  const size_t middle = bytes / 2 + 64;
+  char* pages =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) exit(77);
+  madvise(pages, bytes, MADV_NOHUGEPAGE);
+  far_away(keep_there, pages + middle);
+  give_up_root(argument);
+  make_garbage(GARBAGE);
+  REQUIRE(list_is_whole(*(struct node**)(pages + middle), LENGTH));
+  if (strstr(argument, "mincore") == NULL) REQUIRE(count_touched(pages, bytes) == 1);
+}
+
+static int faults_file;
+/* Written by the thread that serves, read by the one that has touched pages (by atomic operations).
+ */
+static int faults;
+
+static void* serve_faults(void* argument) {
+  static unsigned char zeros[65536];
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  struct uffd_msg message;
+  while (read(faults_file, &message, sizeof message) == (ssize_t)sizeof message) {
+    struct uffdio_copy copy;
+    memset(&copy, 0, sizeof copy);
+    copy.dst = message.arg.pagefault.address & ~(page - 1);
+    copy.src = (size_t)zeros;
+    copy.len = page;
+    __atomic_add_fetch(&faults, 1, __ATOMIC_RELAXED);
+    ioctl(faults_file, UFFDIO_COPY, &copy);
+  }
+  return argument;
+}
+
+/* A page that is missing is served by a thread, which can't while it is stopped. */
+void test_userfault(const char* argument) {
+  const size_t bytes = (size_t)1 << 20;
+  const size_t place = 5 * (size_t)sysconf(_SC_PAGESIZE);
+  struct uffdio_api api;
+  struct uffdio_register registration;
+  pthread_t thread;
+  char* pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  faults_file = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+  if (faults_file < 0) exit(77);
+  memset(&api, 0, sizeof api);
+  api.api = UFFD_API;
+  memset(&registration, 0, sizeof registration);
+  registration.range.start = (size_t)pages;
+  registration.range.len = bytes;
+  registration.mode = UFFDIO_REGISTER_MODE_MISSING;
+  if (ioctl(faults_file, UFFDIO_API, &api) != 0) exit(77);
+  if (ioctl(faults_file, UFFDIO_REGISTER, &registration) != 0) exit(77);
+  REQUIRE(pthread_create(&thread, NULL, serve_faults, NULL) == 0);
+  far_away(keep_there, pages + place);
+  give_up_root(argument);
+  /* Else a failure would last for ever. */
+  alarm(200);
+  make_garbage(GARBAGE);
+  REQUIRE(list_is_whole(*(struct node**)(pages + place), LENGTH));
+  REQUIRE(__atomic_load_n(&faults, __ATOMIC_RELAXED) == 1);
+  REQUIRE(count_touched(pages, bytes) == 1);
+}
