@@ -186,11 +186,17 @@ std::uint32_t find_gone_threads() {
   return found;
 }
 
+// An ordinary program can't choose the signal.
+const char* what_helps() {
+  return using_mappings() ? "run the program without --malloc"
+                          : "choose another with GC_set_suspend_signal";
+}
+
 void complain_about_silence() {
   const os::SignalEffect effect = os::effect_of_signal(the_stop_signal, on_stop_signal);
   if (effect == os::SignalEffect::Ignored) {
     os::fatal("the program ignores signal ", the_stop_signal,
-              ", by which the collector stops threads; choose another with GC_set_suspend_signal");
+              ", by which the collector stops threads; ", what_helps());
   }
   const char* reason = effect == os::SignalEffect::Another
                            ? ", whose handler the program has replaced; waiting"
@@ -344,7 +350,7 @@ void install_stop_handler() {
   if (!os::install_handler(the_stop_signal, on_stop_signal, os::Faults::Blocked,
                            os::RunsOn::Alternate)) {
     os::fatal("the system refuses a handler for signal ", the_stop_signal,
-              "; choose another with GC_set_suspend_signal");
+              ", by which the collector stops threads; ", what_helps());
   }
   handler_installed = true;
   os::let_in_while_waiting(the_stop_signal);

@@ -52,6 +52,7 @@ void test_replaced_handler(const char* argument);
 void test_full_queue(const char* argument);
 void test_full_queue_at_the_end(const char* argument);
 void test_full_mappings(const char* argument);
+void test_refused_handler(const char* argument);
 void test_untouched(const char* argument);
 void test_userfault(const char* argument);
 void test_zeros_moved(const char* argument);

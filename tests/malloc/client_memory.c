@@ -1,5 +1,6 @@
-/* Mappings of which little was touched, in processes that may not read their own page tables: those
-   that have given up root (malloc.req.roots). Status 77: not permitted. */
+/* What the system refuses: processes that may not read their own page tables, since they have given
+   up root, and of whose mappings little was touched (malloc.req.roots). Status 77: not permitted.
+ */
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -32,6 +33,13 @@ static void forbid(unsigned call, unsigned error) {
   struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) exit(77);
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) exit(77);
+}
+
+/* The collector of the program that is executed, which is this one, can't start. */
+void test_refused_handler(const char* program) {
+  forbid(SYS_rt_sigaction, EPERM);
+  execl(program, program, "entries", (char*)NULL);
+  exit(77);
 }
 
 /* The argument says what else the system does not tell. Where it does not tell that it has no swap,

@@ -126,6 +126,15 @@ TEST(MallocSignals, WhereTheQueueIsFullAtTheEndTheLeakCheckSaysSo) {
   EXPECT_THAT(r.err, HasSubstr("not all threads could be stopped"));
 }
 
+// Regression: it advised a function that the program does not have.
+TEST(MallocSignals, WhereTheSystemRefusesAHandlerTheLineSaysWhatAProgramCanDo) {
+  const Result r = run("free", {"refused-handler", JD_TEST_MALLOC_CLIENT});
+  if (r.exited_with(77)) GTEST_SKIP() << "no seccomp filters";
+  EXPECT_THAT(r.err, HasSubstr("the system refuses a handler for signal 60"));
+  EXPECT_THAT(r.err, HasSubstr("without --malloc"));
+  EXPECT_THAT(r.err, testing::Not(HasSubstr("GC_set_suspend_signal")));
+}
+
 // malloc.req.no-proc
 TEST(MallocRoots, WithoutProcNothingIsReclaimed) {
   const Variable poison("JACKDAW_POISON", "1");
