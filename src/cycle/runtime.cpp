@@ -140,8 +140,8 @@ void apply_options() {
 void make_heap() {
   if (!heap::reserve_space(reservation())) {
     os::fatal(
-        "the system refuses address space for the heap (see ulimit -v, and ulimit -l where the "
-        "program locks its memory); at least 8 MiB are needed");
+        "the system refuses address space for the heap (see ulimit -v and -d, and ulimit -l where "
+        "the program locks its memory); at least 8 MiB are needed");
   }
   if (options.huge_pages != 0) heap::start_huge_pages();
   if (!mark::marker.initialise(options.mark_stack)) {
@@ -235,7 +235,7 @@ void start_without_registering() {
 void start() {
   start_without_registering();
   if (world::self() == nullptr && !world::register_self({})) {
-    os::fatal("no memory for the record of thread ", os::thread_id());
+    os::fatal("no memory for the record of thread ", os::thread_id(), " (see ulimit -d and -v)");
   }
 }
 

@@ -415,6 +415,29 @@ JD_CHILD(data_limit) {
   return fill_and_recover(1000, std::size_t{1} << 32);
 }
 
+JD_CHILD(data_limit_none) {
+  // So little that the address space for the heap is to be had, but none of it can be used.
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  const rlimit limit = {4096, 4096};
+  if (setrlimit(RLIMIT_DATA, &limit) != 0) return kCannotTry;
+  GC_INIT();
+  opaque(GC_malloc(100));
+  return 0;
+}
+
+// Regression: the line did not say which limit to look at.
+TEST(Memory, ADataLimitWithoutRoomForAnythingIsNamed) {
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+  GTEST_SKIP() << "the sanitizer maps its shadow as data";
+#endif
+  JD_OURS_ONLY("bdwgc names no limit");
+  const ChildResult r = run_child("data_limit_none");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_EQ(r.signal, SIGABRT) << r;
+  EXPECT_NE(r.err.find("ulimit"), std::string::npos) << r;
+  EXPECT_NE(r.err.find("-d"), std::string::npos) << r;
+}
+
 TEST(Memory, TheDataLimitEndsInNull) {
 #if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
   GTEST_SKIP() << "the sanitizer maps its shadow as data";
