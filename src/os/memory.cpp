@@ -121,6 +121,16 @@ void* map(std::size_t size) {
   return nullptr;
 }
 
+void* map_zero_in_children(std::size_t size) {
+  void* p = map(size);
+  if (p == nullptr) return nullptr;
+  const int saved = errno;
+  if (madvise(p, size, MADV_WIPEONFORK) == 0) return p;
+  errno = saved;
+  release(p, size);
+  return nullptr;
+}
+
 bool discard(void* p, std::size_t size) { return madvise(p, size, MADV_DONTNEED) == 0; }
 
 void advise_huge_pages(void* p, std::size_t size) { madvise(p, size, MADV_HUGEPAGE); }

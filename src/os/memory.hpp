@@ -24,6 +24,9 @@ void release(void* p, std::size_t size);
 [[nodiscard]] bool commit(void* p, std::size_t size);
 // Maps zeroed, readable and writable memory of its own; null when the system refuses.
 void* map(std::size_t size);
+// Such memory that reads as zero in every child of a fork, however the program makes it; one that
+// shares its parent's memory (vfork) sees what is there. Null, too, where the system has none.
+void* map_zero_in_children(std::size_t size);
 
 // Returns the pages to the system; the range stays committed. Post on true: it reads as zero.
 bool discard(void* p, std::size_t size);

@@ -6,6 +6,7 @@
 #include "mark/team.hpp"
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
+#include "world/own_ids.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
 
@@ -42,7 +43,8 @@ ForkHooks current_hooks() {
 
 }  // namespace
 
-bool is_borrowed_process() { return os::process_id() != own_process; }
+bool is_borrowed_process() { return is_borrowed_process(os::process_id()); }
+bool is_borrowed_process(int process) { return process != own_process; }
 
 bool install_fork_handlers() {
   own_process = os::process_id();
@@ -85,6 +87,7 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   own_process = os::process_id();
+  forget_own_ids_in_child();
   if (in_handler) {
     in_handler = false;
     if (Thread* mine = self()) mine->id = os::thread_id();

@@ -7,6 +7,8 @@ namespace jd::world {
 // Is this another process than the one that installed the handlers, or that they led to? A child of
 // vfork() is, and shares its parent's memory: it must stop nobody.
 bool is_borrowed_process();
+// As the caller, whose process has that number, has just asked.
+bool is_borrowed_process(int process);
 
 // Has the three functions called by every fork(). False if the system refuses.
 bool install_fork_handlers();

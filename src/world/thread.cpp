@@ -9,6 +9,7 @@
 #include "os/lock.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
+#include "world/own_ids.hpp"
 #include "world/stop.hpp"
 
 namespace jd::world {
@@ -155,14 +156,15 @@ Thread* add_self(os::StackBounds stack) {
   left_record = nullptr;
   if (thread == nullptr) thread = take_record();
   if (thread == nullptr) return nullptr;
-  thread->id = os::thread_id();
+  const OwnIds ids = own_ids();
+  thread->id = ids.thread;
   // A record with this id is that of a thread which ended without a word.
   for (Thread* t = *chain_of(thread->id); t != nullptr;) {
     Thread* const next = t->by_id.next;
     if (t->id == thread->id) remove(t, true);
     t = next;
   }
-  thread->is_main = !main_is_gone && thread->id == os::process_id();
+  thread->is_main = !main_is_gone && thread->id == ids.process;
   thread->by_itself = thread->id != first_thread;
   thread->handle = pthread_self();
   thread->control_block = os::own_thread_control_block();
