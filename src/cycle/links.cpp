@@ -61,17 +61,14 @@ bool remove_link(void** link, LinkLength length) {
 }
 
 TableResult move_link(void** from, void** to, LinkLength length) {
-  Links& table = table_of(length);
-  const Link* link = table.find(base::as_word(from));
-  if (link == nullptr) return TableResult::NotFound;
-  if (from == to) return TableResult::Ok;
-  if (table.find(base::as_word(to)) != nullptr) return TableResult::Duplicate;
-  const Word object = link->object;
-  // Removing first makes a node free, so that adding needs no memory.
-  table.remove(base::as_word(from));
-  Link* moved = table.add(base::as_word(to));
-  if (moved == nullptr) return TableResult::NoMemory;
-  moved->object = object;
+  switch (table_of(length).move(base::as_word(from), base::as_word(to))) {
+    case Links::Moved::NoSuchNode:
+      return TableResult::NotFound;
+    case Links::Moved::KeyIsTaken:
+      return TableResult::Duplicate;
+    case Links::Moved::Yes:
+      break;
+  }
   return TableResult::Ok;
 }
 

@@ -59,15 +59,28 @@ class PointerTable {
 
   bool remove(base::Word key) {
     if (count_ == 0) return false;
-    for (NodeNumber* n = &buckets_[index(key)]; *n != 0; n = &at(*n)->next) {
-      if (at(*n)->key != key) continue;
-      const NodeNumber found = *n;
-      *n = at(found)->next;
-      --count_;
-      give(found);
-      return true;
-    }
-    return false;
+    NodeNumber* from = place_of(key);
+    const NodeNumber found = *from;
+    if (found == 0) return false;
+    *from = at(found)->next;
+    --count_;
+    give(found);
+    return true;
+  }
+
+  enum class Moved : std::uint8_t { Yes, NoSuchNode, KeyIsTaken };
+  // Gives a key's node another key. Needs no memory.
+  Moved move(base::Word key, base::Word new_key) {
+    if (count_ == 0) return Moved::NoSuchNode;
+    NodeNumber* from = place_of(key);
+    const NodeNumber n = *from;
+    if (n == 0) return Moved::NoSuchNode;
+    if (key == new_key) return Moved::Yes;
+    if (find(new_key) != nullptr) return Moved::KeyIsTaken;
+    *from = at(n)->next;
+    at(n)->key = new_key;
+    insert(n);
+    return Moved::Yes;
   }
 
   template <class Visit>
@@ -166,6 +179,12 @@ class PointerTable {
     // meeting in one bucket.
     const base::Word low = key >> kKeyZeros;
     return (low ^ (low >> base::log2_floor(capacity_))) & (capacity_ - 1);
+  }
+  // What leads to the key's node; 0 is there if it has none. Pre: the table is not empty.
+  [[nodiscard]] NodeNumber* place_of(base::Word key) {
+    NodeNumber* n = &buckets_[index(key)];
+    while (*n != 0 && at(*n)->key != key) n = &at(*n)->next;
+    return n;
   }
   // Visits every node of the table, which visit(number) may take out.
   template <class Visit>

@@ -55,6 +55,29 @@ class Tables : public testing::Test {
   std::mt19937 random{20261124};
 };
 
+TEST_F(Tables, FindWhatWasMovedUnderItsNewKeyAlone) {
+  EXPECT_EQ(table.move(8, 16), Table::Moved::NoSuchNode);
+  for (int round = 0; round < 40000; ++round) {
+    const base::Word key = some_key();
+    // Now and then to itself, and to a key that shares its bucket.
+    const base::Word new_key = round % 16 == 0 ? key : round % 4 == 0 ? key ^ 1 << 24 : some_key();
+    if (round % 3 == 0 && expected.count(key) == 0) add(key, round);
+    const auto known = expected.find(key);
+    if (known == expected.end()) {
+      ASSERT_EQ(table.move(key, new_key), Table::Moved::NoSuchNode);
+    } else if (key != new_key && expected.count(new_key) != 0) {
+      ASSERT_EQ(table.move(key, new_key), Table::Moved::KeyIsTaken);
+    } else {
+      ASSERT_EQ(table.move(key, new_key), Table::Moved::Yes);
+      const int value = known->second;
+      expected.erase(known);
+      expected[new_key] = value;
+    }
+    if (round % 5000 == 0) check();
+  }
+  check();
+}
+
 TEST_F(Tables, HoldWhatWasAddedAndNotRemoved) {
   for (int round = 0; round < 40000; ++round) {
     const base::Word key = some_key();
