@@ -43,10 +43,9 @@ HoleRow* free_rows = nullptr;  // linked through the first hole's cursor
 template <class Visit>
 void for_each_hole_of(ThreadCache* owner, Visit visit) {
   owner->for_each_row([&visit](HoleRow* row, KindNumber kind) {
-    if (!row->used) return;
-    for (Hole& hole : row->holes) {
+    row->for_each_used([&visit, kind](Hole& hole) {
       if (hole.block != heap::kNoBlock) visit(hole, kind);
-    }
+    });
   });
 }
 
@@ -133,7 +132,7 @@ void count_rest(ThreadCache* gone, const MixedHole& hole) {
 // For the next thread. The holes keep their counts of changes: who is in the middle of reading one
 // must not meet the same count again.
 void empty(HoleRow* row, bool is_gone) {
-  for (Hole& hole : row->holes) {
+  row->for_each_used([row, is_gone](Hole& hole) {
     // Before the hole's block: a fork may have come when that was still in the reserve, too.
     Reserve& reserve = row->reserve_of(&hole);
     if (reserve.first != heap::kNoBlock) give_back_reserve(&reserve);
@@ -141,7 +140,7 @@ void empty(HoleRow* row, bool is_gone) {
     if (hole.block == heap::kNoBlock) {
       // Taken back by a collection that stopped the thread in the middle of something.
       if (is_gone || hole.cursor != nullptr) hole.move_to(nullptr, nullptr, 0);
-      continue;
+      return;
     }
     // Slots that were ready may have been handed out; those behind were not.
     if (is_gone && hole.cursor < hole.limit) {
@@ -156,8 +155,8 @@ void empty(HoleRow* row, bool is_gone) {
       ++hole.changes;
     }
     retire(&hole);
-  }
-  row->used = false;
+  });
+  for (std::uint64_t& bits : row->used) bits = 0;
 }
 
 // `is_gone`: the thread is not there any more, and may have been in the middle of an allocation.
@@ -172,7 +171,7 @@ void leave(world::Thread* thread, bool is_gone) {
   for (MixedHole& hole : gone->mixed) retire_mixed(&hole);
   gone->for_each_row([gone, is_gone](HoleRow* row, KindNumber kind) {
     gone->rows.set(kind, nullptr);
-    if (row->used) empty(row, is_gone);
+    empty(row, is_gone);
     if (row != &gone->normal && row != &unused_row) {
       row->holes[0].cursor = reinterpret_cast<char*>(free_rows);
       free_rows = row;
@@ -296,9 +295,9 @@ void drop_lost_slots() {
 // refill: the period may just have ended early.
 static void retire_reserves(ThreadCache* owner) {
   owner->for_each_row([](HoleRow* row, KindNumber) {
-    if (!row->used) return;
-    for (Reserve& reserve : row->reserves) {
-      if (reserve.taken == 0) continue;
+    row->for_each_used([row](const Hole& hole) {
+      Reserve& reserve = row->reserve_of(&hole);
+      if (reserve.taken == 0) return;
       unsigned left = 0;
       for (BlockNumber b = reserve.first; b != heap::kNoBlock; b = heap::space.extras[b].next) {
         heap::space.extras[b].owner = nullptr;
@@ -310,7 +309,7 @@ static void retire_reserves(ThreadCache* owner) {
       reserve.batch = static_cast<std::uint16_t>(base::max_of(used, taken / 2));
       reserve.taken = 0;
       reserve.used = 0;
-    }
+    });
   });
   owner->reserved = 0;
 }
@@ -395,6 +394,7 @@ void visit_reserves(void (*visit)(const Hole* hole, KindNumber kind, BlockNumber
       HoleRow* row = c->rows[kind];
       if (row == nullptr) continue;
       for (const Hole& hole : row->holes) {
+        JD_CHECK(hole.block == heap::kNoBlock || row->is_used(&hole), "a hole that is passed over");
         BlockNumber b = row->reserve_of(&hole).first;
         for (; b != heap::kNoBlock; b = heap::space.extras[b].next) {
           visit(&hole, static_cast<KindNumber>(kind), b);
@@ -410,14 +410,13 @@ std::size_t left_in_holes() {
   std::size_t left = 0;
   for (const ThreadCache* c = caches; c != nullptr; c = c->next) {
     if (!c->has_blocks) continue;
-    c->for_each_row([&left](const HoleRow* row, KindNumber) {
-      if (!row->used) return;
-      for (const Hole& hole : row->holes) {
+    c->for_each_row([&left](HoleRow* row, KindNumber) {
+      row->for_each_used([&left](const Hole& hole) {
         // Its thread may be changing it: the two may be of different blocks.
         const Word cursor = base::as_word(__atomic_load_n(&hole.cursor, __ATOMIC_RELAXED));
         const Word end = base::as_word(__atomic_load_n(&hole.end, __ATOMIC_RELAXED));
         if (cursor < end) left += base::min_of(end - cursor, Word{heap::kBlockSize});
-      }
+      });
     });
   }
   return left;

@@ -137,13 +137,28 @@ struct Reserve {
 struct HoleRow {
   Hole holes[heap::kSizeClasses];
   Reserve reserves[heap::kSizeClasses];
-  // One of them has had a block since the row came to its thread: others are passed over. Set by
-  // the thread with the first, and cleared when it leaves; read by whoever looks at all holes. All
-  // under the lock.
-  bool used;
+  // A bit for each hole that has had a block since the row came to its thread: the others are
+  // passed over. Set by the thread with the first, and cleared when it leaves; read by whoever
+  // looks at all holes. All under the lock.
+  std::uint64_t used[base::div_up(heap::kSizeClasses, 64u)];
   bool is_set_up;  // under the lock; read by its thread
 
   Reserve& reserve_of(const Hole* hole) { return reserves[hole - holes]; }
+  void note_used(const Hole* hole) { used[(hole - holes) / 64] |= bit_of(hole); }
+  [[nodiscard]] bool is_used(const Hole* hole) const {
+    return (used[(hole - holes) / 64] & bit_of(hole)) != 0;
+  }
+  [[nodiscard]] std::uint64_t bit_of(const Hole* hole) const {
+    return std::uint64_t{1} << (hole - holes) % 64;
+  }
+  template <class Visit>
+  void for_each_used(Visit visit) {
+    for (std::size_t w = 0; w < std::size(used); ++w) {
+      for (std::uint64_t bits = used[w]; bits != 0; bits &= bits - 1) {
+        visit(holes[w * 64 + base::lowest_bit(bits)]);
+      }
+    }
+  }
 
   // The hole for a request. Pre: bytes <= heap::kMaxSmall.
   Hole& hole_for(std::size_t bytes);

@@ -70,7 +70,7 @@ bool take_piece(const Refill& refill, Kept kept) {
                   start + std::size_t{piece.to} * hole->slot_size(), 0);
     refill.owner->count_taken(std::size_t{piece.to - piece.from} * hole->slot_size());
     refill.owner->has_blocks = true;
-    refill.row->used = true;
+    refill.row->note_used(refill.hole);
     ++reserve.pieces;
     return true;
   }

@@ -140,7 +140,7 @@ bool move_to_reserved_block(const Refill& refill) {
 BlockNumber take_blocks(const Refill& refill, Kept kept) {
   ThreadCache* const owner = refill.owner;
   owner->has_blocks = true;
-  refill.row->used = true;
+  refill.row->note_used(refill.hole);
   Reserve& reserve = refill.reserve();
   reserve.pieces = kMostPieces;
   if (reserve.first != kNoBlock) {
