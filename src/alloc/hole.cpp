@@ -394,7 +394,8 @@ void visit_reserves(void (*visit)(const Hole* hole, KindNumber kind, BlockNumber
       HoleRow* row = c->rows[kind];
       if (row == nullptr) continue;
       for (const Hole& hole : row->holes) {
-        JD_CHECK(hole.block == heap::kNoBlock || row->is_used(&hole), "a hole that is passed over");
+        const bool is_seen = hole.block == heap::kNoBlock || row->is_used(&hole);
+        JD_CHECK(is_seen, "a hole that is passed over");
         BlockNumber b = row->reserve_of(&hole).first;
         for (; b != heap::kNoBlock; b = heap::space.extras[b].next) {
           visit(&hole, static_cast<KindNumber>(kind), b);
