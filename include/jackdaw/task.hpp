@@ -288,6 +288,14 @@ inline std::exception_ptr as_exception(Word word) {
   return exception;
 }
 
+#if defined(__cpp_exceptions)
+// What is being handled. Apart, so that the compiler takes a child for as short as it mostly is,
+// and calls it where it recurs.
+[[gnu::noinline, gnu::cold]] inline Returned return_caught() {
+  return {as_word(caught()), static_cast<Word>(now()) << kWhenShift | kThrew};
+}
+#endif
+
 template <class F>
 [[gnu::always_inline]] inline Returned run_child(F& f) {
   Returned returned{0, 0};
@@ -298,8 +306,7 @@ template <class F>
     std::memcpy(&returned.value, static_cast<const void*>(std::addressof(value)), sizeof value);
 #if defined(__cpp_exceptions)
   } catch (...) {
-    returned.value = as_word(caught());
-    returned.status = static_cast<Word>(now()) << kWhenShift | kThrew;
+    returned = return_caught();
   }
 #endif
   return returned;
@@ -417,6 +424,25 @@ template <class A, class B>
   return collect(first.outcome, fork.outcome);
 }
 
+#if defined(JD_TASK_DIRECT_FORKS)
+// The other part was stolen, or the child threw. Apart, so that what is usual has a small frame.
+template <class RA, class B>
+[[gnu::noinline]] auto join_unusual(Returned returned, Fork<B>* fork)
+    -> std::pair<Value<RA>, Value<std::invoke_result_t<B&>>> {
+  Outcome<RA> first;  // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
+  if ((returned.status & kThrew) != 0) {
+    first.keep_exception(as_exception(returned.value),
+                         static_cast<std::int64_t>(returned.status >> kWhenShift));
+  } else {
+    Value<RA> value;
+    std::memcpy(static_cast<void*>(std::addressof(value)), &returned.value, sizeof value);
+    first.keep_value(std::move(value));
+  }
+  if ((returned.status & kStolen) == 0) fork->outcome.run(fork->b);
+  return collect(first, fork->outcome);
+}
+#endif
+
 template <class A, class B>
 auto par_pair(A& a, B& b)
     -> std::pair<Value<std::invoke_result_t<A&>>, Value<std::invoke_result_t<B&>>> {
@@ -431,17 +457,7 @@ auto par_pair(A& a, B& b)
         std::memcpy(static_cast<void*>(std::addressof(value)), &returned.value, sizeof value);
         return {std::move(value), call(fork.b)};
       }
-      Outcome<RA> first;  // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
-      if ((returned.status & kThrew) != 0) {
-        first.keep_exception(as_exception(returned.value),
-                             static_cast<std::int64_t>(returned.status >> kWhenShift));
-      } else {
-        Value<RA> value;
-        std::memcpy(static_cast<void*>(std::addressof(value)), &returned.value, sizeof value);
-        first.keep_value(std::move(value));
-      }
-      if ((returned.status & kStolen) == 0) fork.outcome.run(b);
-      return collect(first, fork.outcome);
+      return join_unusual<RA>(returned, &fork);
     } else {
       Outcome<RA> first;
       Keeping<A> keeping{&a, &first};
