@@ -16,6 +16,8 @@ class Growable {
   const T& operator[](std::size_t i) const { return data_[i]; }
   T* begin() { return data_; }
   T* end() { return data_ + count_; }
+  [[nodiscard]] const T* begin() const { return data_; }
+  [[nodiscard]] const T* end() const { return data_ + count_; }
 
   // Room for that many without growing again. False when memory has run out; nothing changed.
   [[nodiscard]] bool reserve(std::size_t capacity) {

@@ -76,9 +76,9 @@ struct Thread {
   // the thread under the lock (which it therefore reads without), and read by the collector.
   bool blocked = false;
   char* blocked_at = nullptr;
-  // Of a blocked thread: since which state of the loaded modules (roots.cpp) all its thread-local
-  // variables are known to lie on its stack; 0 while that is not known. The collector's; cleared by
-  // the thread when it is blocked no longer. Under the lock.
+  // Of a blocked thread: since which state of the loaded modules (loaded_generation) all its
+  // thread-local variables are known to lie on its stack; 0 while that is not known. The
+  // collector's; cleared by the thread when it is blocked no longer. Under the lock.
   std::uint64_t locals_on_stack_since = 0;
   // GC_suspend_thread and GC_resume_thread, counted: odd while it is suspended. Written under the
   // lock (release); the thread itself waits on it (acquire).

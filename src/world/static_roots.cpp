@@ -1,0 +1,242 @@
+// Static roots: the data of what is loaded, and ranges that the program names, less those that it
+// excludes.
+#include "world/static_roots.hpp"
+
+#include <initializer_list>
+
+#include "heap/space.hpp"
+#include "os/mappings.hpp"
+#include "os/memory.hpp"
+#include "world/mappings.hpp"
+#include "world/roots.hpp"
+
+namespace jd::world {
+namespace {
+
+struct Extent {
+  char* low;
+  char* high;
+};
+
+// All under the heap's lock, or read in a stopped world.
+heap::Growable<Extent> explicit_roots;
+heap::Growable<Extent> exclusions;
+std::size_t own_exclusions = 0;       // the first of them
+heap::Growable<Extent> library_data;  // as the loader reports it, our own left out
+heap::Growable<os::ThreadLocalModule> tls_modules;
+heap::Growable<Extent> forgotten;     // static data that clear_roots dropped
+heap::Growable<Extent> static_roots;  // library_data less exclusions: what is scanned
+std::uint64_t known_generation = 0;
+std::uint64_t known_fingerprint = 0;
+bool static_roots_known = false;
+// What is known is not what is loaded: parts of it may be unmapped.
+bool static_roots_doubtful = false;
+bool libraries_ignored = false;
+StaticRootsFilter filter = nullptr;
+
+bool contains(const Extent& extent, const void* p) {
+  return p >= static_cast<void*>(extent.low) && p < static_cast<void*>(extent.high);
+}
+
+bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
+
+// Calls visit(part) for each part of the extent that is not excluded; stops and returns false when
+// that does.
+template <class Visit>
+bool visit_not_excluded(Extent extent, Visit visit, std::size_t from = 0) {
+  for (std::size_t i = from; i < exclusions.count(); ++i) {
+    const Extent& cut = exclusions[i];
+    if (!overlaps(extent, cut)) continue;
+    if (extent.low < cut.low && !visit_not_excluded({extent.low, cut.low}, visit, i + 1)) {
+      return false;
+    }
+    if (cut.high >= extent.high) return true;
+    extent.low = cut.high;
+  }
+  return visit(extent);
+}
+
+bool rebuild_static_roots() {
+  static_roots.clear();
+  for (const Extent& extent : library_data) {
+    if (!visit_not_excluded(extent, [](Extent part) { return static_roots.push(part); })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+class Collect final : public os::ModuleVisitor {
+ public:
+  void data(const os::DataSegment& segment) override {
+    if (!segment.in_program && ignoring_libraries()) return;
+    // Our own variables hold no roots, and many words that look like pointers into the heap.
+    const auto* ours = reinterpret_cast<const char*>(&heap::space);
+    if (!segment.in_program && ours >= segment.low && ours < segment.high) return;
+    for (const Extent& gone : forgotten) {
+      if (gone.low == segment.low && gone.high == segment.high) return;
+    }
+    if (filter != nullptr && filter(segment.object, segment.low,
+                                    static_cast<std::size_t>(segment.high - segment.low)) == 0) {
+      return;
+    }
+    ok &= library_data.push({segment.low, segment.high});
+  }
+  void thread_locals(const os::ThreadLocalModule& module) override {
+    if (!module.in_program && ignoring_libraries()) return;
+    ok &= tls_modules.push(module);
+  }
+  bool ok = true;
+};
+
+bool both_ends_readable(const char* low, const char* high) {
+  char probe;
+  return low < high && os::read_safely(&probe, low, 1) && os::read_safely(&probe, high - 1, 1);
+}
+
+}  // namespace
+
+const int* ignore_libraries_variable = nullptr;
+
+bool ignoring_libraries() {
+  return libraries_ignored ||
+         (ignore_libraries_variable != nullptr && *ignore_libraries_variable != 0);
+}
+
+bool add_roots(char* low, char* high) {
+  low = base::as_pointer(base::align_up(base::as_word(low), sizeof(base::Word)));
+  high = base::as_pointer(base::align_down(base::as_word(high), sizeof(base::Word)));
+  if (low >= high) return true;
+  for (Extent& extent : explicit_roots) {
+    if (low >= extent.low && high <= extent.high) return true;
+    if (low == extent.low) {
+      extent.high = base::max_of(extent.high, high);
+      return true;
+    }
+  }
+  return explicit_roots.push({low, high});
+}
+
+void remove_roots(char* low, char* high) {
+  for (std::size_t i = 0; i < explicit_roots.count();) {
+    const Extent& extent = explicit_roots[i];
+    if (low <= extent.low && high >= extent.high) {
+      explicit_roots.erase(i);
+    } else {
+      ++i;
+    }
+  }
+}
+
+void clear_roots() {
+  explicit_roots.clear();
+  // bdwgc looks at the loaded libraries again before each collection, unless it was told not to:
+  // only then does its GC_clear_roots mean static data as well.
+  if (!ignoring_libraries()) return;
+  for (const Extent& extent : library_data) {
+    if (!forgotten.push(extent)) return;
+  }
+  library_data.clear();
+  static_roots.clear();
+}
+
+bool exclude_static_roots(char* low, char* high) {
+  return exclusions.push({low, high}) && rebuild_static_roots();
+}
+
+bool exclude_own_data(char* low, char* high) {
+  if (!exclude_static_roots(low, high)) return false;
+  ++own_exclusions;
+  return true;
+}
+
+void clear_exclusions() {
+  exclusions.set_count(own_exclusions);
+  static_cast<void>(rebuild_static_roots());
+}
+
+void set_static_roots_filter(StaticRootsFilter new_filter) {
+  filter = new_filter;
+  static_roots_known = false;
+}
+
+void ignore_libraries(bool ignore) {
+  libraries_ignored = ignore;
+  static_roots_known = false;
+}
+
+bool update_static_roots() {
+  if (using_mappings()) return os::mappings_are_known();
+  static bool ignored_then = false;
+  const std::uint64_t generation = os::module_generation();
+  if (static_roots_known && generation == known_generation &&
+      ignored_then == ignoring_libraries()) {
+    return true;
+  }
+  ignored_then = ignoring_libraries();
+  library_data.clear();
+  tls_modules.clear();
+  Collect collect;
+  os::visit_modules(&collect, &known_fingerprint);
+  known_generation = generation;
+  static_roots_known = collect.ok && rebuild_static_roots();
+  static_roots_doubtful = !static_roots_known;
+  return static_roots_known;
+}
+
+bool static_roots_are_stale() {
+  if (using_mappings()) return false;
+  bool changing = false;
+  const std::uint64_t fingerprint = os::module_fingerprint(&changing);
+  static_roots_doubtful = changing || fingerprint != known_fingerprint;
+  return static_roots_doubtful;
+}
+
+std::size_t static_root_bytes() {
+  std::size_t bytes = 0;
+  for (const auto* roots : {&static_roots, &explicit_roots}) {
+    for (std::size_t i = 0; i < roots->count(); ++i) {
+      bytes += static_cast<std::size_t>((*roots)[i].high - (*roots)[i].low);
+    }
+  }
+  return bytes;
+}
+
+void visit_static_roots(RootVisitor* visitor) {
+  for (const Extent& extent : static_roots) {
+    if (static_roots_doubtful && !both_ends_readable(extent.low, extent.high)) continue;
+    visitor->range(extent.low, extent.high);
+  }
+  // Here, where no table can grow: most programs exclude nothing.
+  for (const Extent& extent : explicit_roots) {
+    visit_not_excluded(extent, [visitor](Extent part) {
+      visitor->range(part.low, part.high);
+      return true;
+    });
+  }
+}
+
+bool is_library_data(const void* p) {
+  for (const Extent& extent : library_data) {
+    if (contains(extent, p)) return true;
+  }
+  return false;
+}
+
+const heap::Growable<os::ThreadLocalModule>& thread_local_modules() { return tls_modules; }
+std::uint64_t loaded_generation() { return known_generation + 1; }
+bool loaded_is_doubtful() { return static_roots_doubtful; }
+
+bool is_static_root(const void* p) {
+  for (const Extent& extent : exclusions) {
+    if (contains(extent, p)) return false;
+  }
+  for (const auto* roots : {&static_roots, &explicit_roots}) {
+    for (std::size_t i = 0; i < roots->count(); ++i) {
+      if (contains((*roots)[i], p)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace jd::world
