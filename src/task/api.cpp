@@ -3,8 +3,10 @@
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
+#include "task/blocking.hpp"
+#include "task/joins.hpp"
 #include "task/stacks.hpp"
-#include "task/worker.hpp"
+#include "task/workers.hpp"
 #include "world/thread.hpp"
 
 using namespace jd::task;  // NOLINT(google-build-using-namespace): the C names are all global

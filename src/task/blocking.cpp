@@ -1,9 +1,12 @@
 // Blocking sections: another worker takes the place of one that waits for long. When that comes
 // back, there is one too many, which sits on the bench until it is needed.
+#include "task/blocking.hpp"
+
 #include "os/futex.hpp"
 #include "os/log.hpp"
-#include "task/steal.hpp"
-#include "task/worker.hpp"
+#include "task/idle.hpp"
+#include "task/published.hpp"
+#include "task/workers.hpp"
 
 namespace jd::task {
 namespace {

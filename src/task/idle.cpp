@@ -2,11 +2,14 @@
 // mark meanwhile.
 //
 // Requirements (docs/design/task.md): task.req.idle, task.req.markers.
+#include "task/idle.hpp"
+
 #include "heap/space.hpp"
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
-#include "task/worker.hpp"
+#include "task/blocking.hpp"
+#include "task/schedule.hpp"
 #include "world/thread.hpp"
 
 namespace jd::task {

@@ -4,8 +4,9 @@
 
 #include "os/cpu.hpp"
 #include "os/log.hpp"
-#include "task/steal.hpp"
+#include "task/machine.hpp"
 #include "task/unwind.hpp"
+#include "task/victim.hpp"
 
 // Defined where a sanitizer's run-time is loaded. SafeStack's is part of the program, whose linker
 // exports what a library names.
@@ -17,18 +18,6 @@ extern "C" {
 }
 
 namespace jd::task {
-namespace {
-
-bool machine_has_stacks() {
-#if defined(__x86_64__) && !defined(__ILP32__)
-  return true;
-#else
-  return false;
-#endif
-}
-
-}  // namespace
-
 bool is_sanitized() {
   return &__asan_init != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr;
 }
@@ -53,7 +42,7 @@ bool mode_is_possible(jd_task_mode mode) {
   enum : std::uint8_t { Unknown, Possible, Impossible };
   static std::atomic<std::uint8_t> known{Unknown};
   if (known.load(std::memory_order_relaxed) == Unknown) {
-    const bool possible = machine_has_stacks() && !is_sanitized() && &__safestack_init == nullptr &&
+    const bool possible = JD_TASK_STACKS != 0 && !is_sanitized() && &__safestack_init == nullptr &&
                           !os::under_valgrind() && !os::has_shadow_stack() &&
                           unwinding_is_possible();
     known.store(possible ? Possible : Impossible, std::memory_order_relaxed);

@@ -3,6 +3,8 @@
 // In deque mode a task runs on its worker's own stack, and a join that has to wait runs other tasks
 // on top of itself. In the modes with stacks a join that has to wait leaves its stack to whoever
 // ends last, and the worker looks for other work (task.req.last-continues).
+#include "task/schedule.hpp"
+
 #include "base/random.hpp"
 #include "cycle/settings.hpp"
 #include "os/context.hpp"
@@ -11,23 +13,16 @@
 #include "os/log.hpp"
 #include "os/thread.hpp"
 #include "task/delay.hpp"
+#include "task/idle.hpp"
+#include "task/published.hpp"
 #include "task/stacks.hpp"
 #include "task/steal.hpp"
 #include "task/switch.hpp"
-#include "task/worker.hpp"
+#include "task/workers.hpp"
 #include "world/thread.hpp"
 
 namespace jd::task {
 namespace {
-
-// jd_task_scope::outstanding counts the scope's tasks that have not ended, and one for its owner
-// until that suspends itself. The owner may sleep on the word; then this bit is set.
-std::atomic<std::uint32_t>* outstanding(jd_task_scope* scope) {
-  return as_atomic(&scope->outstanding);
-}
-constexpr std::uint32_t kOwnerAsleep = 0x80000000u;
-
-jd_task_scope* scope_of(jd_task* task) { return static_cast<jd_task_scope*>(task->waiter); }
 
 // What there is to tell when a task has ended; taken before it runs, since a scope's task owns its
 // own memory and frees it.
@@ -70,63 +65,6 @@ Stack* tell(const End& end) {
   if (before == kAsleep) os::futex_wake(word, os::kAllWaiters);
   return nullptr;
 }
-
-// The child of a fork() that a task called has come to where only workers of its parent could go
-// on.
-[[noreturn]] void end_child() {
-  os::warn(
-      "the child of a fork() in a task has nobody to run what comes after that task, or what "
-      "was stolen from it; it should have called exec or _exit. Exiting with status 1");
-  os::end_process(1);
-}
-
-// ---- Joins that run other tasks meanwhile: deque mode ----
-
-// A task that has nothing to do with the caller's: it finds no exception of the caller's that is
-// being handled, and rounds as the worker did at its start.
-void run_on_top(const Worker* worker, jd_task* task) {
-  const os::FloatingControl control = os::floating_control();
-  ExceptionState exceptions;
-  exceptions.save();
-  os::set_floating_control(worker->floating_control);
-  run_here(task);
-  exceptions.restore();
-  os::set_floating_control(control);
-}
-
-// A sleeper in a join looks for other work that often.
-constexpr std::uint64_t kLookAgain = 1000000;  // ns
-
-// Waits until done(); sleep() may wait for that in the kernel, for a moment.
-template <class Done, class Sleep>
-void help_until(Worker* worker, Done done, Sleep sleep) {
-  constexpr int kLooks = 200;
-  for (int looks = 0; !done();) {
-    if (jd_task* task = find_task(worker); task != nullptr) {
-      run_on_top(worker, task);
-      looks = 0;
-    } else if (++looks < kLooks) {
-      for (int i = 0; i < 32; ++i) os::cpu_relax();
-    } else {
-      if (runtime.alone_in_child) end_child();
-      sleep();
-    }
-  }
-}
-
-void sleep_on_task(std::atomic<std::uint32_t>* word) {
-  std::uint32_t state = kRunning;
-  word->compare_exchange_strong(state, kAsleep, std::memory_order_acquire);
-  if (state != kEnded) os::futex_wait(word, kAsleep, kLookAgain);
-}
-
-// Returns what it slept on, or 0 if it need not sleep.
-std::uint32_t announce_sleep_on_scope(std::atomic<std::uint32_t>* word) {
-  const std::uint32_t count = word->fetch_or(kOwnerAsleep, std::memory_order_acquire);
-  return (count & ~kOwnerAsleep) == 1 ? 0 : count | kOwnerAsleep;
-}
-
-// ---- Stacks ----
 
 // Tells the collector which stack the calling thread runs on. In this order no stop ever sees the
 // low end of one stack with the high end of another, which would be taken for one range.
@@ -178,16 +116,6 @@ void enter(Worker* worker, Stack* stack, void* sp) {
   }
 }
 
-// Leaves the calling task's stack until somebody enters it again: maybe in another worker.
-[[gnu::noinline]] void suspend(Worker* worker, Stack* stack) {
-  add(&worker->counters.joins_suspended);
-  ExceptionState exceptions;
-  exceptions.save();
-  jd_task_switch(const_cast<void**>(&stack->saved_sp), worker->scheduler_sp);
-  stack->saved_sp = nullptr;
-  exceptions.restore();
-}
-
 void start_on_stack(Worker* worker, jd_task* task) {
   Stack* stack = worker->spare;
   worker->spare = nullptr;
@@ -198,28 +126,6 @@ void start_on_stack(Worker* worker, jd_task* task) {
 bool have_spare(Worker* worker) {
   if (worker->spare == nullptr) worker->spare = take_stack();
   return worker->spare != nullptr;
-}
-
-// A fork of which somebody wants to hear: a thief that has asked, or a sleeper. Either gets it, as
-// it is made by then. The sleeper finds it published, and takes it at once, where a request might
-// come before the fork is made, and would have to be answered in any case.
-struct HeardCall {
-  void (*function)(void*);
-  void* argument;
-  bool wakes;
-};
-void answer_and_call(void* data) {
-  const HeardCall call = *static_cast<const HeardCall*>(data);
-  jd_task_poll();
-  if (call.wakes && runtime.sleepers.load(std::memory_order_seq_cst) != 0) {
-    // In stop mode the victim is stopped for each steal.
-    if (runtime.mode == JD_TASK_BARRIER) {
-      publish_own(current(), true);
-    } else {
-      wake_one(Waker::RunsOn);
-    }
-  }
-  call.function(call.argument);
 }
 
 void tell_of_lack_of_stacks() {
@@ -262,6 +168,13 @@ bool wait_for_spare(Worker* worker) {
 }
 
 }  // namespace
+
+void end_child() {
+  os::warn(
+      "the child of a fork() in a task has nobody to run what comes after that task, or what "
+      "was stolen from it; it should have called exec or _exit. Exiting with status 1");
+  os::end_process(1);
+}
 
 void run_scope_task(jd_task*) { __builtin_trap(); }  // call_task() does it
 
@@ -331,134 +244,6 @@ jd_task* find_task(Worker* worker) {
     if (jd_task* task = steal_from(worker, victim); task != nullptr) return task;
   }
   return nullptr;
-}
-
-bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void* argument) {
-  join_word(task)->store(kFresh, std::memory_order_relaxed);
-  task->reserved = 0;
-  if (with_stacks()) {
-    const bool wakes = worker->armed.load(std::memory_order_relaxed) != 0;
-    if (wakes || __atomic_load_n(worker->wanted, __ATOMIC_RELAXED) != 0) {
-      if (wakes) disarm(worker);
-      HeardCall call{function, argument, wakes};
-      jd_task_call_at_site(task, answer_and_call, &call);
-    } else {
-      // Of a thief that asked, the poll before this fork saw the first of two stores.
-      if (__atomic_load_n(worker->direct, __ATOMIC_RELAXED) == 0) make_direct(worker);
-      jd_task_call_at_site(task, function, argument);
-    }
-    return join_word(task)->load(std::memory_order_acquire) == kEnded;
-  }
-  if (!worker->deque.push(task)) {
-    function(argument);
-    return false;
-  }
-  add(&worker->counters.pushed);
-  // Whoever arms this worker later looks into its deque once more.
-  if (worker->armed.load(std::memory_order_relaxed) != 0) {
-    disarm(worker);
-    wake_one(Waker::RunsOn);
-  }
-  function(argument);
-  // Above it may be what the function forked into a scope of somebody else's.
-  for (jd_task* newest = worker->deque.pop(); newest != nullptr; newest = worker->deque.pop()) {
-    if (newest == task) return false;
-    run_here(newest);
-  }
-  // A join further down has taken it, or a thief.
-  std::uint32_t fresh = kFresh;
-  std::atomic<std::uint32_t>* word = join_word(task);
-  word->compare_exchange_strong(fresh, kRunning, std::memory_order_acquire);
-  help_until(
-      worker, [word] { return word->load(std::memory_order_acquire) == kEnded; },
-      [word] { sleep_on_task(word); });
-  return true;
-}
-
-void wait_for_task(jd_task* task) {
-  if (join_word(task)->load(std::memory_order_acquire) == kEnded) return;
-  Worker* worker = current();
-  Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  task->waiter = stack;
-  worker->after = After::WaitForTask;
-  worker->after_task = task;
-  suspend(worker, stack);
-}
-
-void push_to_scope(jd_task_scope* scope, jd_task* task) {
-  task->run = run_scope_task;
-  task->waiter = scope;
-  outstanding(scope)->fetch_add(1, std::memory_order_relaxed);
-  Worker* worker = current();
-  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
-    if (runtime.alone_in_child) return run_here(task);
-    ensure_running();
-    return inject(task, Waker::RunsOn);
-  }
-  // Where no worker waits for it, no root that stays until it has ended does.
-  const bool is_root =
-      (__atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) & kOwnerIsNoWorker) != 0;
-  task->reserved = is_root ? kFromOutside : 0;
-  if (is_root) runtime.roots.fetch_add(1, std::memory_order_seq_cst);
-  if (!worker->deque.push(task)) return run_here(task);
-  add(&worker->counters.pushed);
-  if (worker->armed.load(std::memory_order_relaxed) != 0) {
-    disarm(worker);
-    wake_one(Waker::RunsOn);
-  }
-}
-
-void join_scope(jd_task_scope* scope) {
-  std::atomic<std::uint32_t>* word = outstanding(scope);
-  const auto done = [word] { return (word->load(std::memory_order_acquire) & ~kOwnerAsleep) == 1; };
-  Worker* worker = current();
-  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
-    if (worker != nullptr && runtime.alone_in_child) {
-      for (jd_task* task = worker->deque.pop(); task != nullptr; task = worker->deque.pop()) {
-        run_here(task);
-      }
-      if (!done()) end_child();
-    }
-    while (!done()) {
-      if (const std::uint32_t seen = announce_sleep_on_scope(word)) wait_for_workers(word, seen);
-    }
-    word->store(1, std::memory_order_relaxed);
-    return;
-  }
-  if (!with_stacks()) {
-    help_until(worker, done, [word] {
-      if (const std::uint32_t seen = announce_sleep_on_scope(word)) {
-        os::futex_wait(word, seen, kLookAgain);
-      }
-    });
-    word->store(1, std::memory_order_relaxed);
-    return;
-  }
-  // The newest of this worker's tasks are this scope's, as long as the scope's owner is in the
-  // worker that it forked them in. Others' are not for this stack, which must be free to go on
-  // when the scope ends.
-  while (!done()) {
-    jd_task* task = worker->deque.pop();
-    if (task == nullptr) break;
-    if (scope_of(task) != scope) {
-      if (worker->deque.push(task)) break;
-    }
-    run_here(task);
-    worker = current();
-  }
-  if (done()) return;
-  Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  // Thieves look for forks in the stacks of running tasks. Those that are left in this one are for
-  // them while it waits.
-  publish_own(worker, runtime.sleepers.load(std::memory_order_seq_cst) != 0);
-  const bool has_forks = stack->oldest.load(std::memory_order_relaxed) != nullptr;
-  if (has_forks) begin_to_wait(stack);
-  scope->waiter = stack;
-  worker->after = After::WaitForScope;
-  worker->after_scope = scope;
-  suspend(worker, stack);
-  if (has_forks) end_waiting(stack);
-  word->store(1, std::memory_order_relaxed);
 }
 
 }  // namespace jd::task

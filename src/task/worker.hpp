@@ -228,52 +228,6 @@ void set_current(Worker* worker);
 
 inline bool with_stacks() { return runtime.mode != JD_TASK_DEQUE; }
 
-// Starts the runtime if it does not run. Any thread.
-void ensure_running();
-unsigned start(unsigned workers);
-void stop();
-// False if there are as many as there can be, or the system refuses one. Pre: the runtime's lock is
-// held.
-bool add_worker();
-bool choose_mode(jd_task_mode mode);
-jd_task_mode mode_to_be();
-unsigned workers_to_be();
-
-// Has collections call idle workers to mark. Before the first of so many workers.
-void prepare_markers(unsigned workers);
-
-// What the thread that wakes another does next: where it runs on, the other needs a processor of
-// its own.
-enum class Waker : std::uint8_t { RunsOn, Waits };
-// Called by a fork of an armed worker, or whenever there is work for somebody: wakes one sleeper.
-void wake_one(Waker waker);
-// Lets the next forks of the calling worker be bare calls, unless somebody wants to hear of one.
-// Pre: with_stacks(), and the worker is not away.
-void make_direct(Worker* worker);
-// The same, and no sleeper is to be woken by them any more.
-void disarm(Worker* worker);
-// To be called by a worker that begins to run tasks, or goes on with one.
-void begin_to_fork(Worker* worker);
-
-// The oldest task from another thread, or null.
-jd_task* take_queued();
-// Sleeps while the word is `seen`, for something that workers do. They may have to collect first,
-// so the thread can be stopped, whatever signals it blocks.
-void wait_for_workers(std::atomic<std::uint32_t>* word, std::uint32_t seen);
-
-// Around fork() (task.req.fork). The forking thread may be told by several.
-void before_fork();
-void after_fork_in_parent();
-void after_fork_in_child();
-
-// Gives the workers a task. By a thread that is not one.
-void inject(jd_task* task, Waker waker);
-// The same, for one that is no scope's, and waits for its end.
-void inject_and_wait(jd_task* task);
-
-// Waits for work (or for the end): spins, naps, sleeps. Null when the worker has to end.
-jd_task* wait_for_work(Worker* worker);
-
 // For its lifetime no worker's thread ends.
 class Visit {
  public:
@@ -282,29 +236,5 @@ class Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 };
-
-// One look around: own deque, other threads' work, other workers.
-jd_task* find_task(Worker* worker);
-// One victim; null if there is nothing to take.
-jd_task* steal_from(Worker* thief, Worker* victim);
-
-// Runs a task that was taken, here and now, and tells who waits for it. Deque mode.
-void run_here(jd_task* task);
-// The worker's life.
-void schedule(Worker* worker);
-
-// A fork through the library (jd_task_fork).
-bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void* argument);
-// The task was stolen: returns when it has ended.
-void wait_for_task(jd_task* task);
-void join_scope(jd_task_scope* scope);
-void push_to_scope(jd_task_scope* scope, jd_task* task);
-// jd_task::run of a scope's tasks, which end otherwise than others.
-void run_scope_task(jd_task* task);
-
-void call_blocking(void (*function)(void*), void* argument);
-// Where there are workers too many, since others came back from blocking, the calling one waits
-// until it is needed. False if the runtime stops.
-bool make_room();
 
 }  // namespace jd::task

@@ -1,5 +1,5 @@
 // The workers' life: starting and stopping them, and work that comes from other threads.
-#include "task/worker.hpp"
+#include "task/workers.hpp"
 
 #include <pthread.h>
 #include <signal.h>
@@ -17,8 +17,10 @@
 #include "os/memory.hpp"
 #include "task/mode.hpp"
 #include "task/overflow.hpp"
+#include "task/process_fork.hpp"
+#include "task/schedule.hpp"
 #include "task/stacks.hpp"
-#include "task/steal.hpp"
+#include "task/victim.hpp"
 #include "world/fork.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"

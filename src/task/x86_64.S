@@ -1,7 +1,9 @@
 // Changing stacks, and the return barrier, on x86-64 (System V). src/task/switch.hpp says what each
 // function is for; docs/design/task.md, "The barrier", why it may be.
 
-#if defined(__x86_64__) && !defined(__ILP32__)
+#include "task/machine.hpp"
+
+#if JD_TASK_STACKS
 
 #include <jackdaw/task.h>
 

@@ -1,6 +1,8 @@
 // fork() in a program with workers.
 //
 // Requirement (docs/design/task.md): task.req.fork.
+#include "task/process_fork.hpp"
+
 #include "task/stacks.hpp"
 #include "task/switch.hpp"
 #include "task/worker.hpp"
