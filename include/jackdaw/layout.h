@@ -45,7 +45,8 @@ extern "C" {
  *   program may store the address of any record of its own instead (a class, say) that begins with
  *   the layout's address, lasts as long as the program, and does not move: a word on a stack may
  *   mean an object that is dead, and its first word is read then. Objects of all sizes lie one
- *   behind another, in the order in which they were allocated, aligned to 8 bytes.
+ *   behind another, in the order in which they were allocated, aligned to 8 bytes: those that have
+ *   pointers, and apart from them those that have none (together under JD_MCC).
  * JD_HEADER: by a word before it, which the program does not see: the paper's way. As JD_SELF
  *   otherwise.
  */

@@ -228,10 +228,10 @@ struct ThreadCache {
   // A hole or a reserve may have a block. Set with the first that is taken for one, under the lock;
   // cleared by the collector in a stopped world. Caches without are passed over in pauses.
   bool has_blocks;
-  heap::MixedHole mixed[2];  // alloc/mixed.hpp
-  void* typed;               // the room typed's; its thread's, and nobody's once that is gone
-  ThreadCache* next;         // list of caches, and of free ones; under the lock
-  ThreadCache* previous;     // in the list of caches
+  heap::MixedHole mixed[heap::kMixedHoles];  // alloc/mixed.hpp
+  void* typed;            // the room typed's; its thread's, and nobody's once that is gone
+  ThreadCache* next;      // list of caches, and of free ones; under the lock
+  ThreadCache* previous;  // in the list of caches
 
   // Calls visit(row, kind) for each. Under the lock, or in a stopped world.
   template <class Visit>

@@ -1,4 +1,5 @@
-// Mixed blocks: objects of all sizes one behind another, in the order in which they were allocated.
+// Mixed blocks: objects of all sizes one behind another, in the order in which they were allocated;
+// of one source, and with pointers or without.
 //
 // A mixed block has the geometry of a block of 16-byte slots, so that the marker's hot path takes
 // it for one: the bit of an object's first granule is the object's. Its record's words mean
@@ -44,6 +45,7 @@ struct MixedHole {
   char* end;
   BlockNumber block;  // kNoBlock: none
 };
+inline constexpr unsigned kMixedHoles = 4;  // of a thread: one for each kind
 
 // A free block becomes a mixed one, all of it a gap. kNoBlock when none is free, or for lack of
 // memory for the gaps. Pre: the heap's lock is held.

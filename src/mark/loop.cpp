@@ -149,6 +149,18 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
   return pointers_at(memory, heap::kinds[block->kind]);
 }
 
+// Of a pointer-free object nothing is looked at: so it is found at once where the granule, whose
+// bit was set, is not its first.
+[[gnu::noinline]] void Marker::mark_leaf(heap::Block* block, unsigned granule) {
+  const heap::BlockNumber number = heap::number_of(block);
+  if (__builtin_expect(block->known_starts() == heap::Starts::Open, 0)) heap::learn_starts(number);
+  if (__builtin_expect(block->is_allocated(granule), 1)) return;
+  heap::Place place;
+  if (heap::find_mixed(heap::block_address(number) + Word{granule} * heap::kGranule, &place)) {
+    mark(place);
+  }
+}
+
 [[gnu::noinline]] Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
   const auto slot = static_cast<unsigned>((granule & (kBlockSize - 1)) / heap::kGranule);
   if (__builtin_expect(block->known_starts() != heap::Starts::Known || !block->is_allocated(slot),
@@ -290,11 +302,11 @@ bool Marker::run_loop() {
       }
       const Word object = base::as_word(range.next);
       Block& block = view.record_of(object);
-      const Word bits = heap::kinds[block.kind].pointer_bits;
-      if (__builtin_expect(bits != 0, 1)) {
-        described.pointers = {range.next, bits};
-      } else if (block.state == BlockState::Mixed) {
+      if (block.state == BlockState::Mixed) {
         described.pointers = pointers_of_mixed(&block, object);
+      } else if (const Word bits = heap::kinds[block.kind].pointer_bits;
+                 __builtin_expect(bits != 0, 1)) {
+        described.pointers = {range.next, bits};
       } else {
         described = describe(object);
       }

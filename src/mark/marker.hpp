@@ -169,6 +169,7 @@ class alignas(128) Marker {
   Pointers pointers_at_granule(heap::Block* block, Word granule);
   Pointers pointers_at(Word memory, const heap::Kind& kind);
   Pointers scan_mixed(Word memory, const heap::Kind& kind);
+  void mark_leaf(heap::Block* block, unsigned granule);
   void queue_word(const Word* word);
   void queue_run(const Word* first, std::size_t count) {
     if (count == 1) return queue_word(first);

@@ -92,7 +92,10 @@ template <Marker::Company kCompany>
     if (range->is_object()) __builtin_unreachable();
     return true;
   }
-  if (block.scan == heap::Scan::None) return false;
+  if (block.scan == heap::Scan::None) {
+    if (__builtin_expect(block.state == heap::BlockState::Mixed, 0)) mark_leaf(&block, slot);
+    return false;
+  }
   // An object of a homogeneous layout, as a rule.
   const heap::Kind& kind = heap::kinds[block.kind];
   if (kind.run_end != 0 && block.state == heap::BlockState::Small) {

@@ -138,9 +138,9 @@ void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
   const alloc::FirstWords words = typed::first_words(own, bytes, elements);
   char* memory = nullptr;
   if (own.source != JD_HOMOGENEOUS && typed::in_mixed_block(bytes)) {
-    const bool header = own.source == JD_HEADER;
-    memory = static_cast<char*>(alloc::allocate_mixed(
-        base::align_up(bytes, heap::kGranule), header ? 1 : 0, typed::mixed_kind(own), words));
+    memory = static_cast<char*>(alloc::allocate_mixed(base::align_up(bytes, heap::kGranule),
+                                                      typed::mixed_number(own),
+                                                      typed::mixed_kind(own), words));
     if (memory == nullptr) return nullptr;
   } else {
     memory = static_cast<char*>(alloc::allocate_laid_out(bytes, own.kind));

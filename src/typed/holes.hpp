@@ -1,8 +1,8 @@
 // The threads' tables of holes, which the inline jd_new goes by.
 #pragma once
 
-#include "alloc/mixed.hpp"
 #include "heap/layout.hpp"
+#include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "jackdaw/layout.h"
 
@@ -12,11 +12,11 @@ namespace jd::typed {
 // blocks; and, where there are none, one for each size of the kinds that others share.
 inline constexpr unsigned kNoHole = 0;
 inline constexpr unsigned kFirstMixed = 1 + JD_MAX_HOMOGENEOUS;
-inline constexpr unsigned kFirstShared = kFirstMixed + alloc::kMixedHoles;
+inline constexpr unsigned kFirstShared = kFirstMixed + heap::kMixedHoles;
 inline constexpr unsigned kHoles = kFirstShared + 4 * heap::kSizeClasses;
 
 constexpr unsigned homogeneous_hole(unsigned layout) { return 1 + layout; }
-constexpr unsigned mixed_hole(bool header) { return kFirstMixed + (header ? 1 : 0); }
+constexpr unsigned mixed_hole(unsigned number) { return kFirstMixed + number; }
 constexpr unsigned shared_hole(bool header, bool scanned, unsigned size_class) {
   return kFirstShared + (2u * (header ? 1 : 0) + (scanned ? 1 : 0)) * heap::kSizeClasses +
          size_class;

@@ -206,7 +206,6 @@ bool add_kind(Word descriptor, bool all_words, Source source, const Layout* layo
   return true;
 }
 
-// The kind of objects with pointers is there for all: those without lie among them in mixed blocks.
 bool find_shared_kind(Source source, bool has_pointers, unsigned* kind) {
   SharedKinds& kinds =
       shared_kinds[static_cast<unsigned>(source) - static_cast<unsigned>(Source::Self)];
@@ -252,7 +251,7 @@ void prepare_allocation(Layout* layout) {
   const std::size_t bytes = base::max_of(heap::bytes_for(*layout, 0), sizeof(Word));
   layout->fixed = static_cast<std::uint32_t>(base::min_of(bytes, std::size_t{UINT32_MAX}));
   if (layout->element_bytes != 0 && layout->source != JD_HOMOGENEOUS && in_mixed_block(bytes)) {
-    layout->array_hole = mixed_hole(layout->source == JD_HEADER);
+    layout->array_hole = mixed_hole(mixed_number(*layout));
   }
   if (bytes > heap::kMaxSmall) {
     layout->hole = kNoHole;
@@ -263,7 +262,7 @@ void prepare_allocation(Layout* layout) {
   layout->bytes = heap::slot_size_of(size_class);
   if (layout->source != JD_HOMOGENEOUS && in_mixed_block(bytes)) {
     layout->bytes = static_cast<std::uint32_t>(base::align_up(bytes, heap::kGranule));
-    layout->hole = mixed_hole(layout->source == JD_HEADER);
+    layout->hole = mixed_hole(mixed_number(*layout));
     layout->in_order = 1;
   } else if (layout->source != JD_HOMOGENEOUS) {
     layout->hole = shared_hole(layout->source == JD_HEADER, layout->may_have_pointers, size_class);
@@ -326,8 +325,19 @@ void settle_policy() {
   copy::in_use = true;
 }
 
+// Objects without pointers have blocks of their own, which the marker need not look into. Not under
+// JD_MCC: as the paper has it, blocks are of all sorts of objects.
+static bool is_scanned(const Layout& layout) {
+  return layout.may_have_pointers || copy::policy.mcc;
+}
+
 KindNumber mixed_kind(const Layout& layout) {
-  return static_cast<KindNumber>(shared_kinds[layout.source - JD_SELF].scanned);
+  const SharedKinds& kinds = shared_kinds[layout.source - JD_SELF];
+  return static_cast<KindNumber>(is_scanned(layout) ? kinds.scanned : kinds.pointer_free);
+}
+
+unsigned mixed_number(const Layout& layout) {
+  return 2u * (layout.source == JD_HEADER ? 1 : 0) + (is_scanned(layout) ? 1 : 0);
 }
 
 bool in_mixed_block(std::size_t bytes) {

@@ -19,7 +19,8 @@ void settle_policy();
 
 // Whether an object of this size, of a source that mixed blocks are for, lies in one.
 bool in_mixed_block(std::size_t bytes);
-// The kind of such objects. Pre: not homogeneous.
+// The kind of such objects, and which of a thread's holes they have. Pre: not homogeneous.
 heap::KindNumber mixed_kind(const heap::Layout& layout);
+unsigned mixed_number(const heap::Layout& layout);
 
 }  // namespace jd::typed
