@@ -47,18 +47,24 @@ unsigned live_slots(const Block& block) {
 }
 
 // Blocks of typed objects that no thread allocates from and that the sweep will not free anyway.
-bool list_blocks() {
+// *most: no more of them can become free, whatever is moved where.
+bool list_blocks(BlockNumber* most) {
   blocks.clear();
   bool complete = true;
+  // In parts of a block.
+  constexpr std::uint32_t kParts = 1024;
+  std::uint64_t empty = 0;
   heap::for_each_block([&](BlockNumber number, const Block& block) {
     if (!heap::is_alone(block) || heap::kinds[block.kind].source == heap::Source::None) return;
     if (space.extras[number].owner != nullptr) return;
     const unsigned live =
         block.state == BlockState::Mixed ? heap::live_granules(number) : live_slots(block);
     if (live == 0) return;
+    empty += (block.slots - live) * kParts / block.slots + 1;
     complete &=
         blocks.push({block.kind, block.size_class, static_cast<std::uint16_t>(live), number});
   });
+  *most = static_cast<BlockNumber>(empty / kParts);
   return complete;
 }
 
@@ -99,13 +105,22 @@ BlockNumber choose_in_group(std::size_t begin, std::size_t end, Wish wish) {
   return chosen;
 }
 
+bool has_grown() { return space.committed > committed_before + committed_before / kGrowthShare; }
+
 bool is_worth_it(BlockNumber gain, Wish wish) {
   if (policy.everything) return true;
   if (wish == Wish::Compact) return gain != 0;
   if (gain < kLeastGain) return false;
-  const bool has_grown = space.committed > committed_before + committed_before / kGrowthShare;
-  if (has_grown && gain >= space.committed / kGainShare) return true;
+  if (has_grown() && gain >= space.committed / kGainShare) return true;
   return gain >= space.committed / kIdleGainShare && ++found_sparse >= kPatience;
+}
+
+// Can it be, if so many blocks become free at most? Asked before much is done to find out how many
+// do: in most collections it can't.
+bool may_be_worth_it(BlockNumber most, Wish wish) {
+  if (policy.everything || wish == Wish::Compact) return true;
+  return most >= kLeastGain &&
+         most >= space.committed / (has_grown() ? kGainShare : kIdleGainShare);
 }
 
 }  // namespace
@@ -113,8 +128,12 @@ bool is_worth_it(BlockNumber gain, Wish wish) {
 heap::Growable<TypedBlock> blocks;
 
 bool choose_sources(Wish wish) {
-  if (!policy.moves || policy.mcc || !list_blocks() || blocks.count() == 0 || !prepare_roles())
+  if (!policy.moves || policy.mcc || !may_be_worth_it(space.committed, wish)) return false;
+  BlockNumber most = 0;
+  if (!list_blocks(&most) || blocks.count() == 0 || !may_be_worth_it(most, wish) ||
+      !prepare_roles()) {
     return false;
+  }
   // The sparsest, which cost least; but where the heap may not grow, the highest, so that what
   // becomes free lies together, for large objects.
   const bool together = wish == Wish::Compact && growth_for_compaction() == 0;
