@@ -345,8 +345,11 @@ T* construct(void* memory, Arguments&&... arguments) {
   if constexpr (sizeof...(Arguments) == 0) {
     // Without parentheses: members that no constructor sets stay zero, and are not written.
     object = ::new (memory) T;
-  } else {
+  } else if constexpr (std::is_constructible_v<T, Arguments...>) {
     object = ::new (memory) T(std::forward<Arguments>(arguments)...);
+  } else {
+    // An aggregate, where the compiler has no parentheses for it (clang before 16).
+    object = ::new (memory) T{std::forward<Arguments>(arguments)...};
   }
   asm volatile("" : "+r"(object) : : "memory");
   return object;
