@@ -466,10 +466,11 @@ auto par_pair(A& a, B& b)
       return collect(first, fork.outcome);
     }
   }
-  // Of what is small a copy goes there, so that on the fast way it need not be in memory.
+  // Of what is small copies go there, so that on the fast way it need not be in memory.
   if constexpr (kIsSmall<A> && kIsSmall<B>) {
     A copy_of_a(a);
-    return par_slowly(copy_of_a, b);
+    B copy_of_b(b);
+    return par_slowly(copy_of_a, copy_of_b);
   }
 #endif
   return par_slowly(a, b);
