@@ -400,7 +400,10 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind
   return object != nullptr ? object : pacer.out_of_memory(bytes);
 }
 
-void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
+namespace {
+
+// False if there is no memory.
+bool store_list(std::size_t bytes, KindNumber kind, void** result) {
   // What bdwgc's lists are at most: a page.
   constexpr std::size_t kListBytes = 4 * base::kKiB;
   void* first = allocate(bytes, kind);
@@ -410,7 +413,7 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
       cache->rows[kind] == nullptr) {
     if (first != nullptr) *static_cast<void**>(first) = nullptr;
     *result = first;
-    return;
+    return first != nullptr;
   }
   world::NoStop guard(thread);
   bytes += padding;
@@ -427,6 +430,16 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
   }
   *link = nullptr;
   *result = first;
+  return true;
+}
+
+}  // namespace
+
+// A collection that had to wait for that may have called a mark procedure of the program's that
+// drops the thread's lists, this one among them (Whippet's does).
+void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
+  while (store_list(bytes, kind, result) && __atomic_load_n(result, __ATOMIC_RELAXED) == nullptr) {
+  }
 }
 
 std::size_t usable_size_for(std::size_t bytes) {

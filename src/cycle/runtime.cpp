@@ -300,8 +300,8 @@ void collect_if_due() {
 }
 
 bool expand(std::size_t bytes) {
-  // A request for nothing gets the least there is.
-  const std::size_t blocks = base::max_of(base::div_up(bytes, heap::kBlockSize), std::size_t{1});
+  // Down, as in bdwgc: programs ask for what is left to their limit. At least one block.
+  const std::size_t blocks = base::max_of(bytes / heap::kBlockSize, std::size_t{1});
   return blocks < heap::space.reserved && commit_blocks(static_cast<heap::BlockNumber>(blocks));
 }
 

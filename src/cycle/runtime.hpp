@@ -27,7 +27,8 @@ void compact();
 // is not held.
 void collect_if_due();
 
-// Commits that many bytes more, rounded up to blocks. False if the heap may not grow so far.
+// Commits that many bytes more, rounded down to blocks, of which it is one at least. False if the
+// heap may not grow so far.
 // Pre: the lock is held.
 bool expand(std::size_t bytes);
 

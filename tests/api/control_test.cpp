@@ -234,6 +234,19 @@ TEST(Control, ExpandingTheHeap) {
   EXPECT_GE(GC_get_free_bytes(), std::size_t{16} << 20);
 }
 
+// As programs ask that want a heap of a given size from the start (Whippet).
+JD_CHILD(expand_to_the_limit) {
+  constexpr std::size_t kLimit = 24777000;  // no multiple of a block
+  GC_set_max_heap_size(kLimit);
+  GC_INIT();
+  if (GC_expand_hp(kLimit - GC_get_heap_size()) != 1) return 2;
+  return GC_get_heap_size() <= kLimit && GC_get_heap_size() > kLimit - (1 << 16) ? 0 : 3;
+}
+TEST(Control, WhatIsLeftToTheLimitMayBeAskedFor) {
+  const ChildResult r = run_child("expand_to_the_limit");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 TEST(Control, AnExpandedHeapIsUsedBeforeCollecting) {
   ASSERT_EQ(GC_expand_hp(std::size_t{64} << 20), 1);
   GC_gcollect();
