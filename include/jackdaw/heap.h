@@ -71,9 +71,6 @@ __attribute__((visibility("default")));
 JD_HEAP_API void* jd_new_slowly(const jd_layout* layout);
 JD_HEAP_API void* jd_new_array_slowly(const jd_layout* layout, size_t elements);
 
-/* Objects of more bytes are allocated out of line. */
-#define JD_MOST_INLINE 2048
-
 /* A new object without elements, of zeros. Null when memory has run out (GC_set_oom_fn's function
  * is asked first). It keeps its size, and only a collection frees it: GC_realloc warns and returns
  * null, GC_free warns and does nothing. */
@@ -102,14 +99,15 @@ static inline void* jd_new(const jd_layout* layout) {
 /* A new object with that many elements. Null when memory has run out, or if no object can be so
  * large. A layout without elements ends the program with a message, unless 0 are asked for. */
 static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
-  if (__builtin_expect(elements <= JD_MOST_INLINE, 1)) {
+  if (__builtin_expect(elements <= layout->most_inline, 1)) {
     jd_hole* hole = jd_holes[layout->array_hole];
     char* memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
     size_t used = (layout->fixed + elements * layout->element + 7) & ~(size_t)7;
     size_t bytes = (used + 15) & ~(size_t)15;
     __atomic_signal_fence(__ATOMIC_ACQUIRE);
-    if (__builtin_expect(
-            bytes <= JD_MOST_INLINE && (uintptr_t)memory + bytes <= (uintptr_t)hole->limit, 1)) {
+    if (__builtin_expect(bytes <= layout->most_inline &&
+                             (uintptr_t)memory + bytes <= (uintptr_t)hole->limit,
+                         1)) {
       if (layout->source == JD_HEADER) {
         *(uint64_t*)memory = layout->header + ((uint64_t)(used - layout->fixed) << 21);
       } else {

@@ -100,6 +100,7 @@ typedef struct jd_layout {
   uint32_t element;    /* bytes of one */
   uint32_t count_offset;
   uint32_t in_order; /* 1: objects of all sizes lie one behind another, and have start bytes */
+  uint32_t most_inline; /* objects with elements that take more bytes are allocated out of line */
 } jd_layout;
 
 /* Defines a layout. Null, with a line on standard error that names it, if the information does not

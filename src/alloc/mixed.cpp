@@ -14,6 +14,7 @@
 namespace jd::alloc {
 namespace {
 
+using heap::BlockNumber;
 using heap::kNoBlock;
 using heap::space;
 
@@ -94,6 +95,16 @@ void leave_block(MixedHole* hole) {
   hole->block = kNoBlock;
 }
 
+// The same; and if it has gaps that are worth it, others may allocate from them. A hole that takes
+// them one by one leaves none.
+void leave_block_with_gaps(MixedHole* hole) {
+  const BlockNumber number = hole->block;
+  leave_block(hole);
+  if (number == kNoBlock || heap::sweep_policy.keep_gaps) return;
+  space.extras[number].free_slots = static_cast<std::uint16_t>(heap::usable_granules(number));
+  heap::list_block(number);
+}
+
 // What is free is kept for large objects; and where every collection copies, a third of the heap
 // for that.
 bool only_kept_blocks_left() {
@@ -109,16 +120,44 @@ void* out_of_memory(std::size_t bytes, const FirstWords& words) {
   return memory;
 }
 
+// Is there a gap for so many bytes?
+bool has_gap(BlockNumber number, std::size_t bytes) {
+  heap::Granules gap{};
+  return heap::find_gap(number, 0, static_cast<unsigned>(bytes / heap::kGranule), &gap);
+}
+
+constexpr std::size_t kLeastGapBytes = heap::kLeastGap * heap::kGranule;
+
+// A listed block with room for so many bytes. Of these, most have room for few bytes: for more,
+// some are looked at, of `most`, and stay on the list if they have none. Pre: the lock is held.
+BlockNumber take_listed(KindNumber kind, std::size_t bytes, unsigned most) {
+  const unsigned size_class = heap::class_for(heap::kGranule);
+  if (bytes <= kLeastGapBytes) return heap::take_listed_block(kind, size_class);
+  const BlockNumber listed = heap::listed_blocks(kind, size_class).count();
+  for (unsigned tries = base::min_of(most, unsigned{listed}); tries != 0; --tries) {
+    const BlockNumber number = heap::take_last_listed_block(kind, size_class);
+    if (has_gap(number, bytes)) return number;
+    heap::list_block(number);
+  }
+  return kNoBlock;
+}
+
 // *attempts: how often room was made for the same allocation before.
-bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, unsigned* attempts) {
+bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, std::size_t bytes,
+                unsigned* attempts) {
+  constexpr unsigned kTries = 4;  // a guess
   os::clear_stack_below();
   os::LockGuard guard(heap::heap_lock);
   add_taken(owner);
-  leave_block(hole);
+  if (bytes <= kLeastGapBytes) {
+    leave_block(hole);
+  } else {
+    leave_block_with_gaps(hole);
+  }
   if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
   for (;;) {
     const bool may_use_kept = *attempts != 0;
-    heap::BlockNumber number = heap::take_listed_block(kind, heap::class_for(heap::kGranule));
+    BlockNumber number = take_listed(kind, bytes, may_use_kept ? ~0u : kTries);
     bool clean = false;
     if (number == kNoBlock && (may_use_kept || !only_kept_blocks_left())) {
       number = heap::make_mixed_block(kind, &clean);
@@ -135,10 +174,31 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, unsigned* 
   }
 }
 
+// From the hole's gap.
+void* take_or_extend(ThreadCache* owner, MixedHole* hole, std::size_t bytes,
+                     const FirstWords& words) {
+  void* memory = take(hole, bytes, words);
+  if (memory == nullptr && extend(owner, hole, bytes)) memory = take(hole, bytes, words);
+  return memory;
+}
+
+// From the hole's block.
+void* take_from_block(ThreadCache* owner, MixedHole* hole, std::size_t bytes,
+                      const FirstWords& words) {
+  void* memory = nullptr;
+  do {
+    memory = take_or_extend(owner, hole, bytes, words);
+  } while (memory == nullptr && next_gap(hole, bytes));
+  return memory;
+}
+
 }  // namespace
 
-void retire_mixed(MixedHole* hole) { leave_block(hole); }
+void retire_mixed(MixedHole* hole) { leave_block_with_gaps(hole); }
 
+// What has room in every gap goes from gap to gap. What may not have takes what is left of the
+// present one, or goes beside: else it would pass over gaps that nobody comes back to (after
+// Blackburn & McKinley, "Immix" (2008), overflow allocation).
 void* allocate_mixed(std::size_t bytes, unsigned which, KindNumber kind, const FirstWords& words) {
   if (!ready_to_allocate()) return out_of_memory(bytes, words);
   pacer.on_slow_path();
@@ -151,13 +211,13 @@ void* allocate_mixed(std::size_t bytes, unsigned which, KindNumber kind, const F
   for (;;) {
     {
       const world::NoStop guard(thread);
-      do {
-        void* memory = take(hole, bytes, words);
-        if (memory == nullptr && extend(owner, hole, bytes)) memory = take(hole, bytes, words);
-        if (memory != nullptr) return memory;
-      } while (next_gap(hole, bytes));
+      if (bytes > kLeastGapBytes) {
+        if (void* memory = take_or_extend(owner, &owner->mixed[which], bytes, words)) return memory;
+        hole = &owner->mixed[heap::kMixedKinds + which];
+      }
+      if (void* memory = take_from_block(owner, hole, bytes, words)) return memory;
     }
-    if (!next_block(owner, hole, kind, &attempts)) return out_of_memory(bytes, words);
+    if (!next_block(owner, hole, kind, bytes, &attempts)) return out_of_memory(bytes, words);
   }
 }
 

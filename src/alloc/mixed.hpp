@@ -25,7 +25,7 @@ struct FirstWords {
 
 // Of the thread's hole for these kinds. Null when memory has run out. Thread rules: allocate.hpp.
 // Pre: bytes is a multiple of the granule, at most heap::kMostMixed; `which` is less than
-// kMixedHoles and always the same for the kind.
+// kMixedKinds and always the same for the kind.
 void* allocate_mixed(std::size_t bytes, unsigned which, KindNumber kind, const FirstWords& words);
 
 }  // namespace jd::alloc

@@ -54,6 +54,12 @@ BlockNumber take_listed_block(KindNumber kind, unsigned size_class) {
   return number;
 }
 
+BlockNumber take_last_listed_block(KindNumber kind, unsigned size_class) {
+  const BlockNumber number = lists[kind][size_class].tail();
+  if (number != kNoBlock) unlist(number);
+  return number;
+}
+
 const BlockList& listed_blocks(KindNumber kind, unsigned size_class) {
   return lists[kind][size_class];
 }

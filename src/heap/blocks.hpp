@@ -10,6 +10,7 @@ namespace jd::heap {
 // A small block of this kind and size class that has free slots and no owner, or kNoBlock. Takes
 // it off its list.
 BlockNumber take_listed_block(KindNumber kind, unsigned size_class);
+BlockNumber take_last_listed_block(KindNumber kind, unsigned size_class);
 const BlockList& listed_blocks(KindNumber kind, unsigned size_class);
 
 // Makes a free block into a small block without objects. kNoBlock when no block is free. Whether

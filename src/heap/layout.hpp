@@ -39,6 +39,7 @@ struct Layout {
   std::uint32_t element_bytes;  // 0: no variable part
   std::uint32_t count_offset;   // Source::Self: of the number of elements
   std::uint32_t in_order;
+  std::uint32_t most_inline;
 
   std::uint32_t number;       // index into `layouts`
   std::uint32_t fixed_words;  // of the object: without a header

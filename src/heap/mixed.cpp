@@ -162,17 +162,28 @@ unsigned count_in_long_runs(const Bits& bits) {
   return count(eight) + (kLeastGap - 1) * count(first_of_runs(eight));
 }
 
-// The start bytes of 64 granules as bits.
+// The start bytes of 64 granules as bits. They are 0 or 1; but those of free granules are anything.
 std::uint64_t start_bits(BlockNumber number, unsigned word) {
+  const char* const bytes = start_byte(number, word * 64);
   std::uint64_t bits = 0;
-  for (unsigned eighth = 0; eighth < 8; ++eighth) {
-    std::uint64_t bytes = 0;
-    __builtin_memcpy(&bytes, start_byte(number, word * 64 + eighth * 8), sizeof bytes);
-    // Of what is 0 or 1, the product's highest byte has the sum, weighed by powers of two. The
-    // others are free granules' bytes.
-    bytes &= 0x0101010101010101u;
-    bits |= (bytes * 0x0102040810204080u >> 56) << (eighth * 8);
+#if defined(__SSE2__)
+  using Bytes [[gnu::vector_size(16), gnu::may_alias]] = char;
+  using Halves [[gnu::vector_size(16)]] = std::uint16_t;
+  for (unsigned quarter = 0; quarter < 4; ++quarter) {
+    // The lowest bit of each byte becomes its highest.
+    const auto low = reinterpret_cast<Halves>(reinterpret_cast<const Bytes*>(bytes)[quarter]) << 7;
+    const int mask = __builtin_ia32_pmovmskb128(reinterpret_cast<Bytes>(low));
+    bits |= std::uint64_t{static_cast<std::uint16_t>(mask)} << (quarter * 16);
   }
+#else
+  for (unsigned eighth = 0; eighth < 8; ++eighth) {
+    std::uint64_t eight = 0;
+    __builtin_memcpy(&eight, bytes + std::size_t{eighth} * 8, sizeof eight);
+    // The product's highest byte has the sum, weighed by powers of two.
+    eight &= 0x0101010101010101u;
+    bits |= (eight * 0x0102040810204080u >> 56) << (eighth * 8);
+  }
+#endif
   return bits;
 }
 
@@ -232,6 +243,10 @@ void clear_start_bytes(BlockNumber number, Granules granules) {
 void give_gap(BlockNumber number, unsigned first) {
   set(gaps[number].words, first);
   clear(space.blocks[number].allocated, first);
+}
+
+unsigned usable_granules(BlockNumber number) {
+  return count_in_long_runs(granules_of_gaps(number));
 }
 
 void learn_starts(BlockNumber number) {

@@ -45,7 +45,9 @@ struct MixedHole {
   char* end;
   BlockNumber block;  // kNoBlock: none
 };
-inline constexpr unsigned kMixedHoles = 4;  // of a thread: one for each kind
+// Of a thread: for each kind one, and behind these for each one beside it (alloc/mixed.cpp).
+inline constexpr unsigned kMixedKinds = 4;
+inline constexpr unsigned kMixedHoles = 2 * kMixedKinds;
 
 // A free block becomes a mixed one, all of it a gap. kNoBlock when none is free, or for lack of
 // memory for the gaps. Pre: the heap's lock is held.
@@ -67,6 +69,9 @@ struct Granules {
 // The gap becomes a hole's place, or a hole's rest a gap. By the block's owner.
 void take_gap(BlockNumber number, unsigned first);
 void give_gap(BlockNumber number, unsigned first);
+// Granules of gaps that are worth allocating from. Pre: nobody owns the block; the heap's lock is
+// held.
+[[nodiscard]] unsigned usable_granules(BlockNumber number);
 
 // For MixedHole::starts.
 char* starts_of(BlockNumber number);

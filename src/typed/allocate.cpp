@@ -137,7 +137,7 @@ void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
   }
   const alloc::FirstWords words = typed::first_words(own, bytes, elements);
   char* memory = nullptr;
-  if (own.source != JD_HOMOGENEOUS && typed::in_mixed_block(bytes)) {
+  if (own.source != JD_HOMOGENEOUS && typed::in_mixed_block(own, bytes)) {
     memory = static_cast<char*>(alloc::allocate_mixed(base::align_up(bytes, heap::kGranule),
                                                       typed::mixed_number(own),
                                                       typed::mixed_kind(own), words));

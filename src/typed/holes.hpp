@@ -12,7 +12,7 @@ namespace jd::typed {
 // blocks; and, where there are none, one for each size of the kinds that others share.
 inline constexpr unsigned kNoHole = 0;
 inline constexpr unsigned kFirstMixed = 1 + JD_MAX_HOMOGENEOUS;
-inline constexpr unsigned kFirstShared = kFirstMixed + heap::kMixedHoles;
+inline constexpr unsigned kFirstShared = kFirstMixed + heap::kMixedKinds;
 inline constexpr unsigned kHoles = kFirstShared + 4 * heap::kSizeClasses;
 
 constexpr unsigned homogeneous_hole(unsigned layout) { return 1 + layout; }

@@ -31,9 +31,10 @@ static_assert(offsetof(jd_layout, header) == offsetof(Layout, header) &&
               offsetof(jd_layout, fixed) == offsetof(Layout, fixed) &&
               offsetof(jd_layout, element) == offsetof(Layout, element_bytes) &&
               offsetof(jd_layout, count_offset) == offsetof(Layout, count_offset) &&
-              offsetof(jd_layout, in_order) == offsetof(Layout, in_order));
+              offsetof(jd_layout, in_order) == offsetof(Layout, in_order) &&
+              offsetof(jd_layout, most_inline) == offsetof(Layout, most_inline));
 // The inline functions put the words of elements, counted in bytes, into a header.
-static_assert(heap::kHeaderSizeShift == 24 && JD_MOST_INLINE == heap::kMostMixed && kNoHole == 0);
+static_assert(heap::kHeaderSizeShift == 24 && kNoHole == 0);
 
 // Under the heap's lock.
 unsigned homogeneous_layouts = 0;
@@ -239,6 +240,18 @@ bool find_kind(Layout* layout) {
   return true;
 }
 
+// Objects without pointers have blocks of their own, which the marker need not look into. Not under
+// JD_MCC: as the paper has it, blocks are of all sorts of objects.
+bool is_scanned(const Layout& layout) { return layout.may_have_pointers || copy::policy.mcc; }
+
+std::size_t most_in_mixed_block(const Layout& layout) {
+  // What has room in every gap (heap::kLeastGap). Longer ones that live for random times leave gaps
+  // in which the next seldom have room; in blocks of one size they do.
+  constexpr std::size_t kMostWithoutPointers = heap::kLeastGap * heap::kGranule;
+  if (cycle::options.mixed == 0) return 0;
+  return is_scanned(layout) ? heap::kMostMixed : kMostWithoutPointers;
+}
+
 // What the inline allocation needs.
 void prepare_allocation(Layout* layout) {
   layout->offset = layout->source == JD_HEADER ? heap::kHeaderBytes : 0;
@@ -250,8 +263,10 @@ void prepare_allocation(Layout* layout) {
   // Not nothing: the inline path finds room for that in every hole.
   const std::size_t bytes = base::max_of(heap::bytes_for(*layout, 0), sizeof(Word));
   layout->fixed = static_cast<std::uint32_t>(base::min_of(bytes, std::size_t{UINT32_MAX}));
-  if (layout->element_bytes != 0 && layout->source != JD_HOMOGENEOUS && in_mixed_block(bytes)) {
+  if (layout->element_bytes != 0 && layout->source != JD_HOMOGENEOUS &&
+      in_mixed_block(*layout, bytes)) {
     layout->array_hole = mixed_hole(mixed_number(*layout));
+    layout->most_inline = static_cast<std::uint32_t>(most_in_mixed_block(*layout));
   }
   if (bytes > heap::kMaxSmall) {
     layout->hole = kNoHole;
@@ -260,7 +275,7 @@ void prepare_allocation(Layout* layout) {
   }
   const unsigned size_class = heap::class_for(bytes);
   layout->bytes = heap::slot_size_of(size_class);
-  if (layout->source != JD_HOMOGENEOUS && in_mixed_block(bytes)) {
+  if (layout->source != JD_HOMOGENEOUS && in_mixed_block(*layout, bytes)) {
     layout->bytes = static_cast<std::uint32_t>(base::align_up(bytes, heap::kGranule));
     layout->hole = mixed_hole(mixed_number(*layout));
     layout->in_order = 1;
@@ -325,12 +340,6 @@ void settle_policy() {
   copy::in_use = true;
 }
 
-// Objects without pointers have blocks of their own, which the marker need not look into. Not under
-// JD_MCC: as the paper has it, blocks are of all sorts of objects.
-static bool is_scanned(const Layout& layout) {
-  return layout.may_have_pointers || copy::policy.mcc;
-}
-
 KindNumber mixed_kind(const Layout& layout) {
   const SharedKinds& kinds = shared_kinds[layout.source - JD_SELF];
   return static_cast<KindNumber>(is_scanned(layout) ? kinds.scanned : kinds.pointer_free);
@@ -340,8 +349,8 @@ unsigned mixed_number(const Layout& layout) {
   return 2u * (layout.source == JD_HEADER ? 1 : 0) + (is_scanned(layout) ? 1 : 0);
 }
 
-bool in_mixed_block(std::size_t bytes) {
-  return bytes <= heap::kMostMixed && cycle::options.mixed != 0;
+bool in_mixed_block(const Layout& layout, std::size_t bytes) {
+  return bytes <= most_in_mixed_block(layout);
 }
 
 namespace {

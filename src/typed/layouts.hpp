@@ -17,8 +17,8 @@ Place object_at(const void* object, const char* function);
 // Which policy it is to be, from the first use of the typed heap on. Pre: the lock is held.
 void settle_policy();
 
-// Whether an object of this size, of a source that mixed blocks are for, lies in one.
-bool in_mixed_block(std::size_t bytes);
+// Whether an object of so many bytes, of a source that mixed blocks are for, lies in one.
+bool in_mixed_block(const heap::Layout& layout, std::size_t bytes);
 // The kind of such objects, and which of a thread's holes they have. Pre: not homogeneous.
 heap::KindNumber mixed_kind(const heap::Layout& layout);
 unsigned mixed_number(const heap::Layout& layout);

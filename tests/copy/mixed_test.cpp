@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 #include <jackdaw/heap.h>
 
+#include <thread>
+
+#include "api_support.hpp"
 #include "child.hpp"
 #include "gc_test.hpp"
 
@@ -57,6 +60,81 @@ TEST(Mixed, BlocksAreDumped) {
   const ChildResult r = run_child("dump_of_mixed_blocks");
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_NE(r.out.find("objects of several sizes"), std::string::npos) << r;
+}
+
+// ---- What is left of blocks ----
+
+jd_layout* define(const char* name, std::size_t words, jd_source source = JD_SELF) {
+  jd_layout_info info = {};
+  info.name = name;
+  info.size = 8 * words;
+  static const std::uint64_t pointers = 2;
+  info.pointers = &pointers;
+  info.source = source;
+  return jd_layout_define(&info);
+}
+
+// Each makes a few objects, in a block whose rest nobody had until the next collection.
+JD_CHILD(threads_that_come_and_go) {
+  GC_INIT();
+  jd_layout* const layout = define("element", 4);
+  // Much is alive, so that collections are seldom.
+  void** volatile list = nullptr;
+  for (int i = 0; i < 500000; ++i) {
+    auto** element = static_cast<void**>(jd_new(layout));
+    element[1] = list;
+    list = element;
+  }
+  GC_gcollect();
+  const std::size_t before = GC_get_heap_size();
+  for (int i = 0; i < 3000; ++i) {
+    std::thread([layout] {
+      for (int k = 0; k < 4; ++k) opaque(jd_new(layout));
+    }).join();
+  }
+  const std::size_t after = GC_get_heap_size();
+  std::fprintf(stderr, "%zu KiB, then %zu\n", before / 1024, after / 1024);
+  return after <= before + before / 4 ? 0 : 2;
+}
+TEST(Mixed, ThreadsThatEndLeaveTheRestOfABlockToOthers) {
+  JD_SKIP_IF_MCC("what is left of a block stays unused");
+  if (allocations_are_dear()) GTEST_SKIP() << "many allocations";
+  const ChildResult r = run_child("threads_that_come_and_go");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// One that fits into few gaps took the others from all that come after it.
+JD_CHILD(a_long_object_among_short_ones) {
+  GC_INIT();
+  jd_layout* const brief = define("short", 6);
+  jd_layout* const lasting = define("long", 240);
+  constexpr int kCount = 200000;
+  GC_disable();
+  // Every twelfth stays: gaps of half a KiB.
+  void** volatile list = nullptr;
+  for (int i = 0; i < kCount; ++i) {
+    auto** element = static_cast<void**>(jd_new(brief));
+    if (i % 12 != 0) continue;
+    element[1] = list;
+    list = element;
+  }
+  GC_enable();
+  GC_gcollect();
+  GC_disable();
+  const std::size_t before = GC_get_heap_size();
+  opaque(jd_new(lasting));
+  for (int i = 0; i < kCount / 2; ++i) opaque(jd_new(brief));
+  const std::size_t after = GC_get_heap_size();
+  std::fprintf(stderr, "%zu KiB, then %zu\n", before / 1024, after / 1024);
+  return after <= before + before / 10 ? 0 : 2;
+}
+TEST(Mixed, ALongObjectLeavesGapsToShortOnes) {
+  JD_SKIP_IF_MCC("gaps stay unused");
+  if (allocations_are_dear()) GTEST_SKIP() << "many allocations";
+  // Else there are no gaps.
+  const ChildResult r =
+      run_child("a_long_object_among_short_ones", {{"JACKDAW_POLICY", "non-moving"}});
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 }  // namespace
