@@ -105,9 +105,9 @@ static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
     size_t used = (layout->fixed + elements * layout->element + 7) & ~(size_t)7;
     size_t bytes = (used + 15) & ~(size_t)15;
     __atomic_signal_fence(__ATOMIC_ACQUIRE);
-    if (__builtin_expect(bytes <= layout->most_inline &&
-                             (uintptr_t)memory + bytes <= (uintptr_t)hole->limit,
-                         1)) {
+    if (__builtin_expect(
+            bytes <= layout->most_inline && (uintptr_t)memory + bytes <= (uintptr_t)hole->limit,
+            1)) {
       if (layout->source == JD_HEADER) {
         *(uint64_t*)memory = layout->header + ((uint64_t)(used - layout->fixed) << 21);
       } else {

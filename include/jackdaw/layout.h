@@ -99,7 +99,7 @@ typedef struct jd_layout {
   uint32_t fixed;      /* bytes of an object without elements, its header included */
   uint32_t element;    /* bytes of one */
   uint32_t count_offset;
-  uint32_t in_order; /* 1: objects of all sizes lie one behind another, and have start bytes */
+  uint32_t in_order;    /* 1: objects of all sizes lie one behind another, and have start bytes */
   uint32_t most_inline; /* objects with elements that take more bytes are allocated out of line */
 } jd_layout;
 
