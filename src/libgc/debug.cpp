@@ -308,7 +308,11 @@ void GC_debug_free(void* object) {
   __atomic_store_n(&header->front, freed_mark(header), __ATOMIC_RELEASE);
   if (extent_known) {
     auto* words = reinterpret_cast<Word*>(header + 1);
-    for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = kFreedFill;
+    // The program's mark procedure, which may be called until nothing leads there any more, knows
+    // objects of zeros.
+    const bool has_procedure = GC_get_kind_and_size(header, nullptr) == GC_gcj_debug_kind;
+    const Word fill = has_procedure ? 0 : kFreedFill;
+    for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = fill;
     smash_back(header);
   }
   if (GC_find_leak != 0 || heap::kinds[GC_get_kind_and_size(header, nullptr)].uncollectable) {

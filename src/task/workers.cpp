@@ -148,7 +148,9 @@ static jd_task_mode mode_at_start() {
 }
 
 jd_task_mode mode_to_be() {
-  if (!runtime.running.load(std::memory_order_acquire)) cycle::start();
+  // Without the lock: around a fork, a program's own handlers may ask while it is held.
+  if (runtime.running.load(std::memory_order_acquire)) return runtime.mode;
+  cycle::start();
   LockGuard guard(runtime.lock);
   return runtime.running.load(std::memory_order_relaxed) ? runtime.mode : mode_at_start();
 }

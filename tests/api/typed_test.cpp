@@ -248,6 +248,28 @@ TEST(Gcj, TheProcedureMarksCheckedObjectsToo) {
   EXPECT_GE(calls_with_header, 50);
 }
 
+// What a stale pointer still leads to.
+int calls_with_garbage = 0;
+GC_ms_entry* look_at_type(GC_word* address, GC_ms_entry* msp, GC_ms_entry*, GC_word environment) {
+  const auto* object = address + GC_get_debug_header_size() / sizeof(GC_word) * environment;
+  calls_with_header += environment == 1;
+  calls_with_garbage += object[0] != 0 || object[1] != 0;
+  return msp;
+}
+TEST(Gcj, TheProcedureFindsFreedObjectsEmpty) {
+  if (GC_gcj_kind != 0) GTEST_SKIP() << "needs a process of its own: the first procedure stays";
+  GC_init_gcj_malloc(GC_GCJ_RESERVED_MARK_PROC_INDEX, reinterpret_cast<void*>(look_at_type));
+  static VTable by_procedure = {nullptr, GC_MAKE_PROC(GC_GCJ_RESERVED_MARK_PROC_INDEX, 0)};
+  GC_word* volatile stale[20];
+  for (GC_word* volatile& object : stale) {
+    object = static_cast<GC_word*>(GC_debug_gcj_malloc(24, &by_procedure, __FILE__, __LINE__));
+    GC_debug_free(object);
+  }
+  collect();
+  EXPECT_EQ(calls_with_garbage, 0);
+  opaque(stale[0]);
+}
+
 TEST(Gcj, LargeObjects) {
   GC_init_gcj_malloc(GC_GCJ_RESERVED_MARK_PROC_INDEX, reinterpret_cast<void*>(never_called));
   static VTable vtable = {nullptr, GC_DS_LENGTH | 100000};

@@ -437,6 +437,28 @@ TEST(Modes, MayBeChosenWhileAnotherThreadStartsTheWorkers) {
   starter.join();
   EXPECT_EQ(jd_task_get_mode(), JD_TASK_BARRIER);
 }
+// The runtime's own handlers come in between and hold its locks.
+TEST(Modes, MayBeAskedForInAProgramsForkHandlers) {
+  static jd_task_mode of_child;
+  static jd_task_mode of_parent;
+  ASSERT_EQ(
+      pthread_atfork(
+          nullptr, [] { of_parent = jd_task_get_mode(); }, [] { of_child = jd_task_get_mode(); }),
+      0);
+  jd_task_start(2);
+  const jd_task_mode mode = jd_task_get_mode();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(of_child == mode ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(of_parent, mode);
+  jd_task_stop();
+}
+
 TEST(Modes, ThereAreThree) {
   EXPECT_EQ(jd_task_set_mode(static_cast<jd_task_mode>(JD_TASK_BARRIER + 1)), 0);
 }
