@@ -1,4 +1,6 @@
 // Explicit freeing and resizing.
+#include <errno.h>
+
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
 #include "alloc/refill.hpp"
@@ -190,12 +192,19 @@ bool free_without_being_stopped(void* object, const char* name) {
 
 }  // namespace
 
+// Out of line, and errno stays as it is.
+[[gnu::noinline]] static void make_own_cache() {
+  const int kept = errno;
+  own_cache(world::self());
+  errno = kept;
+}
+
 bool free_small_object(void* object) {
   if (__builtin_expect(is_never_stopped(), 0)) return false;
   Place place;
   if (!is_small_object(object, &place)) return false;
   // A thread that only frees counts what it freed there; without memory for it, with the others.
-  if (__builtin_expect(cache->is_nobodys(), 0)) own_cache(world::self());
+  if (__builtin_expect(cache->is_nobodys(), 0)) make_own_cache();
   if (give_slot_back(place, static_cast<char*>(object))) {
     LockGuard guard(heap_lock);
     list_or_release(place.block);

@@ -98,6 +98,8 @@ ThreadCache* make_cache(world::Thread* thread) {
   fresh->taken_at_gc = 0;
   fresh->freed = 0;
   fresh->freed_counted = 0;
+  fresh->uncollectable = 0;
+  fresh->uncollectable_counted = 0;
   fresh->refilled_in = 0;
   fresh->reserved = 0;
   fresh->has_blocks = false;
@@ -235,6 +237,8 @@ HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   return row;
 }
 
+// Release: of what was a piece, the block's owner claims the slots without the lock, after they
+// were cleared here.
 void retire(Hole* hole) {
   heap::BlockExtra& extra = heap::space.extras[hole->block];
   if (hole->cursor < hole->end) {
@@ -242,12 +246,12 @@ void retire(Hole* hole) {
     change_bits(slots_between(*hole, hole->cursor, hole->end),
                 [](heap::Block* b, unsigned w, std::uint64_t bits) {
                   base::note_block_atomic();
-                  __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
+                  __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELEASE);
                 });
   }
   change_claimed(*hole, [](heap::Block* b, unsigned w, std::uint64_t bits) {
     base::note_block_atomic();
-    __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELAXED);
+    __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELEASE);
   });
   // What was a piece may be another's block by now, who leaves it without the lock.
   if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == hole) {

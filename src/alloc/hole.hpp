@@ -221,6 +221,9 @@ struct ThreadCache {
   // Bytes that the thread freed, and what of these is in the totals. As the two above.
   std::size_t freed;
   std::size_t freed_counted;
+  // Bytes of uncollectable objects that the thread made, less those that it freed; wraps. Likewise.
+  std::size_t uncollectable;
+  std::size_t uncollectable_counted;
   // The period between two collections in which the thread took a block last (take_blocks); under
   // the lock.
   unsigned refilled_in;
@@ -248,6 +251,9 @@ struct ThreadCache {
   // By the cache's thread.
   void count_taken(std::size_t bytes) { __atomic_store_n(&taken, taken + bytes, __ATOMIC_RELAXED); }
   void count_freed(std::size_t bytes) { __atomic_store_n(&freed, freed + bytes, __ATOMIC_RELAXED); }
+  void count_uncollectable(std::size_t bytes) {
+    __atomic_store_n(&uncollectable, uncollectable + bytes, __ATOMIC_RELAXED);
+  }
 };
 
 // Called when a thread leaves, before its holes go: `own`: it is the caller. Set once, by the room

@@ -30,6 +30,11 @@ void add_taken(ThreadCache* from) {
   const std::size_t more = taken - from->counted;
   __atomic_store_n(&from->counted, taken, __ATOMIC_RELAXED);
   __atomic_store_n(&allocated_total, allocated_total + more, __ATOMIC_RELEASE);
+  const std::size_t uncollectable = __atomic_load_n(&from->uncollectable, __ATOMIC_RELAXED);
+  if (const std::size_t grown = uncollectable - from->uncollectable_counted; grown != 0) {
+    __atomic_store_n(&from->uncollectable_counted, uncollectable, __ATOMIC_RELAXED);
+    add_uncollectable_by_strangers(grown);
+  }
   const std::size_t freed = __atomic_load_n(&from->freed, __ATOMIC_RELAXED);
   const std::size_t more_freed = freed - from->freed_counted;
   if (more_freed == 0) return;
@@ -80,6 +85,22 @@ void add_allocated(std::size_t bytes) {
 void add_freed_by_strangers(std::size_t bytes) {
   base::note_atomic(&freed_now);
   freed_now.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void add_uncollectable_by_strangers(std::size_t bytes) {
+  base::note_atomic(uncollectable_bytes);
+  __atomic_fetch_add(uncollectable_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+namespace {
+std::size_t uncollectable_in_cache() { return cache->uncollectable - cache->uncollectable_counted; }
+}  // namespace
+
+std::size_t uncollectable_now() {
+  return __atomic_load_n(uncollectable_bytes, __ATOMIC_RELAXED) + uncollectable_in_cache();
+}
+void set_uncollectable(std::size_t bytes) {
+  __atomic_store_n(uncollectable_bytes, bytes - uncollectable_in_cache(), __ATOMIC_RELAXED);
 }
 
 }  // namespace jd::alloc

@@ -30,6 +30,20 @@ inline void add_freed(std::size_t bytes) {
   cache->count_freed(bytes);
 }
 
+// Bytes of uncollectable objects, which programs are told: the ABI's own variable
+// (GC_non_gc_bytes), which they may set themselves, and to which a cache's count is added where the
+// totals are.
+extern std::size_t* const uncollectable_bytes;  // defined by cycle
+// Wraps where it is less. Any thread, no lock.
+void add_uncollectable_by_strangers(std::size_t bytes);
+inline void add_uncollectable(std::size_t bytes) {
+  if (__builtin_expect(cache->is_nobodys(), 0)) return add_uncollectable_by_strangers(bytes);
+  cache->count_uncollectable(bytes);
+}
+// With what the calling thread has in its cache; what others have there is missing. No lock.
+std::size_t uncollectable_now();
+void set_uncollectable(std::size_t bytes);
+
 // --- For this room. Pre of each: the lock is held ------------------------------------------------
 
 // Moves the cache's counters into the totals.

@@ -276,7 +276,7 @@ void note_pause(std::uint64_t begin, std::uint64_t stopped, std::uint64_t end) {
 void note_sweep(const heap::SweepCount& count) {
   measured.marked_objects += count.live_objects;
   measured.live_objects = count.live_objects;
-  mark::team.note_collection(count.live_objects, measured.mark_last);
+  mark::team.note_collection(count.live_objects, count.live_bytes, measured.mark_last);
   measured.live_bytes = count.live_bytes;
   measured.live_atomic_bytes = count.live_atomic_bytes;
   measured.live_typed_bytes = count.live_typed_bytes;

@@ -134,8 +134,8 @@ bool several_threads_allocate(const alloc::Shares& shares) {
 }
 
 std::size_t due_after(const alloc::Shares& shares) {
-  return base::max_of(several_threads_allocate(shares) ? planned_for_several : planned,
-                      least_between(shares));
+  const std::size_t least = base::max_of(least_between(shares), settings.min_bytes_allocated);
+  return base::max_of(several_threads_allocate(shares) ? planned_for_several : planned, least);
 }
 
 // Pre: charged_bytes() was just asked, which settles what the shares are taken from.
@@ -161,7 +161,7 @@ bool collection_is_due() {
   if (charged < due) return false;
   // Holes count as allocated when threads take them.
   totals.allocated_since_gc -= base::min_of(alloc::left_in_holes(), totals.allocated_since_gc);
-  return charged_of(totals) >= due / kHandedOutShare;
+  return charged_of(totals) >= base::max_of(due / kHandedOutShare, settings.min_bytes_allocated);
 }
 
 void catch_up() {
@@ -217,8 +217,8 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const bool many = count_registered() >= TableLimit::kLeast;
   const GC_word least = many ? kLeastDivisorForRegistered : kLeastDivisor;
   const GC_word divisor = base::max_of(least, GC_word{GC_free_space_divisor});
-  planned = base::max_of(lesser / divisor, settings.min_bytes_allocated);
-  planned_for_several = base::max_of(work / divisor, settings.min_bytes_allocated);
+  planned = lesser / divisor;
+  planned_for_several = work / divisor;
   last_compacted = false;
   alloc::collection_is_overdue = false;
   plan_kept_blocks();
@@ -280,8 +280,9 @@ bool only_a_run_is_missing(BlockNumber blocks, BlockNumber more) {
 
 // Is a collection to come for a run of so many, though none is due?
 bool is_early_for_run(BlockNumber blocks) {
-  return !copy::policy.mcc && only_a_run_is_missing(blocks, growth()) &&
-         charged_bytes() >= due_after() / kDueForRun;
+  if (copy::policy.mcc || !only_a_run_is_missing(blocks, growth())) return false;
+  const std::size_t charged = charged_bytes();
+  return charged >= base::max_of(due_after() / kDueForRun, settings.min_bytes_allocated);
 }
 
 // Instead of growing.

@@ -4,6 +4,7 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "copy/evacuate.hpp"
 #include "cycle/collect.hpp"
@@ -162,12 +163,23 @@ void make_heap() {
   }
 }
 
+// By the first thread that comes. The others wait, but for itself: libc's allocator, which is
+// called for it, may lead back here.
 void handle_forks() {
-  // Set by the first thread that comes (relaxed: others need not wait for what it does).
+  if (settings.handle_fork != 1) return;
   static std::atomic<bool> done{false};
-  if (settings.handle_fork != 1 || done.exchange(true, std::memory_order_relaxed)) return;
-  if (world::install_fork_handlers()) return;
-  os::warn("pthread_atfork failed; after fork() the child must not allocate");
+  static std::atomic<int> installer{0};  // its kernel id
+  if (done.load(std::memory_order_acquire)) return;
+  const int self = os::thread_id();
+  int nobody = 0;
+  if (!installer.compare_exchange_strong(nobody, self, std::memory_order_relaxed)) {
+    while (nobody != self && !done.load(std::memory_order_acquire)) os::yield();
+    return;
+  }
+  if (!world::install_fork_handlers()) {
+    os::warn("pthread_atfork failed; after fork() the child must not allocate");
+  }
+  done.store(true, std::memory_order_release);
 }
 
 // Once, by the first thread that comes; the others wait for the lock. Pre: the lock is held.
@@ -313,3 +325,4 @@ const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start_without_registering,
                                            jd::cycle::catch_up,
                                            jd::cycle::on_slow_path,
                                            jd::cycle::out_of_memory};
+std::size_t* const jd::alloc::uncollectable_bytes = &GC_non_gc_bytes;

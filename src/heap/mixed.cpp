@@ -299,9 +299,11 @@ bool find_mixed(Word address, Place* place) {
   if (granule >= kMixedGranules) return false;
   const Granules hole = hole_in(number);
   if (granule >= hole.from && granule < hole.to) return false;
+  // Asked first: somebody may be learning them meanwhile.
+  const Starts known = space.blocks[number].known_starts();
   unsigned at = last_boundary(number, granule);
   if (has(gaps[number].words, at)) return false;
-  if (space.blocks[number].known_starts() == Starts::Open) {
+  if (known == Starts::Open) {
     for (unsigned begin = granule; begin > at; --begin) {
       if (__atomic_load_n(start_byte(number, begin), __ATOMIC_RELAXED) != 0) at = begin;
     }

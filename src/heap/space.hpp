@@ -36,9 +36,10 @@ extern Space space;
 //
 // The order of locks, of which a thread that holds one may take those that follow: the one that
 // starts the runtime in malloc/serve.cpp; the scheduler's, in the order of before_fork
-// (task/fork.cpp); this one; the one over the markers' packets (mark/exchange.hpp); the one over
-// our own address ranges (os/own_ranges.cpp). That over exception states (task/exceptions.cpp)
-// goes with none.
+// (task/process_fork.cpp); this one; the loader's, which a collection takes to look at what is
+// loaded (world/static_roots.cpp); the one over the markers' packets (mark/exchange.hpp); the one
+// over our own address ranges (os/own_ranges.cpp). That over exception states
+// (task/exceptions.cpp) goes with none.
 extern os::Lock heap_lock;
 
 inline bool in_heap(Word address) {

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/sharing.hpp"
+#include "alloc/totals.hpp"
 #include "libgc/support.hpp"
 
 using namespace jd;
@@ -28,10 +28,7 @@ bool in_uncollectable_block(const void* object) {
 // off again, which is nothing for memory of the out-of-memory function.
 void* count_uncollectable(void* object) {
   size_t bytes = 0;
-  if (is_uncollectable(object, &bytes)) {
-    base::note_atomic(&GC_non_gc_bytes);
-    __atomic_fetch_add(&GC_non_gc_bytes, bytes, __ATOMIC_RELAXED);
-  }
+  if (is_uncollectable(object, &bytes)) alloc::add_uncollectable(bytes);
   return object;
 }
 
@@ -42,9 +39,7 @@ void* allocate_uncollectable(size_t bytes, heap::KindNumber kind) {
 // The bytes fall only with an object that was there. Out of line, so that GC_free ends with a jump
 // for all others.
 [[gnu::noinline]] void free_uncollectable(void* object, size_t bytes) {
-  if (!alloc::free_object(object, "GC_free")) return;
-  base::note_atomic(&GC_non_gc_bytes);
-  __atomic_fetch_sub(&GC_non_gc_bytes, bytes, __ATOMIC_RELAXED);
+  if (alloc::free_object(object, "GC_free")) alloc::add_uncollectable(0 - bytes);
 }
 
 char* copy_string(const char* text, size_t length) {
@@ -142,10 +137,7 @@ void* GC_realloc(void* object, size_t bytes) {
     return nullptr;
   }
   const alloc::Resized resized = alloc::reallocate(object, bytes, "GC_realloc");
-  if (resized.uncollectable != 0) {
-    base::note_atomic(&GC_non_gc_bytes);
-    __atomic_fetch_add(&GC_non_gc_bytes, resized.uncollectable, __ATOMIC_RELAXED);
-  }
+  if (resized.uncollectable != 0) alloc::add_uncollectable(resized.uncollectable);
   return resized.object;
 }
 

@@ -1,5 +1,6 @@
 // Getters and setters. Those whose header says "locks" take the lock; the others are plain loads
 // and stores of the variables in data.cpp.
+#include "alloc/totals.hpp"
 #include "libgc/support.hpp"
 #include "os/log.hpp"
 
@@ -48,8 +49,8 @@ void GC_set_find_leak(int value) { GC_find_leak = value; }
 int GC_get_find_leak() { return GC_find_leak; }
 void GC_set_full_freq(int value) { GC_full_freq = value; }
 int GC_get_full_freq() { return GC_full_freq; }
-void GC_set_non_gc_bytes(GC_word value) { GC_non_gc_bytes = value; }
-GC_word GC_get_non_gc_bytes() { return GC_non_gc_bytes; }
+void GC_set_non_gc_bytes(GC_word value) { alloc::set_uncollectable(value); }
+GC_word GC_get_non_gc_bytes() { return alloc::uncollectable_now(); }
 void GC_set_max_retries(GC_word value) { GC_max_retries = value; }
 GC_word GC_get_max_retries() { return GC_max_retries; }
 

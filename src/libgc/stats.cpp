@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "alloc/totals.hpp"
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "libgc/support.hpp"
@@ -33,7 +34,7 @@ GC_prof_stats_s prof_stats(const alloc::Totals& totals) {
   stats.unmapped_bytes = heap::returned_bytes();
   stats.bytes_allocd_since_gc = totals.allocated_since_gc;
   stats.allocd_bytes_before_gc = total_bytes(totals) - totals.allocated_since_gc;
-  stats.non_gc_bytes = GC_non_gc_bytes;
+  stats.non_gc_bytes = alloc::uncollectable_now();
   stats.gc_no = GC_gc_no;
   stats.markers_m1 = static_cast<GC_word>(GC_get_parallel());
   stats.bytes_reclaimed_since_gc = cycle::measured.reclaimed_bytes;

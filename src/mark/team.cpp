@@ -58,8 +58,8 @@ bool Team::mark(Marker* first) {
   return true;
 }
 
-void Team::note_collection(std::size_t objects, std::uint64_t ns) {
-  last_objects_ = objects;
+void Team::note_collection(std::size_t objects, std::size_t bytes, std::uint64_t ns) {
+  had_few_ = objects < kFew && bytes < kFewBytes;
   if (!wants_more_) return;
   wants_more_ = false;
   wanting_ns_ += ns;

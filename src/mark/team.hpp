@@ -33,9 +33,10 @@ class Team {
   // the stack.
   static constexpr std::uint64_t kPatience = base::Options{}.mark_patience;
 
-  // Fewer objects than this are marked in less time than waking a helper is worth, if they are
-  // small: the processors take half as much time again for a third of a millisecond less at best.
+  // Fewer objects than this, of fewer bytes, are marked in less time than waking a helper is worth:
+  // the processors take half as much time again for a third of a millisecond less at best.
   static constexpr std::size_t kFew = 65536;
+  static constexpr std::size_t kFewBytes = kFew * 64;
   static constexpr std::uint64_t kPatienceWithFew = 16 * kPatience;
   // A process that ends soon, such as many a fork's child, marks less, and making threads in it
   // takes longer than that.
@@ -62,8 +63,8 @@ class Team {
   // 0: for ever.
   [[nodiscard]] std::uint64_t patience() const {
     if (settings_.markers == 1) return 0;
-    const bool has_few = last_objects_ < kFew && settings_.patience_with_few != 0;
-    return has_few ? settings_.patience_with_few : settings_.patience;
+    return had_few_ && settings_.patience_with_few != 0 ? settings_.patience_with_few
+                                                        : settings_.patience;
   }
 
   [[nodiscard]] std::uint64_t turn_entries() const { return settings_.turn_entries; }
@@ -92,8 +93,9 @@ class Team {
   // As Marker::discard_tables, of the helpers' and guests' markers. Pre: the heap's lock is held.
   void discard_tables() const;
 
-  // A collection has marked so many objects in so many ns. Pre: the heap's lock is held.
-  void note_collection(std::size_t objects, std::uint64_t ns);
+  // A collection has marked so many objects, of so many bytes together, in so many ns. Pre: the
+  // heap's lock is held.
+  void note_collection(std::size_t objects, std::size_t bytes, std::uint64_t ns);
 
   // Whether marking took long enough for more helpers to be worth while.
   [[nodiscard]] bool in_demand() const { return demand_.load(std::memory_order_relaxed); }
@@ -137,7 +139,7 @@ class Team {
   // Under the heap's lock.
   Pool pool_{};
   unsigned guests_ = 0;  // markers that are prepared for them
-  std::size_t last_objects_ = 0;
+  bool had_few_ = true;  // the last collection
   // The present collection wants more helpers; and how long those before it that did have marked,
   // since the start or the fork, in ns.
   bool wants_more_ = false;

@@ -232,9 +232,11 @@ Thread* find_thread(pthread_t handle) {
   return nullptr;
 }
 
+// In this order no stop ever sees the low end of one stack with the high end of another.
 void set_stack_high(Thread* thread, char* high) {
-  thread->stack.high = high;
   thread->stack.low = nullptr;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread->stack.high = high;
   if (thread->is_main && main_stack_bottom != nullptr) *main_stack_bottom = high;
 }
 

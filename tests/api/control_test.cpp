@@ -234,6 +234,27 @@ TEST(Control, ExpandingTheHeap) {
   EXPECT_GE(GC_get_free_bytes(), std::size_t{16} << 20);
 }
 
+// Before the first collection, too, and however the heap would grow.
+JD_CHILD(the_least_between_collections) {
+  constexpr std::size_t kLeast = std::size_t{16} << 20;
+  GC_INIT();
+  GC_set_min_bytes_allocd(kLeast);
+  const GC_word before = GC_get_gc_no();
+  std::size_t allocated = 0;
+  for (int i = 0; GC_get_gc_no() == before; ++i) {
+    const std::size_t bytes = i % 100 == 0 ? 100000 : 1000;
+    opaque(GC_malloc_atomic(bytes));
+    allocated += bytes;
+  }
+  std::fprintf(stderr, "%zu bytes\n", allocated);
+  return allocated >= kLeast * 9 / 10 ? 0 : 2;
+}
+TEST(Control, TheLeastBetweenCollectionsHoldsFromTheStart) {
+  if (allocations_are_dear()) GTEST_SKIP() << "collects at other times";
+  const ChildResult r = run_child("the_least_between_collections");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 // As programs ask that want a heap of a given size from the start (Whippet).
 JD_CHILD(expand_to_the_limit) {
   constexpr std::size_t kLimit = 24777000;  // no multiple of a block

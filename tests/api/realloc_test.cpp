@@ -7,6 +7,17 @@
 namespace jd::test {
 namespace {
 
+// Ten blocks, of which nine are enough: less than half is to spare.
+TEST(Realloc, AWholeBlockThatIsToSpareIsFreeAtOnce) {
+  JD_OURS_ONLY("has pages of 4 KiB");
+  constexpr std::size_t kBlock = 16384;
+  void* const object = GC_malloc_atomic(10 * kBlock - 100);
+  const std::size_t free_bytes = GC_get_free_bytes();
+  EXPECT_EQ(GC_realloc(object, 9 * kBlock - 100), object);
+  EXPECT_LE(GC_size(object), 9 * kBlock);
+  EXPECT_GE(GC_get_free_bytes(), free_bytes + kBlock);
+}
+
 constexpr std::size_t kSizes[] = {1,    8,    15,   16,   17,    32,    100,    256,   1000,
                                   2048, 4095, 8192, 9000, 16384, 40000, 100000, 300000};
 

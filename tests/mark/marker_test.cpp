@@ -306,12 +306,15 @@ TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
 
 TEST(TeamSettings, FewObjectsAreMarkedAloneForLonger) {
   team.configure({.markers = 2, .patience = 5, .patience_with_few = 50});
-  team.note_collection(jd::mark::Team::kFew - 1, 0);
+  using jd::mark::Team;
+  team.note_collection(Team::kFew - 1, Team::kFewBytes - 1, 0);
   EXPECT_EQ(team.patience(), 50u);
-  team.note_collection(jd::mark::Team::kFew, 0);
+  team.note_collection(Team::kFew, Team::kFewBytes - 1, 0);
   EXPECT_EQ(team.patience(), 5u);
+  team.note_collection(Team::kFew - 1, Team::kFewBytes, 0);
+  EXPECT_EQ(team.patience(), 5u) << "few, but large";
   team.configure({.markers = 2, .patience = 5});
-  team.note_collection(1, 0);
+  team.note_collection(1, 16, 0);
   EXPECT_EQ(team.patience(), 5u);
   team.configure({.markers = 1, .patience = 5});
   EXPECT_EQ(team.patience(), 0u) << "a lone marker has nobody to wake";
@@ -323,14 +326,14 @@ TEST(TeamSettings, HelpersAreMadeWhenMarkingHasTakenLongEnough) {
   ASSERT_TRUE(grow(2));
   Marker marker;
   ASSERT_TRUE(marker.initialise(0));
-  team.note_collection(jd::mark::Team::kFew, 5000);
+  team.note_collection(jd::mark::Team::kFew, 0, 5000);
   EXPECT_FALSE(team.in_demand()) << "that collection did not want any";
   EXPECT_FALSE(team.mark(&marker));
   EXPECT_FALSE(team.in_demand());
-  team.note_collection(jd::mark::Team::kFew, 999);
+  team.note_collection(jd::mark::Team::kFew, 0, 999);
   EXPECT_FALSE(team.in_demand());
   EXPECT_FALSE(team.mark(&marker));
-  team.note_collection(jd::mark::Team::kFew, 1);
+  team.note_collection(jd::mark::Team::kFew, 0, 1);
   EXPECT_TRUE(team.in_demand());
   // The child of a fork begins anew.
   team.forget_helpers_in_child();

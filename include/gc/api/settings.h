@@ -201,7 +201,9 @@ GC_API size_t GC_CALL GC_get_min_bytes_allocd(void);
 GC_API void GC_CALL GC_set_allocd_bytes_per_finalizer(GC_word);
 GC_API GC_word GC_CALL GC_get_allocd_bytes_per_finalizer(void);
 
-/* Bytes that are allocated but no candidates for collection: kept up to date by the library. */
+/* Bytes that are allocated but no candidates for collection: kept up to date by the library. The
+ * variable lacks what threads have counted since they last took memory from the heap, and so does
+ * the function of what others than the caller have. */
 GC_API GC_ATTR_DEPRECATED GC_word GC_non_gc_bytes;
 GC_API void GC_CALL GC_set_non_gc_bytes(GC_word);
 GC_API GC_word GC_CALL GC_get_non_gc_bytes(void);
