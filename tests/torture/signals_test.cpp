@@ -400,6 +400,33 @@ TEST(Signals, AThreadThatBlocksThemMayAllocateBesideACollection) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// Whose timer's signal ends each wait early.
+JD_CHILD(blocked_signal_beside_a_timer) {
+  GC_INIT();
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
+  sigset_t alarms;
+  sigemptyset(&alarms);
+  sigaddset(&alarms, SIGALRM);
+  pthread_sigmask(SIG_BLOCK, &alarms, nullptr);
+  const itimerval often{{0, 2000}, {0, 2000}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    collect_beside_a_thread_that_blocks_signals([&alarms] {
+      pthread_sigmask(SIG_UNBLOCK, &alarms, nullptr);
+      GC_gcollect();
+    });
+  }
+  return testing::Test::HasFailure() ? 1 : 0;
+}
+TEST(Signals, AThreadThatBlocksThemMayCollectBesideACollectionWithATimer) {
+  JD_OURS_ONLY("bdwgc waits for ever");
+  const ChildResult r = run_child("blocked_signal_beside_a_timer", {}, 30);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 // The new thread waits for the lock before its maker goes on.
 JD_CHILD(blocked_signal_while_a_thread_is_made) {
   GC_INIT();
