@@ -1,11 +1,12 @@
 // Blocking sections: another worker takes the place of one that waits for long. When that comes
-// back, there is one too many, which sits on the bench until it is needed.
+// back, there is one too many, which takes the next place, or sits on the bench until it is needed.
 #include "task/blocking.hpp"
 
 #include "os/futex.hpp"
 #include "os/log.hpp"
 #include "task/idle.hpp"
 #include "task/published.hpp"
+#include "task/stacks.hpp"
 #include "task/workers.hpp"
 
 namespace jd::task {
@@ -57,14 +58,10 @@ bool add_worker_for_blocked() {
   return false;
 }
 
-}  // namespace
-
-bool make_room() { return !take_surplus() || sit_on_bench(); }
-
-void call_blocking(void (*function)(void*), void* argument) {
-  Worker* worker = current();
-  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) return function(argument);
-  // Somebody from the bench, or a new thread.
+// Gives the place of one that goes away to somebody. True if that may be asleep.
+bool give_place() {
+  // Sections one after the other come faster than who is one too many sits down.
+  if (take_surplus()) return true;
   if (take_one(&runtime.benched)) {
     runtime.called.fetch_add(1, std::memory_order_release);
     runtime.bench_word.fetch_add(1, std::memory_order_release);
@@ -73,9 +70,29 @@ void call_blocking(void (*function)(void*), void* argument) {
     // One is missing, until one comes back.
     runtime.surplus.fetch_sub(1, std::memory_order_acq_rel);
   }
+  return false;
+}
+
+// Can others take something that this worker has not come to?
+bool leaves_work(const Worker* worker) {
+  if (!worker->deque.looks_empty()) return true;
+  const Stack* stack = worker->stack.load(std::memory_order_relaxed);
+  return stack != nullptr && stack->oldest.load(std::memory_order_relaxed) != nullptr;
+}
+
+}  // namespace
+
+bool make_room() { return !take_surplus() || sit_on_bench(); }
+
+void call_blocking(void (*function)(void*), void* argument) {
+  Worker* worker = current();
+  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) return function(argument);
+  const bool may_sleep = give_place();
   if (with_stacks()) publish_own(worker, false);
   worker->away.store(true, std::memory_order_release);
   __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
+  // Who naps hears of no fork. A new thread, or one from the bench, looks around in any case.
+  if (may_sleep && leaves_work(worker)) wake_one(Waker::Waits);
   function(argument);
   // The child of a fork() in it stays away.
   if (runtime.alone_in_child) return;

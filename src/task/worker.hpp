@@ -191,9 +191,10 @@ struct Runtime {
   // Those of the sleepers that wait in the kernel, and may be called to mark. Written by each
   // around its wait, read by the collector, which calls no more than come (relaxed: a hint).
   std::atomic<std::uint32_t> markers{0};
-  // Workers too many, since others came back from blocking; they go to the bench. Counted up by who
-  // comes back, down by who found nobody for its place, and by each that goes (acq_rel); cleared
-  // under the lock before workers are started.
+  // Workers too many, since others came back from blocking: one of them has the place of the next
+  // that blocks, or goes to the bench. Below none, so many are missing. Counted up by who comes
+  // back, down by who blocks and leaves its place to one of them, or to nobody, and by each that
+  // goes (acq_rel); cleared under the lock before workers are started.
   std::atomic<std::int32_t> surplus{0};
   // What those on the bench wait on: changed by who calls one, or ends them all (release); read by
   // each before it looks whether it was called (acquire).

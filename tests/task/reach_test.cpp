@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <stdexcept>
@@ -179,6 +180,39 @@ TEST_F(Reach, TwoThatBlockAtOnceGiveBothTheirPlaces) {
       });
     }
     scope.join();
+    jd_task_stop();
+  }
+}
+
+long thread_count() {
+  long count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    count += entry.is_directory() ? 1 : 0;
+  }
+  return count;
+}
+
+// Each section added a thread, since nobody had sat down on the bench yet: up to 256 of them.
+TEST_F(Reach, SectionsOneAfterTheOtherNeedFewThreads) {
+  jd_task_start(2);
+  jd::run([] {});
+  const long before = thread_count();
+  jd::run([] {
+    for (int i = 0; i < 1000; ++i) jd::blocking([] {});
+  });
+  EXPECT_LT(thread_count(), before + 8);
+}
+
+// The second one's forks are for the one that came for the first, which may be asleep by then.
+TEST_F(Reach, ForksBelowTheSecondOfTwoSections) {
+  for (int round = 0; round < 10; ++round) {
+    jd_task_start(1);
+    std::atomic<bool> flag{false};
+    jd::run([&] {
+      jd::blocking([] {});
+      for (int i = 0; i < round * 10; ++i) nap();
+      jd::par([&] { block_until(flag); }, [&] { flag = true; });
+    });
     jd_task_stop();
   }
 }
