@@ -64,7 +64,8 @@ class foreign_exception : public std::exception {
   const char* what() const noexcept override { return "a task threw what is no C++ exception"; }
 };
 
-namespace detail {
+inline namespace [[gnu::visibility("hidden")]] JD_TASK_CODE {
+namespace task_detail {
 
 #if defined(__cpp_exceptions)
 // What is being handled. Pre: something is.
@@ -130,8 +131,8 @@ class Exceptions {
     return reinterpret_cast<Function>(reinterpret_cast<void*>(&::__cxxabiv1::__cxa_get_globals));
   }
 };
-// Hidden: each library has its own, and goes with it.
-[[gnu::visibility("hidden")]] inline const Exceptions exceptions;
+// Each library has its own, and goes with it.
+inline const Exceptions exceptions;
 #endif
 
 // How a task ended. Nothing is stored until it has: a fork that nobody steals does not pay for it.
@@ -204,25 +205,16 @@ class Outcome {
   bool threw_;
 };
 
-[[noreturn]] inline void rethrow(std::exception_ptr exception) {
-#if defined(__cpp_exceptions)
-  std::rethrow_exception(std::move(exception));
-#else
-  static_cast<void>(exception);
-  std::terminate();
-#endif
-}
-
 // Both have ended: their results, or what was thrown first.
 template <class RA, class RB>
 std::pair<Value<RA>, Value<RB>> collect(Outcome<RA>& a, Outcome<RB>& b) {
   if (a.threw() && (!b.threw() || a.when() <= b.when())) {
     b.drop();
-    rethrow(a.take_exception());
+    std::rethrow_exception(a.take_exception());
   }
   if (b.threw()) {
     a.drop();
-    rethrow(b.take_exception());
+    std::rethrow_exception(b.take_exception());
   }
   struct Drop {  // b's, if taking a's throws
     Outcome<RB>* outcome;
@@ -316,8 +308,7 @@ template <class F>
 // thrown out of it, so nobody unwinds a frame that a thief has changed.
 template <class F>
 struct Child {
-  [[gnu::noinline, gnu::visibility("hidden")]] static Returned run(Word first,
-                                                                   Word second) noexcept {
+  [[gnu::noinline]] static Returned run(Word first, Word second) noexcept {
     if constexpr (kIsSmall<F>) {
       union Copy {
         Copy() {}  // NOLINT(modernize-use-equals-default)
@@ -486,7 +477,7 @@ decltype(auto) without_functions(F& f) {
   }
 }
 
-}  // namespace detail
+}  // namespace task_detail
 
 // Calls a and b, maybe at the same time, and returns both results: a pair, in which std::monostate
 // stands for none; nothing if neither has one. Both are called, whatever is thrown. Of a closure of
@@ -495,21 +486,21 @@ template <class A, class B>
 auto par(A&& a, B&& b) {
   using F = std::remove_reference_t<A>;
   using G = std::remove_reference_t<B>;
-  detail::check_closure_and_result<F>();
-  detail::check_closure_and_result<G>();
-  if constexpr (!detail::TaskWithResult<F> || !detail::TaskWithResult<G>) {
+  task_detail::check_closure_and_result<F>();
+  task_detail::check_closure_and_result<G>();
+  if constexpr (!task_detail::TaskWithResult<F> || !task_detail::TaskWithResult<G>) {
     // It was said.
   } else if constexpr (std::is_function_v<F> || std::is_function_v<G>) {
-    return par(detail::without_functions(a), detail::without_functions(b));
+    return par(task_detail::without_functions(a), task_detail::without_functions(b));
   } else if constexpr (std::is_void_v<std::invoke_result_t<A&>> &&
                        std::is_void_v<std::invoke_result_t<B&>>) {
-    detail::par_pair(a, b);
+    task_detail::par_pair(a, b);
   } else {
-    return detail::par_pair(a, b);
+    return task_detail::par_pair(a, b);
   }
 }
 
-namespace detail {
+namespace task_detail {
 
 // Calls f through a function of the library's, and returns its result or throws what it threw.
 template <class F>
@@ -525,7 +516,7 @@ auto call_through(void (*entry)(void (*)(void*), void*), F& f) -> std::invoke_re
         w->outcome.run(*w->f);
       },
       &work);
-  if (work.outcome.threw()) rethrow(work.outcome.take_exception());
+  if (work.outcome.threw()) std::rethrow_exception(work.outcome.take_exception());
   if constexpr (std::is_void_v<R>) {
     work.outcome.drop();
   } else {
@@ -533,29 +524,30 @@ auto call_through(void (*entry)(void (*)(void*), void*), F& f) -> std::invoke_re
   }
 }
 
-}  // namespace detail
+}  // namespace task_detail
 
 // Runs f in a worker, where it may fork, and returns its result.
 template <class F>
 decltype(auto) run(F&& f) {
-  detail::check_closure_and_result<std::remove_reference_t<F>>();
-  if constexpr (detail::TaskWithResult<std::remove_reference_t<F>>) {
-    return detail::call_through(jd_task_run, f);
+  task_detail::check_closure_and_result<std::remove_reference_t<F>>();
+  if constexpr (task_detail::TaskWithResult<std::remove_reference_t<F>>) {
+    return task_detail::call_through(jd_task_run, f);
   }
 }
 
 // Runs f, which may wait for long, and gives the worker's slot to another meanwhile.
 template <class F>
 decltype(auto) blocking(F&& f) {
-  detail::check_closure_and_result<std::remove_reference_t<F>>();
-  if constexpr (detail::TaskWithResult<std::remove_reference_t<F>>) {
-    return detail::call_through(jd_task_blocking, f);
+  task_detail::check_closure_and_result<std::remove_reference_t<F>>();
+  if constexpr (task_detail::TaskWithResult<std::remove_reference_t<F>>) {
+    return task_detail::call_through(jd_task_blocking, f);
   }
 }
 
 // For code that runs long without a fork: see jd_task_poll.
 inline void poll() { jd_task_poll(); }
 
+}  // namespace JD_TASK_CODE
 }  // namespace jd
 
 #include <jackdaw/task_loops.hpp>

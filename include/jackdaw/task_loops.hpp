@@ -31,7 +31,8 @@ struct loop_options {
   const cancellation* cancel = nullptr;
 };
 
-namespace detail {
+inline namespace [[gnu::visibility("hidden")]] JD_TASK_CODE {
+namespace task_detail {
 
 inline std::size_t grain_for(std::size_t length, std::size_t wanted) {
   // 64 pieces a worker: enough for them to end at about the same time, where pieces differ.
@@ -181,7 +182,7 @@ void for_all(std::size_t length, loop_options options, Body& body) {
     keep_first(step);
   });
   if (begin < length) keep_first(rest);
-  if (thrown != nullptr) rethrow(std::move(thrown));
+  if (thrown != nullptr) std::rethrow_exception(std::move(thrown));
 }
 
 // The number of indices in [first, last), which is not empty. Without sign: the difference of two
@@ -192,20 +193,20 @@ std::size_t length_of(I first, I last) {
   return static_cast<std::size_t>(last) - static_cast<std::size_t>(first);
 }
 
-}  // namespace detail
+}  // namespace task_detail
 
 // f(i) for each i of [first, last).
 template <std::integral I, class F>
 void parallel_for(I first, I last, F&& f, loop_options options = {}) {
   static_assert(std::is_invocable_v<F&, I>, "the body of this loop is called with an index");
   if (!(first < last)) return;
-  const std::size_t length = detail::length_of(first, last);
+  const std::size_t length = task_detail::length_of(first, last);
   auto body = [&f, first, cancel = options.cancel](std::size_t begin, std::size_t end) {
-    detail::for_indices(begin, end, cancel, [&](std::size_t i) {
+    task_detail::for_indices(begin, end, cancel, [&](std::size_t i) {
       std::invoke(f, static_cast<I>(static_cast<std::size_t>(first) + i));
     });
   };
-  detail::for_all<std::remove_reference_t<F>>(length, options, body);
+  task_detail::for_all<std::remove_reference_t<F>>(length, options, body);
 }
 
 // f(element) for each element of the range.
@@ -230,13 +231,14 @@ T parallel_reduce(I first, I last, T identity, Map&& map, Combine&& combine,
   static_assert(maps, "map is called with an index");
   if constexpr (maps) {
     using Mapped = std::invoke_result_t<Map&, I>;
-    detail::check_reduction<T, Mapped, Combine>();
-    if constexpr (detail::Reduces<T, Mapped, Combine>) {
+    task_detail::check_reduction<T, Mapped, Combine>();
+    if constexpr (task_detail::Reduces<T, Mapped, Combine>) {
       if (first < last) {
         auto at = [first](std::size_t i) {
           return static_cast<I>(static_cast<std::size_t>(first) + i);
         };
-        return detail::reduce(detail::length_of(first, last), identity, at, map, combine, options);
+        return task_detail::reduce(task_detail::length_of(first, last), identity, at, map, combine,
+                                   options);
       }
     }
   }
@@ -250,19 +252,19 @@ T parallel_reduce(R&& range, T identity, Map&& map, Combine&& combine, loop_opti
   static_assert(maps, "map is called with an element");
   if constexpr (maps) {
     using Mapped = std::invoke_result_t<Map&, std::ranges::range_reference_t<R>>;
-    detail::check_reduction<T, Mapped, Combine>();
-    if constexpr (detail::Reduces<T, Mapped, Combine>) {
+    task_detail::check_reduction<T, Mapped, Combine>();
+    if constexpr (task_detail::Reduces<T, Mapped, Combine>) {
       auto begin = std::ranges::begin(range);
       using Difference = std::iter_difference_t<decltype(begin)>;
       auto at = [&](std::size_t i) -> decltype(auto) { return begin[static_cast<Difference>(i)]; };
-      return detail::reduce(static_cast<std::size_t>(std::ranges::distance(range)), identity, at,
-                            map, combine, options);
+      return task_detail::reduce(static_cast<std::size_t>(std::ranges::distance(range)), identity,
+                                 at, map, combine, options);
     }
   }
   return identity;
 }
 
-namespace detail {
+namespace task_detail {
 
 // Up to this many elements a sort is not worth a fork.
 inline constexpr std::ptrdiff_t kSortGrain = 2048;
@@ -306,28 +308,28 @@ void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth, boo
   std::sort(first, last, compare);
 }
 
-}  // namespace detail
+}  // namespace task_detail
 
 // std::sort, in parallel; not stable. To few elements, to what is sorted, and to what is expected
 // to be short, the caller sees itself.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
-  if (last - first <= detail::kSortGrain) return std::sort(first, last, compare);
+  if (last - first <= task_detail::kSortGrain) return std::sort(first, last, compare);
   if (std::is_sorted(first, last, compare)) return;
   int depth = 8;
   for (auto length = last - first; length > 1; length /= 2) depth += 2;
-  if (jd_task_in_worker() != 0) return detail::sort_pieces(first, last, compare, depth, false);
-  detail::SortTimes& past = detail::sort_times<Iterator, Compare>;
+  if (jd_task_in_worker() != 0) return task_detail::sort_pieces(first, last, compare, depth, false);
+  task_detail::SortTimes& past = task_detail::sort_times<Iterator, Compare>;
   const auto count = static_cast<std::int64_t>(last - first);
   const auto timed = [&](auto sort) {
-    const std::int64_t began = detail::now();
+    const std::int64_t began = task_detail::now();
     sort();
-    past.note(count, detail::now() - began);
+    past.note(count, task_detail::now() - began);
   };
   if (past.is_expected(count) && jd_task_may_run_here() != 0) {
     timed([&] { std::sort(first, last, compare); });
   } else {
-    run([&] { timed([&] { detail::sort_pieces(first, last, compare, depth, false); }); });
+    run([&] { timed([&] { task_detail::sort_pieces(first, last, compare, depth, false); }); });
   }
 }
 template <std::ranges::random_access_range R, class Compare = std::less<>>
@@ -335,4 +337,5 @@ void parallel_sort(R&& range, Compare compare = {}) {
   parallel_sort(std::ranges::begin(range), std::ranges::end(range), std::move(compare));
 }
 
+}  // namespace JD_TASK_CODE
 }  // namespace jd

@@ -12,6 +12,10 @@
 
 namespace jd {
 
+// One type in all code, so that some may fork into what other code joins. What depends on
+// exceptions is each kind's own, as task_short.hpp says.
+#define JD_TASK_OWN [[gnu::abi_tag(JD_TASK_CODE_NAME), gnu::visibility("hidden")]]
+
 // Any number of tasks that one function forks and joins. A fork is pushed to the worker's deque and
 // may begin at once elsewhere, or as late as at the join.
 class scope {
@@ -24,11 +28,11 @@ class scope {
 
   // The closure is copied or moved; it may use all that lives until the join.
   template <class F>
-  void fork(F&& f) {
+  JD_TASK_OWN void fork(F&& f) {
     using Closure = std::decay_t<F>;
     static_assert(std::is_constructible_v<Closure, F>,
                   "a forked closure is kept until it runs: it must be copyable, or moved from");
-    detail::check_closure<Closure>();
+    task_detail::check_closure<Closure>();
     auto* memory = jd_task_allocate(sizeof(Task<Closure>), alignof(Task<Closure>));
     if (memory == nullptr) {
       // Without memory it is done here and now.
@@ -53,13 +57,13 @@ class scope {
     });
   }
   // Waits for all; throws what was thrown first.
-  void join() {
+  JD_TASK_OWN void join() {
     jd_task_scope_join(&scope_);
     if (thrown_.load(std::memory_order_acquire) == 0) return;
     std::exception_ptr first = std::move(exception_);
     exception_ = nullptr;
     thrown_.store(0, std::memory_order_relaxed);
-    detail::rethrow(std::move(first));
+    std::rethrow_exception(std::move(first));
   }
   // Tasks that have not begun will not, nor will those that are forked from now on: a scope stays
   // cancelled. Those that run may ask.
@@ -74,14 +78,14 @@ class scope {
   };
 
   template <class F>
-  void guard(F& f) noexcept {
+  JD_TASK_OWN void guard(F& f) noexcept {
 #if defined(__cpp_exceptions)
     try {
       std::invoke(f);
     } catch (...) {
       // Written by the first; read by the join, after all have ended.
       if (thrown_.exchange(1, std::memory_order_acq_rel) == 0) {
-        exception_ = detail::caught();
+        exception_ = task_detail::caught();
       }
     }
 #else
@@ -93,5 +97,7 @@ class scope {
   std::atomic<int> thrown_{0};
   std::exception_ptr exception_;
 };
+
+#undef JD_TASK_OWN
 
 }  // namespace jd

@@ -13,7 +13,21 @@
 #include <chrono>
 #include <cstdint>
 
-namespace jd::detail {
+// What these headers compile is each library's own, and each kind of code's: hidden, as a library
+// that brings a C++ run-time of its own catches and throws by that; and by another name where there
+// are no exceptions, as the linker keeps one of several functions of a name, and one that was
+// compiled without catches nothing.
+#if defined(__cpp_exceptions)
+#define JD_TASK_CODE with_exceptions
+#define JD_TASK_CODE_NAME "with_exceptions"
+#else
+#define JD_TASK_CODE without_exceptions
+#define JD_TASK_CODE_NAME "without_exceptions"
+#endif
+
+namespace jd {
+inline namespace [[gnu::visibility("hidden")]] JD_TASK_CODE {
+namespace task_detail {
 
 // Nanoseconds.
 inline std::int64_t now() {
@@ -126,4 +140,6 @@ class SortTimes {
 template <class Iterator, class Compare>
 inline SortTimes sort_times;
 
-}  // namespace jd::detail
+}  // namespace task_detail
+}  // namespace JD_TASK_CODE
+}  // namespace jd

@@ -20,10 +20,10 @@
 
 namespace {
 
-using jd::detail::short_limit;
-using jd::detail::Shortness;
-using jd::detail::shortness;
-using jd::detail::SortTimes;
+using jd::task_detail::short_limit;
+using jd::task_detail::Shortness;
+using jd::task_detail::shortness;
+using jd::task_detail::SortTimes;
 
 // As after calls that were.
 template <class Function>
@@ -327,7 +327,7 @@ TEST(ShortSort, IsTheCallersIfItIsNotTooLong) {
   for (std::size_t i = 0; i < falling.size(); ++i) falling[i] = -static_cast<int>(i);
   for (const bool is_short : {false, true}) {
     for (int i = 0; i < 40; ++i) {
-      jd::detail::sort_times<Iterator, Less>.note(5000, is_short ? 1 : 1000 * short_limit());
+      jd::task_detail::sort_times<Iterator, Less>.note(5000, is_short ? 1 : 1000 * short_limit());
     }
     std::atomic<int> in_workers{0};
     std::vector<int> values = falling;
