@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -98,21 +99,27 @@ constexpr void check_reduction() {
   }
 }
 
-// combine(…combine(identity, map(at(0)))…, map(at(length - 1))). What at(i) returns lives until it
-// has been combined.
+// combine(…combine(result, map(at(begin)))…, map(at(end - 1))). What at(i) returns lives until it
+// has been combined. A function of its own, which has and returns the result by value: GCC keeps
+// one that is a double in memory, and stores it for each index, where this is inlined into what
+// makes other calls, too.
+template <class T, class At, class Map, class Combine>
+[[gnu::noinline]] T reduce_indices(std::size_t begin, std::size_t end, const cancellation* cancel,
+                                   T result, At& at, Map& map, Combine& combine) {
+  for_indices(begin, end, cancel, [&](std::size_t i) {
+    result = std::invoke(combine, std::move(result), std::invoke(map, at(i)));
+  });
+  return result;
+}
+
+// The same of all indices, in parallel; from identity on.
 template <class T, class At, class Map, class Combine>
 T reduce(std::size_t length, const T& identity, At& at, Map& map, Combine& combine,
          loop_options options) {
-  const auto add = [&, cancel = options.cancel](std::size_t begin, std::size_t end, T& result) {
-    for_indices(begin, end, cancel, [&](std::size_t i) {
-      result = std::invoke(combine, std::move(result), std::invoke(map, at(i)));
-    });
+  const auto add = [&, cancel = options.cancel](std::size_t begin, std::size_t end, T result) {
+    return reduce_indices<T>(begin, end, cancel, std::move(result), at, map, combine);
   };
-  auto piece = [&](std::size_t begin, std::size_t end) {
-    T result = identity;
-    add(begin, end, result);
-    return result;
-  };
+  auto piece = [&](std::size_t begin, std::size_t end) { return add(begin, end, identity); };
   options.grain = grain_for(length, options.grain);
   using Function = std::pair<Map, Combine>;
   const auto from = [&](std::size_t begin) {
@@ -121,11 +128,14 @@ T reduce(std::size_t length, const T& identity, At& at, Map& map, Combine& combi
   };
   const ShortRun here(shortness<Function>);
   if (!here.is_expected()) return from(0);
-  T result = identity;
-  const std::size_t begin = steps_here(
-      length, here, [&](std::size_t first, std::size_t last) { add(first, last, result); });
-  if (begin == length) return result;
-  return std::invoke(combine, std::move(result), from(begin));
+  // What combine returns can be assigned to a T; whether a T can nobody has asked.
+  std::optional<T> result(identity);
+  const std::size_t begin = steps_here(length, here, [&](std::size_t first, std::size_t last) {
+    T next = add(first, last, std::move(*result));
+    result.emplace(std::move(next));
+  });
+  if (begin == length) return std::move(*result);
+  return std::invoke(combine, std::move(*result), from(begin));
 }
 
 // run(work), of which a thread that is no worker wants to know how long it took.

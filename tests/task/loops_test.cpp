@@ -9,8 +9,10 @@
 #include <cstddef>
 #include <functional>
 #include <jackdaw/task.hpp>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -39,6 +41,82 @@ TEST(Loops, APieceOfAReductionEndsAtTheIndexThatCancelsIt) {
                                           },
                                           std::plus<>(), {.grain = 1000, .cancel = &cancel});
   EXPECT_EQ(reached, 10);
+}
+
+// ---- Reductions ----
+
+// In a worker, and by another thread, which hands it over, and then, as it is short, runs it itself.
+template <class Reduce>
+void reduce_everywhere(Reduce reduce) {
+  jd::run(reduce);
+  for (int i = 0; i < 20; ++i) reduce();
+}
+
+// Only what combine returns can be assigned to it.
+class Total {
+ public:
+  explicit Total(int total) : total_(total) {}
+  Total(const Total&) = default;
+  Total& operator=(const Total&) = delete;
+  ~Total() = default;
+  Total& operator=(std::string&& digits) {
+    total_ = std::stoi(digits);
+    return *this;
+  }
+  Total(const std::string& digits) : total_(std::stoi(digits)) {}  // NOLINT: converts
+  int get() const { return total_; }
+
+ private:
+  int total_;
+};
+struct Sum {
+  std::string operator()(Total a, int b) const { return std::to_string(a.get() + b); }
+  std::string operator()(Total a, Total b) const { return std::to_string(a.get() + b.get()); }
+};
+
+TEST(Reductions, NeedNoMoreOfTheResultThanTheySay) {
+  reduce_everywhere([] {
+    const Total total =
+        jd::parallel_reduce(0, 1000, Total(5), [](int i) { return i; }, Sum(), {.grain = 7});
+    // The identity counts once for each piece.
+    EXPECT_EQ(total.get() % 5, 1000 * 999 / 2 % 5);
+    EXPECT_GE(total.get(), 1000 * 999 / 2 + 5);
+  });
+}
+
+// Each of them is destroyed, and the range's order kept, whatever is thrown.
+TEST(Reductions, ThrowWhatAMapOrACombinationThrows) {
+  struct Counted {
+    explicit Counted(std::string t) : text(std::move(t)) { ++alive(); }
+    Counted(const Counted& other) : text(other.text) { ++alive(); }
+    Counted& operator=(const Counted&) = default;
+    ~Counted() { --alive(); }
+    static std::atomic<int>& alive() {
+      static std::atomic<int> count{0};
+      return count;
+    }
+    std::string text;
+  };
+  std::string all;
+  for (int i = 0; i < 300; ++i) all += std::to_string(i);
+  for (const int bad : {-1, 0, 150, 299}) {
+    reduce_everywhere([&all, bad] {
+      const auto map = [bad](int i) {
+        if (i == bad) throw std::runtime_error("map");
+        return Counted(std::to_string(i));
+      };
+      const auto combine = [](const Counted& a, const Counted& b) {
+        return Counted(a.text + b.text);
+      };
+      const auto reduce = [&] { return jd::parallel_reduce(0, 300, Counted(""), map, combine); };
+      if (bad < 0) {
+        EXPECT_EQ(reduce().text, all);
+      } else {
+        EXPECT_THROW(reduce(), std::runtime_error);
+      }
+    });
+    EXPECT_EQ(Counted::alive(), 0);
+  }
 }
 
 // ---- Sorting ----
