@@ -262,8 +262,19 @@ inline constexpr Word kStolen = 2;  // set by the return barrier: the other part
 inline constexpr unsigned kWhenShift = 2;  // above them, if it threw: when, in nanoseconds
 
 template <class T>
-inline constexpr bool kInRegister = std::is_trivially_copyable_v<T> &&
-                                    std::is_default_constructible_v<T> && sizeof(T) <= sizeof(Word);
+inline constexpr bool kInRegister = std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(Word);
+
+// What lies in the word. The type's own constructors are not for this: a default one may throw,
+// say.
+template <class T>
+[[gnu::always_inline]] inline T from_word(Word word) {
+  union Copy {
+    Copy() {}  // NOLINT(modernize-use-equals-default)
+    T value;
+  } copy;
+  std::memcpy(static_cast<void*>(std::addressof(copy.value)), &word, sizeof(T));
+  return std::move(copy.value);
+}
 
 // A std::exception_ptr is one pointer, which can travel as a word that owns what it refers to.
 static_assert(sizeof(std::exception_ptr) == sizeof(Word));
@@ -425,9 +436,7 @@ template <class RA, class B>
     first.keep_exception(as_exception(returned.value),
                          static_cast<std::int64_t>(returned.status >> kWhenShift));
   } else {
-    Value<RA> value;
-    std::memcpy(static_cast<void*>(std::addressof(value)), &returned.value, sizeof value);
-    first.keep_value(std::move(value));
+    first.keep_value(from_word<Value<RA>>(returned.value));
   }
   if ((returned.status & kStolen) == 0) fork->outcome.run(fork->b);
   return collect(first, fork->outcome);
@@ -444,9 +453,7 @@ auto par_pair(A& a, B& b)
     if constexpr (kInRegister<Value<RA>>) {
       const Returned returned = call_child(a, &fork);
       if (__builtin_expect(returned.status == 0, 1)) {
-        Value<RA> value;
-        std::memcpy(static_cast<void*>(std::addressof(value)), &returned.value, sizeof value);
-        return {std::move(value), call(fork.b)};
+        return {from_word<Value<RA>>(returned.value), call(fork.b)};
       }
       return join_unusual<RA>(returned, &fork);
     } else {

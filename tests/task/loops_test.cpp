@@ -45,7 +45,7 @@ TEST(Loops, APieceOfAReductionEndsAtTheIndexThatCancelsIt) {
 
 // ---- Reductions ----
 
-// In a worker, and by another thread, which hands it over, and then, as it is short, runs it itself.
+// In a worker; and by another thread, which hands it over until it has proved short.
 template <class Reduce>
 void reduce_everywhere(Reduce reduce) {
   jd::run(reduce);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 namespace {
@@ -52,6 +53,49 @@ struct HidesItsAddress {
 TEST(Results, MayHideTheirAddresses) {
   auto [a, b] = jd::par([] { return HidesItsAddress{3}; }, [] { return HidesItsAddress{4}; });
   EXPECT_EQ(a.number * 10 + b.number, 34);
+}
+
+// As small as a result that travels in a register: it is not made a second time.
+struct ThrowsWhenMadeOfNothing {
+  ThrowsWhenMadeOfNothing() { throw std::runtime_error("made of nothing"); }
+  explicit ThrowsWhenMadeOfNothing(int n) : number(n) {}
+  int number;
+};
+static_assert(std::is_trivially_copyable_v<ThrowsWhenMadeOfNothing>);
+
+TEST(Results, AreMadeByTheirTasksAlone) {
+  jd::run([] {
+    for (int i = 0; i < 1000; ++i) {
+      const auto [a, b] = jd::par([] { return ThrowsWhenMadeOfNothing(3); },
+                                  [] { return ThrowsWhenMadeOfNothing(4); });
+      ASSERT_EQ(a.number * 10 + b.number, 34);
+      const auto [c, d] = jd::par([] { return Handle(3); }, [] { return Handle(4); });
+      ASSERT_EQ(c.number * 10 + d.number, 34);
+    }
+  });
+}
+
+// Where the other part was stolen, or throws.
+TEST(Results, AreMadeByTheirTasksAloneAlsoWhereThatIsSeldom) {
+  jd::run([] {
+    std::atomic<bool> second{false};
+    const auto [a, b] = jd::par(
+        [&] {
+          if (jd_task_get_mode() != JD_TASK_DEQUE) {
+            jd::blocking([&] {
+              while (!second.load()) std::this_thread::yield();
+            });
+          }
+          return ThrowsWhenMadeOfNothing(3);
+        },
+        [&] {
+          second = true;
+          return ThrowsWhenMadeOfNothing(4);
+        });
+    EXPECT_EQ(a.number * 10 + b.number, 34);
+    const auto throws = []() -> ThrowsWhenMadeOfNothing { throw std::logic_error("b"); };
+    EXPECT_THROW(jd::par([] { return ThrowsWhenMadeOfNothing(3); }, throws), std::logic_error);
+  });
 }
 
 struct ThrowsWhenMoved {
