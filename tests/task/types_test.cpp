@@ -79,6 +79,7 @@ TEST(Results, AreMadeByTheirTasksAlone) {
 TEST(Results, AreMadeByTheirTasksAloneAlsoWhereThatIsSeldom) {
   jd::run([] {
     std::atomic<bool> second{false};
+    jd::par(three, four);  // wakes who sleeps, so that the next fork is a call
     const auto [a, b] = jd::par(
         [&] {
           if (jd_task_get_mode() != JD_TASK_DEQUE) {
