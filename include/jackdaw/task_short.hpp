@@ -60,22 +60,35 @@ class Shortness {
   }
   void note(std::int64_t took) {
     const int times = times_.load(std::memory_order_relaxed);
-    if (took >= short_limit()) {
-      if (times != 0) times_.store(0, std::memory_order_relaxed);
-    } else if (times < kMostTimes) {
-      times_.store(times + 1, std::memory_order_relaxed);
+    if (took < short_limit()) {
+      if (times < kMostTimes) times_.store(times + 1, std::memory_order_relaxed);
+    } else if (times != 0) {
+      const int needed = needed_.load(std::memory_order_relaxed);
+      times_.store(is_forgiven(times, needed) ? needed - 1 : 0, std::memory_order_relaxed);
     }
   }
   // Of a caller that ran it itself. What is short in a worker alone, since it forks, say, is tried
   // more and more rarely.
   void note_here(std::int64_t took) {
-    note(took);
+    const int times = times_.load(std::memory_order_relaxed);
     const int needed = needed_.load(std::memory_order_relaxed);
-    const int now_needed = took < short_limit() ? kTimes : std::min(2 * needed, kMostTimes);
+    note(took);
+    int now_needed = needed;
+    if (took < short_limit()) {
+      now_needed = kTimes;
+    } else if (!is_forgiven(times, needed)) {
+      now_needed = std::min(2 * needed, kMostTimes);
+    }
     if (now_needed != needed) needed_.store(now_needed, std::memory_order_relaxed);
   }
 
  private:
+  // A long one may be short, and the system have taken the processor away meanwhile. If it was
+  // short several times more than it had to be, it need be so but once more; and if it is not, it
+  // has become long.
+  static bool is_forgiven(int times, int needed) { return times >= needed + kForgiven; }
+
+  static constexpr int kForgiven = 4;
   std::atomic<int> times_{0};  // in a row that it was short
   std::atomic<int> needed_{kTimes};
 };

@@ -63,8 +63,55 @@ TEST(Shortness, IsTriedMoreRarelyAfterEachTryInVain) {
   for (int i = 0; i < 10; ++i) past.note_here(short_limit());
   EXPECT_EQ(calls_until_tried(), Shortness::kMostTimes);
   past.note_here(0);
-  past.note(short_limit());
+  for (int i = 0; i < 2; ++i) past.note(short_limit());
   EXPECT_EQ(calls_until_tried(), Shortness::kTimes) << "a try was not in vain";
+}
+
+// One that was preempted cost as many hand-overs as one that has become long: on a busy host there
+// was one again and again.
+TEST(Shortness, ForgivesALongOneAmongManyShortOnes) {
+  Shortness past;
+  for (int i = 0; i < Shortness::kMostTimes; ++i) past.note(0);
+  for (int round = 0; round < 3; ++round) {
+    past.note_here(short_limit());
+    EXPECT_FALSE(past.is_expected()) << "it has to be short once more";
+    past.note(0);
+    EXPECT_TRUE(past.is_expected());
+    for (int i = 0; i < 10; ++i) past.note_here(0);
+  }
+  for (int i = 0; i < 2; ++i) {
+    past.note_here(short_limit());
+    EXPECT_FALSE(past.is_expected());
+  }
+  for (int i = 0; i < Shortness::kTimes; ++i) {
+    past.note(0);
+    EXPECT_FALSE(past.is_expected()) << "two in a row are not forgiven";
+  }
+}
+
+TEST(Shortness, IsNeverExpectedOfWhatIsAlwaysLong) {
+  Shortness past;
+  for (int i = 0; i < Shortness::kMostTimes; ++i) past.note(0);
+  for (int i = 0; i < 100; ++i) {
+    past.note(short_limit());
+    EXPECT_FALSE(past.is_expected());
+  }
+}
+
+// Every other one.
+TEST(Shortness, IsNotExpectedOfWhatIsOftenLong) {
+  Shortness past;
+  int tries = 0;
+  for (int i = 0; i < 100; ++i) {
+    const bool is_long = i % 2 == 0;
+    if (past.is_expected()) {
+      ++tries;
+      past.note_here(is_long ? short_limit() : 0);
+    } else {
+      past.note(is_long ? short_limit() : 0);
+    }
+  }
+  EXPECT_EQ(tries, 0);
 }
 
 TEST(Shortness, OfASortGoesByItsLength) {
