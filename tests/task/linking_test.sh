@@ -9,11 +9,13 @@
 set -euo pipefail
 
 libraries=$2
+unset CDPATH # cd would look there first
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/support/headers.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../support/headers.sh"
+source "$here/../support/headers.sh"
 standard=c++20
 find_compiler "$1"
-sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/linking" && pwd)
+sources=$here/linking
 
 object() { # name, source, flags
   "$compiler" -std="$standard" -fPIC -Wall -Wextra -Werror -I "$include" "${@:3}" \
