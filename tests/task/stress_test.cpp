@@ -78,6 +78,15 @@ void check_list(const Cell* list, Word seed, int length) {
   if (list != nullptr) ++damaged;
 }
 
+[[gnu::noinline]] Word spin(Word seed) {
+  const bool polls = seed % 4 == 0;
+  for (Word i = seed % 64; i > 0; --i) {
+    if (polls) jd::poll();
+    seed = mix(seed);
+  }
+  return seed;
+}
+
 // How the tree is computed: in parallel, or not.
 struct Parallel {
   template <class A, class B>
@@ -103,6 +112,34 @@ struct Parallel {
     return jd::parallel_reduce(
         0, count, Word{0}, [&](int i) { return f(i); }, [](Word a, Word b) { return a + b; },
         {.grain = 1});
+  }
+  // One of them cancels the scope, or its owner does at once. Those that begin end, and no other
+  // begins from then on.
+  static Word cancelled(Word seed, const Cell* list, int length) {
+    const Word count = 2 + seed % 6;
+    std::atomic<Word> begun{0};
+    std::atomic<Word> ended{0};
+    jd::scope scope;
+    for (Word i = 0; i < count; ++i) {
+      forks.fetch_add(1, std::memory_order_relaxed);
+      scope.fork([&, i] {
+        ++begun;
+        if (i == seed / 8 % count) scope.cancel();
+        const auto both = both_of_spins(seed + i);
+        if (both.first != spin(seed + i) || both.second != spin(seed + i + 1)) ++damaged;
+        check_list(list, seed, length);
+        ++ended;
+      });
+    }
+    if (seed % 3 == 0) scope.cancel();
+    scope.join();
+    if (begun != ended || begun > count || !scope.cancelled()) ++damaged;
+    scope.fork([] { ++damaged; });
+    scope.join();
+    return seed;
+  }
+  static std::pair<Word, Word> both_of_spins(Word seed) {
+    return both([=] { return spin(seed); }, [=] { return spin(seed + 1); });
   }
   template <class F>
   static Word blocking(F f) {
@@ -155,21 +192,13 @@ struct Alone {
     if (exception) std::rethrow_exception(exception);
     return sum;
   }
+  static Word cancelled(Word seed, const Cell*, int) { return seed; }
   template <class F>
   static Word blocking(F f) {
     return f();
   }
   static void maybe_collect(Word) {}
 };
-
-[[gnu::noinline]] Word spin(Word seed) {
-  const bool polls = seed % 4 == 0;
-  for (Word i = seed % 64; i > 0; --i) {
-    if (polls) jd::poll();
-    seed = mix(seed);
-  }
-  return seed;
-}
 
 template <class How>
 Word node(Word seed, int depth);
@@ -271,6 +300,9 @@ Word node(Word seed, int depth) {
             return here;
           });
         }
+        [[fallthrough]];
+      case 5:
+        if (here % 4 == 1) result = How::cancelled(here, list, length);
         [[fallthrough]];
       default: {
         auto both = How::both([=] { return child<How>(here + 1, depth - 1); },
