@@ -5,6 +5,7 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/thread.hpp"
+#include "task/delay.hpp"
 #include "task/idle.hpp"
 #include "task/machine.hpp"
 #include "task/published.hpp"
@@ -25,6 +26,7 @@ bool accept(Worker* worker) {
 }
 
 void give(Worker* worker, Answer answer) {
+  delay();
   worker->answer = answer;
   if (runtime.mode == JD_TASK_STOP && worker->answer == Answer::Found) {
     worker->request.store(kHolding, std::memory_order_release);
@@ -66,6 +68,7 @@ Answer look(Worker* worker, const Registers& registers, bool exactly) {
     Walk further = walk;
     for (unsigned i = 0; i < kKept && further.next() == Walk::Result::Fork; ++i) walk = further;
   }
+  delay();
   jd_task* task = walk.task();
   publish(walk, nullptr);
   worker->newest = task;
