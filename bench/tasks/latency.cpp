@@ -6,7 +6,8 @@
 //             thief takes. The task itself does nothing but read the clock. By the
 //             scheduler's own count: from a thief's decision on, by what it had to do.
 //   poll      The same chain, whose innermost task polls while it waits.
-//   signal    The bare round trip of a signal to a thread that computes: sent, handled, seen.
+//   signal    The bare round trip of a signal to a thread that computes: sent, handled, seen. And
+//             for how long that thread stands still, the kernel's part included (standstill).
 //   wake-up   From a fork to the start of the forked task, when the other worker has slept.
 //   futex     The bare wake-up of a thread that has slept as long, of another processor: from the
 //             call to its first step.
@@ -201,24 +202,35 @@ void measure_signals(int rounds) {
   sigaction(SIGUSR2, &action, nullptr);
   std::atomic<bool> over{false};
   std::atomic<bool> runs{false};
+  // The longest time between two looks at the clock: since the last round.
+  std::atomic<std::uint64_t> longest{0};
   std::thread computes([&] {
     runs = true;
-    while (!over.load(std::memory_order_relaxed)) relax();
+    std::uint64_t last = ticks_now();
+    while (!over.load(std::memory_order_relaxed)) {
+      const std::uint64_t now = ticks_now();
+      if (now - last > longest.load(std::memory_order_relaxed)) longest = now - last;
+      last = now;
+    }
   });
   while (!runs) sleep_ms(1);
   std::vector<double> samples;
+  std::vector<double> standstills;
   for (int i = 0; i < rounds; ++i) {
     handled = false;
+    longest = 0;
     const std::uint64_t began = ticks_now();
     pthread_kill(computes.native_handle(), SIGUSR2);
     while (!handled.load(std::memory_order_acquire)) relax();
     samples.push_back(static_cast<double>(ticks_now() - began) / ticks_per_ns);
     const std::uint64_t pause = ticks_now();
     while (static_cast<double>(ticks_now() - pause) < 20000 * ticks_per_ns) relax();
+    standstills.push_back(static_cast<double>(longest.load()) / ticks_per_ns);
   }
   over = true;
   computes.join();
   print_median("signal", samples);
+  print_median("standstill", standstills);
 }
 
 // ---- wake-up and idling ----

@@ -153,6 +153,7 @@ std::string lost_table(const TaskResults& results) {
       return lost_share(only);
     };
   };
+  const Figure lost = lost_with_signals(results);
   const auto percent = [](const std::optional<Summary>& s) {
     return s ? fmt::format("{:.3f}%", s->median * 100) : "-";
   };
@@ -161,10 +162,9 @@ std::string lost_table(const TaskResults& results) {
       const Cell stop = row.find(Runner::Stop, workers);
       const Cell barrier = row.find(Runner::Barrier, workers);
       if (workers == 1 || (!stop && !barrier)) continue;
-      table.add({row.name, workers_text(results, workers),
-                 percent(median_in(row, stop, lost_share)),
-                 percent(median_in(row, barrier, lost_share)),
-                 show_ratio(quotient(row, barrier, stop, lost_share)),
+      table.add({row.name, workers_text(results, workers), percent(median_in(row, stop, lost)),
+                 percent(median_in(row, barrier, lost)),
+                 show_ratio(quotient(row, barrier, stop, lost)),
                  percent(median_in(row, stop, part("victim_stop_ticks"))),
                  percent(median_in(row, stop, part("victim_poll_ticks"))),
                  percent(median_in(row, barrier, part("victim_stop_ticks"))),
@@ -235,6 +235,7 @@ std::string latency_table(const TaskRow& row) {
       {"steals", "steals", 1, ""},
       {"signals for them", "requests", 1, ""},
       {"a bare signal's round trip, median", "signal", 1e-3, " us"},
+      {"a bare signal's receiver stands still, median", "standstill", 1e-3, " us"},
       {"from a fork to its task, where the other worker slept, median", "wake-up", 1e-3, " us"},
       {"a bare wake-up of a thread that slept, median", "futex", 1e-3, " us"},
       {"a worker without work, of a CPU", "idle", 100, "%"},
@@ -309,8 +310,9 @@ std::string problems_section(const TaskResults& results) {
   text +=
       "\n## What victims lose (figures 2 and 4)\n\nThe share of the workers' time, elapsed time by "
       "workers, in which a victim stood in the handler of a thief's signal, answered one at a "
-      "fork, or waited at a barrier for one. Time in which a victim had no CPU meanwhile counts, "
-      "too, which tells where there are more workers than CPUs.\n\n" +
+      "fork, or waited at a barrier for one; and, in the sums, what a bare signal costs its "
+      "receiver, for each (a single step below). Time in which a victim had no CPU meanwhile "
+      "counts, too, which tells where there are more workers than CPUs.\n\n" +
       lost_table(results);
   text +=
       "\n## Steals (figures 6 and 7)\n\nSteals for each fork (the steal ratio), and for each "
@@ -403,8 +405,9 @@ std::vector<Plot> task_plots(const TaskResults& results) {
   plots.push_back(
       {"-lost", bars_of("What victims lose, by workers (figures 2 and 4)", "% of the workers' time",
                         {Runner::Stop, Runner::Barrier}, stolen, true,
-                        [](const TaskRow& row, Runner runner, unsigned workers) {
-                          return scaled(median_in(row, row.find(runner, workers), lost_share), 100);
+                        [lost = lost_with_signals(results)](const TaskRow& row, Runner runner,
+                                                            unsigned workers) {
+                          return scaled(median_in(row, row.find(runner, workers), lost), 100);
                         })});
   plots.push_back(
       {"-speedup", bars_of("Speedup against the sequential program, 2 workers (figure 5)", "",

@@ -180,6 +180,22 @@ std::optional<double> lost_share(const RunFigures& f) {
   return lost / (*ticks * *workers);
 }
 
+Figure lost_with_signals(const TaskResults& results) {
+  double standstill = 0;
+  for (const TaskRow& row : results.latencies) {
+    const auto measured = median_in(row, row.find(Runner::Barrier, 2), named("standstill"));
+    if (measured) standstill = measured->median * 1e-9;
+  }
+  return [standstill](const RunFigures& f) -> std::optional<double> {
+    const auto lost = lost_share(f);
+    const auto requests = named("requests")(f);
+    const auto elapsed = named("elapsed")(f);
+    const auto workers = named("workers")(f);
+    if (!lost || !requests || !elapsed || !workers || *elapsed <= 0) return lost;
+    return *lost + *requests * standstill / (*elapsed * *workers);
+  };
+}
+
 std::optional<Summary> median_in(const TaskRow& row, Cell cell, const Figure& figure) {
   return cell ? median_of(row.row, *cell, figure) : std::nullopt;
 }

@@ -85,8 +85,11 @@ std::vector<Goal> task_goals(const TaskResults& results);
 inline constexpr const char* kVictimParts[] = {"victim_stop_ticks", "victim_poll_ticks",
                                                "victim_barrier_ticks"};
 
-// Of one cell's run: the share of the workers' time that victims lost.
+// Of one cell's run: the share of the workers' time that victims lost by these.
 std::optional<double> lost_share(const RunFigures& f);
+// The same with what a signal costs its receiver beside the handler, for each, where it was
+// measured.
+Figure lost_with_signals(const TaskResults& results);
 
 // A run's peak memory.
 std::optional<double> peak(const RunFigures& f);
