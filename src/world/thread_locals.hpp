@@ -7,9 +7,8 @@
 
 namespace jd::world {
 
-// Of a thread that is stopped, or the caller's.
 void visit_thread_locals(RootVisitor* visitor, const Thread& thread);
-// Of a blocked thread, which runs. Pre: its stack was visited up to its end.
+// Of a blocked thread, which runs: seldom. Pre: its stack was visited up to its end.
 void visit_blocked_thread_locals(RootVisitor* visitor, Thread* thread);
 
 // Is the address in the thread's, as far as it is known?
