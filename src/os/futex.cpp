@@ -21,8 +21,8 @@ constexpr std::uint64_t kLongestWait = kForever;
 
 }  // namespace
 
-bool futex_wait(std::atomic<std::uint32_t>* word, std::uint32_t expected,
-                std::uint64_t nanoseconds) {
+bool futex_wait(std::atomic<std::uint32_t>* word, std::uint32_t expected, std::uint64_t nanoseconds,
+                bool* interrupted) {
   const int saved = errno;
   timespec timeout{};
   timespec* limit = nullptr;
@@ -35,6 +35,7 @@ bool futex_wait(std::atomic<std::uint32_t>* word, std::uint32_t expected,
   }
   const long result = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, limit, nullptr, 0);
   const bool timed_out = result != 0 && errno == ETIMEDOUT;
+  if (interrupted != nullptr) *interrupted = result != 0 && errno == EINTR;
 #if defined(JD_SANITIZE_THREAD)
   static_cast<void>(word->load(std::memory_order_relaxed));
 #endif

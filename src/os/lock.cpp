@@ -28,10 +28,8 @@ bool Machine::wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
   // By the clock: the program's own signals may end each wait early.
   const std::uint64_t end = now_ns() + kLong;
   for (std::uint64_t now = end - kLong; now < end; now = now_ns()) {
-    if (futex_wait(word, expected, end - now) &&
-        word->load(std::memory_order_relaxed) != expected) {
-      return true;
-    }
+    bool interrupted = false;
+    if (futex_wait(word, expected, end - now, &interrupted) && !interrupted) return true;
   }
   const SignalOpening opening(signal);
   return futex_wait(word, expected, nanoseconds);

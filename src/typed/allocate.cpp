@@ -131,6 +131,9 @@ void* jd_new_array_slowly(const jd_layout* layout, size_t elements) {
               ": only jd_weak_new and jd_ephemeron_new make such objects");
   }
   const std::size_t bytes = heap::bytes_for(own, elements);
+  if (bytes == SIZE_MAX) {
+    os::warn("jd_new_array: layout ", own.name, ": no object has room for ", elements, " elements");
+  }
   // Which hole depends on the length: there is none to show, and each allocation comes here.
   if (own.source == JD_HOMOGENEOUS && own.element_bytes != 0) {
     return alloc::allocate_laid_out(bytes, own.kind);

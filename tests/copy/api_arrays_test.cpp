@@ -222,8 +222,11 @@ TEST_P(ArraysOf, OutOfMemoryFunctionIsAsked) {
     return nullptr;
   });
   const Arrays arrays(GetParam(), 8, false);
+  testing::internal::CaptureStderr();
   EXPECT_EQ(jd_new_array(arrays.layout(), SIZE_MAX / 8), nullptr);
+  const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_GT(asked, SIZE_MAX / 2);
+  EXPECT_NE(said.find(arrays.layout()->name), std::string::npos) << said;
 }
 
 JD_CHILD(elements_without) {
