@@ -171,9 +171,14 @@ void handle_forks() {
   static std::atomic<int> installer{0};  // its kernel id
   if (done.load(std::memory_order_acquire)) return;
   const int self = os::thread_id();
-  int nobody = 0;
-  if (!installer.compare_exchange_strong(nobody, self, std::memory_order_relaxed)) {
-    while (nobody != self && !done.load(std::memory_order_acquire)) os::yield();
+  int who = 0;
+  if (!installer.compare_exchange_strong(who, self, std::memory_order_relaxed)) {
+    // Not for ever: this thread may be in a handler of fork(), and hold what that one waits for.
+    constexpr std::uint64_t kPatience = 100000000;  // ns
+    const std::uint64_t end = os::now_ns() + kPatience;
+    while (who != self && !done.load(std::memory_order_acquire) && os::now_ns() < end) {
+      os::yield();
+    }
     return;
   }
   if (!world::install_fork_handlers()) {
