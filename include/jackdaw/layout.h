@@ -46,7 +46,8 @@ extern "C" {
  *   the layout's address, lasts as long as the program, and does not move: a word on a stack may
  *   mean an object that is dead, and its first word is read then. Objects of all sizes lie one
  *   behind another, in the order in which they were allocated, aligned to 8 bytes: those that have
- *   pointers, and apart from them those that have none (together under JD_MCC).
+ *   pointers, and apart from them those that have none and take no more than 128 bytes (together
+ *   under JD_MCC). Longer ones lie with others of their size.
  * JD_HEADER: by a word before it, which the program does not see: the paper's way. As JD_SELF
  *   otherwise.
  */

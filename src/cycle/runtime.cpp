@@ -163,18 +163,20 @@ void make_heap() {
   }
 }
 
-// By the first thread that comes. The others wait, but for itself: libc's allocator, which is
-// called for it, may lead back here.
+// By the first thread that comes. The others wait until it is done; that one itself does not, since
+// libc's allocator, which is called for it, may lead back here.
 void handle_forks() {
   if (settings.handle_fork != 1) return;
+  // Set by the installer (release), read by all (acquire).
   static std::atomic<bool> done{false};
-  static std::atomic<int> installer{0};  // its kernel id
+  // Its kernel id. Set once, by who becomes it; each compares with its own (relaxed).
+  static std::atomic<int> installer{0};
   if (done.load(std::memory_order_acquire)) return;
   const int self = os::thread_id();
   int who = 0;
   if (!installer.compare_exchange_strong(who, self, std::memory_order_relaxed)) {
     // Not for ever: this thread may be in a handler of fork(), and hold what that one waits for.
-    constexpr std::uint64_t kPatience = 100000000;  // ns
+    constexpr std::uint64_t kPatience = 100000000;  // ns: far longer than it takes; a guess
     const std::uint64_t end = os::now_ns() + kPatience;
     while (who != self && !done.load(std::memory_order_acquire) && os::now_ns() < end) {
       os::yield();

@@ -7,6 +7,7 @@
 #include "os/memory.hpp"
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
+#include "world/stacks.hpp"
 #include "world/stop.hpp"
 
 namespace jd::world {

@@ -63,11 +63,6 @@ std::size_t static_root_bytes();
 void visit_static_roots(RootVisitor* visitor);
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top);
 
-// What a stop's handler on an alternate stack interrupted, beside the stack from the stack pointer
-// on: the registers, in that handler's frames, and what the ABI lets a function keep below the
-// stack pointer. Nothing of threads that are not in such a handler.
-void visit_interrupted(RootVisitor* visitor, const Thread& thread);
-
 // Stacks that no thread runs on: asked for with the threads' roots, in the stopped world. By the
 // room that has such stacks, once, before it makes the first.
 void set_other_stacks(void (*visit)(RootVisitor* visitor));

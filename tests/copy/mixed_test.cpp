@@ -64,13 +64,13 @@ TEST(Mixed, BlocksAreDumped) {
 
 // ---- What is left of blocks ----
 
-jd_layout* define(const char* name, std::size_t words, jd_source source = JD_SELF) {
+jd_layout* define(const char* name, std::size_t words) {
   jd_layout_info info = {};
   info.name = name;
   info.size = 8 * words;
   static const std::uint64_t pointers = 2;
   info.pointers = &pointers;
-  info.source = source;
+  info.source = JD_SELF;
   return jd_layout_define(&info);
 }
 
