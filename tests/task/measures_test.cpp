@@ -1,8 +1,8 @@
 // What the scheduler tells of itself: classes of times, and answers at polls (task.req.poll).
 #include <gtest/gtest.h>
-#include <jackdaw/task.hpp>
 #include <pthread.h>
 #include <signal.h>
+#include <jackdaw/task.hpp>
 #include <thread>
 
 #include <atomic>
@@ -86,8 +86,8 @@ bool steal_from_code_with(void (*answer)(), Signals signals) {
   });
 }
 
-// Without signals: where thief and victim share a CPU, as on a loaded machine, a signal comes before
-// the victim runs again, and would be answered first each time.
+// Without signals: where thief and victim share a CPU, as on a loaded machine, a signal comes
+// before the victim runs again, and would be answered first each time.
 void expect_answers_by(void (*answer)()) {
   jd_task_stop();
   jd_task_start(2);
