@@ -63,9 +63,5 @@ inline Word as_word(const void* pointer) { return reinterpret_cast<Word>(pointer
 // <cstring>.
 inline void clear_bytes(void* p, std::size_t n) { __builtin_memset(p, 0, n); }
 inline void copy_bytes(void* to, const void* from, std::size_t n) { __builtin_memcpy(to, from, n); }
-// The two may overlap.
-inline void move_bytes(void* to, const void* from, std::size_t n) {
-  __builtin_memmove(to, from, n);
-}
 
 }  // namespace jd::base

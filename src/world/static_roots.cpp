@@ -31,7 +31,6 @@ std::uint64_t known_fingerprint = 0;
 bool static_roots_known = false;
 // What is known is not what is loaded: parts of it may be unmapped.
 bool static_roots_doubtful = false;
-bool libraries_ignored = false;
 StaticRootsFilter filter = nullptr;
 
 bool contains(const Extent& extent, const void* p) {
@@ -99,8 +98,7 @@ bool both_ends_readable(const char* low, const char* high) {
 const int* ignore_libraries_variable = nullptr;
 
 bool ignoring_libraries() {
-  return libraries_ignored ||
-         (ignore_libraries_variable != nullptr && *ignore_libraries_variable != 0);
+  return ignore_libraries_variable != nullptr && *ignore_libraries_variable != 0;
 }
 
 bool add_roots(char* low, char* high) {
@@ -160,11 +158,6 @@ void set_static_roots_filter(StaticRootsFilter new_filter) {
   static_roots_known = false;
 }
 
-void ignore_libraries(bool ignore) {
-  libraries_ignored = ignore;
-  static_roots_known = false;
-}
-
 bool update_static_roots() {
   if (using_mappings()) return os::mappings_are_known();
   static bool ignored_then = false;
@@ -190,16 +183,6 @@ bool static_roots_are_stale() {
   const std::uint64_t fingerprint = os::module_fingerprint(&changing);
   static_roots_doubtful = changing || fingerprint != known_fingerprint;
   return static_roots_doubtful;
-}
-
-std::size_t static_root_bytes() {
-  std::size_t bytes = 0;
-  for (const auto* roots : {&static_roots, &explicit_roots}) {
-    for (std::size_t i = 0; i < roots->count(); ++i) {
-      bytes += static_cast<std::size_t>((*roots)[i].high - (*roots)[i].low);
-    }
-  }
-  return bytes;
 }
 
 void visit_static_roots(RootVisitor* visitor) {
