@@ -34,7 +34,7 @@ constexpr int kOwnFrames = 8;
 // Both set once, by begin(), before there are threads. The unwinder's code asks for memory with a
 // lock held that taking a stack would wait for.
 bool can_take_stacks = false;
-os::ObjectBounds unwinder{};
+os::Extent unwinder{};
 // The unwinder may allocate.
 constinit thread_local bool taking = false;
 
@@ -57,7 +57,7 @@ Word* tag_of(const heap::Place& place) {
 
 Backtrace* take_stack(const void* caller) {
   if (!can_take_stacks || taking) return &unknown;
-  if (caller >= unwinder.low && caller < unwinder.high) return &unknown;
+  if (unwinder.contains(caller)) return &unknown;
   taking = true;
   void* addresses[kMostFrames + kOwnFrames];
   const int count = os::take_backtrace(addresses, kMostFrames + kOwnFrames);

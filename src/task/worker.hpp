@@ -88,7 +88,7 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by who use
   // The stack that its task runs on; null in the scheduler. By itself (release); thieves read it.
   std::atomic<Stack*> stack{nullptr};
   void* scheduler_sp = nullptr;     // the scheduler's stack pointer while a task runs
-  os::StackBounds own_stack;        // the thread's
+  os::Extent own_stack;             // the thread's
   void* alternate_stack = nullptr;  // memory for signals (overflow.cpp); null: none
   Stack* spare = nullptr;           // an unused stack for the next task
   Stack* next = nullptr;            // a stack to go on with

@@ -61,11 +61,10 @@ bool may_be_root_address(const void* p) {
   for (const Thread* t = threads; t != nullptr; t = t->in_list.next) {
     // A stack of the client's own reaches who knows how far.
     if (t->stack.low == nullptr || stack_high(*t) > t->stack.high) return true;
-    if (os::contains(t->stack, p) || is_thread_local(*t, p)) return true;
+    if (t->stack.contains(p) || is_thread_local(*t, p)) return true;
   }
   // This thread's, if it is none of those.
-  const char* here = os::frame_address();
-  return self() == nullptr || here < self()->stack.low || here >= self()->stack.high;
+  return self() == nullptr || !self()->stack.contains(os::frame_address());
 }
 
 }  // namespace jd::world

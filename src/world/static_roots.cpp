@@ -13,10 +13,7 @@
 namespace jd::world {
 namespace {
 
-struct Extent {
-  char* low;
-  char* high;
-};
+using os::Extent;
 
 // All under the heap's lock, or read in a stopped world.
 heap::Growable<Extent> explicit_roots;
@@ -32,10 +29,6 @@ bool static_roots_known = false;
 // What is known is not what is loaded: parts of it may be unmapped.
 bool static_roots_doubtful = false;
 StaticRootsFilter filter = nullptr;
-
-bool contains(const Extent& extent, const void* p) {
-  return p >= static_cast<void*>(extent.low) && p < static_cast<void*>(extent.high);
-}
 
 bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
 
@@ -70,8 +63,8 @@ class Collect final : public os::ModuleVisitor {
   void data(const os::DataSegment& segment) override {
     if (!segment.in_program && ignoring_libraries()) return;
     // Our own variables hold no roots, and many words that look like pointers into the heap.
-    const auto* ours = reinterpret_cast<const char*>(&heap::space);
-    if (!segment.in_program && ours >= segment.low && ours < segment.high) return;
+    const Extent extent{segment.low, segment.high};
+    if (!segment.in_program && extent.contains(&heap::space)) return;
     for (const Extent& gone : forgotten) {
       if (gone.low == segment.low && gone.high == segment.high) return;
     }
@@ -79,7 +72,7 @@ class Collect final : public os::ModuleVisitor {
                                     static_cast<std::size_t>(segment.high - segment.low)) == 0) {
       return;
     }
-    ok &= library_data.push({segment.low, segment.high});
+    ok &= library_data.push(extent);
   }
   void thread_locals(const os::ThreadLocalModule& module) override {
     if (!module.in_program && ignoring_libraries()) return;
@@ -201,7 +194,7 @@ void visit_static_roots(RootVisitor* visitor) {
 
 bool is_library_data(const void* p) {
   for (const Extent& extent : library_data) {
-    if (contains(extent, p)) return true;
+    if (extent.contains(p)) return true;
   }
   return false;
 }
@@ -212,11 +205,11 @@ bool loaded_is_doubtful() { return static_roots_doubtful; }
 
 bool is_static_root(const void* p) {
   for (const Extent& extent : exclusions) {
-    if (contains(extent, p)) return false;
+    if (extent.contains(p)) return false;
   }
   for (const auto* roots : {&static_roots, &explicit_roots}) {
     for (std::size_t i = 0; i < roots->count(); ++i) {
-      if (contains((*roots)[i], p)) return true;
+      if ((*roots)[i].contains(p)) return true;
     }
   }
   return false;

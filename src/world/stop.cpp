@@ -110,11 +110,11 @@ JD_SIGNAL_HANDLER void on_stop_signal(int, siginfo_t*, [[maybe_unused]] void* co
   // The interrupted registers are in the signal frame, above this one.
   char* const here = os::frame_address();
   char* const interrupted = os::interrupted_stack_pointer(context);
-  const os::StackBounds alternate = os::alternate_stack_at(context);
-  if (!os::contains(alternate, here)) {
+  const os::Extent alternate = os::alternate_stack_at(context);
+  if (!alternate.contains(here)) {
     thread->stopped_at = here;
     thread->alternate = {};
-  } else if (os::contains(alternate, interrupted)) {
+  } else if (alternate.contains(interrupted)) {
     thread->stopped_at = here;
     thread->alternate = alternate;
   } else {

@@ -151,7 +151,7 @@ void remove(Thread* thread, bool is_gone) {
 }
 
 // Pre: the lock is held.
-Thread* add_self(os::StackBounds stack) {
+Thread* add_self(os::Extent stack) {
   Thread* thread = left_record != nullptr ? take_left_record() : nullptr;
   left_record = nullptr;
   if (thread == nullptr) thread = take_record();
@@ -191,7 +191,7 @@ void initialise_threads() {
   install_stop_handler();
 }
 
-bool register_self(os::StackBounds stack) {
+bool register_self(os::Extent stack) {
   {
     LockGuard guard(heap_lock);
     if (add_self(stack) == nullptr) return false;

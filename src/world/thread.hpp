@@ -41,10 +41,10 @@ struct Thread {
   // Where scanning ends (high); low is null while it is unknown (a stack of the client's own).
   // Written by the thread itself, or under the lock; read by its own handler, and by the collector
   // while it is stopped.
-  os::StackBounds stack;
+  os::Extent stack;
   // A high bound that was looked up, and the lowest address from which on all up to it is mapped,
   // as far as was looked. The collector's, in a stopped world.
-  os::StackBounds checked;
+  os::Extent checked;
   // Follows GC_stackbottom, which programs may set themselves. Written as it registers.
   bool is_main = false;
   // Nobody asked for it to be registered: it allocated. Not of the thread that started the
@@ -66,11 +66,11 @@ struct Thread {
   // read by the collector after it has counted all answers (acquire).
   char* stopped_at = nullptr;
   // The alternate signal stack that stopped_at is on, if any. As stopped_at.
-  os::StackBounds alternate;
+  os::Extent alternate;
   // Where the handler stands on an alternate stack and has interrupted another, whose stack pointer
   // stopped_at is then: the part of the alternate stack that is in use, with the interrupted
   // registers. Else empty. As stopped_at; emptied by the thread when it leaves the stop.
-  os::StackBounds signal_frame;
+  os::Extent signal_frame;
 
   // In GC_do_blocking: it promises not to touch the heap and is not stopped. Both are written by
   // the thread under the lock (which it therefore reads without), and read by the collector.
@@ -110,12 +110,12 @@ extern constinit thread_local Thread* self_record;
 inline Thread* self() { return self_record; }
 
 inline bool on_alternate_stack(const Thread& thread, const char* sp) {
-  return os::contains(thread.alternate, sp);
+  return thread.alternate.contains(sp);
 }
 
 // Registers the calling thread. With bounds unknown (high null) the thread's own stack is taken.
 // False if there is no memory. Pre: not registered; the lock is not held.
-bool register_self(os::StackBounds stack);
+bool register_self(os::Extent stack);
 // Pre: the lock is not held. Post: self() is null.
 void unregister_self();
 
