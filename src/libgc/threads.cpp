@@ -7,7 +7,9 @@
 #include "os/context.hpp"
 #include "os/log.hpp"
 #include "os/thread.hpp"
+#include "world/blocking.hpp"
 #include "world/fork.hpp"
+#include "world/results.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
 

@@ -10,7 +10,7 @@
 #include "os/futex.hpp"
 #include "task/blocking.hpp"
 #include "task/schedule.hpp"
-#include "world/thread.hpp"
+#include "world/blocking.hpp"
 
 namespace jd::task {
 namespace {

@@ -8,7 +8,7 @@
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
 #include "world/stacks.hpp"
-#include "world/stop.hpp"
+#include "world/thread.hpp"
 
 namespace jd::world {
 namespace {

@@ -9,7 +9,7 @@
 #include "world/mappings.hpp"
 #include "world/stacks.hpp"
 #include "world/static_roots.hpp"
-#include "world/stop.hpp"
+#include "world/thread.hpp"
 #include "world/thread_locals.hpp"
 
 namespace jd::world {
