@@ -11,6 +11,8 @@ using Word = std::uintptr_t;
 
 inline constexpr std::size_t kKiB = 1024;
 inline constexpr std::size_t kMiB = 1024 * kKiB;
+// A cache line: what processors hand to one another as a whole.
+inline constexpr std::size_t kLine = 64;
 
 constexpr std::size_t align_down(std::size_t n, std::size_t power) { return n & ~(power - 1); }
 constexpr std::size_t align_up(std::size_t n, std::size_t power) {
@@ -37,6 +39,10 @@ constexpr unsigned count_ones(std::uint64_t n) {
   n = (n + (n >> 4)) & 0x0f0f0f0f0f0f0f0fu;
   return static_cast<unsigned>((n * 0x0101010101010101u) >> 56);
 }
+
+// 2^64 by the golden ratio. A number times it has its bits mixed, the upper ones most: for hashing,
+// and for seeds that are close to each other (Knuth, The Art of Computer Programming, vol. 3, 6.4).
+inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 
 // A size that says whether the arithmetic that made it overflowed: every request for memory is
 // computed with these (alloc.req.overflow).

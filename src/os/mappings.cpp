@@ -150,7 +150,7 @@ WrittenPages::WrittenPages(void* answers, std::size_t size)
 
 namespace {
 // Not on the stack, as the reader's buffers.
-alignas(64) char collectors_answers[16 * base::kKiB];
+alignas(base::kLine) char collectors_answers[16 * base::kKiB];
 }  // namespace
 
 WrittenPages::WrittenPages() : WrittenPages(collectors_answers, sizeof collectors_answers) {}

@@ -43,8 +43,7 @@ std::size_t thread_stack_size() {
 // What a sequence of random numbers begins with: never 0, and far from that of the next number.
 std::uint64_t first_random(std::uint64_t number) {
   if (cycle::options.task_seed == 0) return os::random_bits() | 1;
-  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
-  std::uint64_t state = (cycle::options.task_seed * kGolden + number) * kGolden | 1;
+  std::uint64_t state = (cycle::options.task_seed * base::kGolden + number) * base::kGolden | 1;
   for (int i = 0; i < 8; ++i) base::next_random(&state);
   return state;
 }

@@ -88,7 +88,7 @@ bool everybody_stands() {
 }
 
 // What a copy is made into: our own data, which is no root.
-alignas(64) char page_copy[32 * base::kKiB];
+alignas(base::kLine) char page_copy[32 * base::kKiB];
 
 // Where not everybody stands, copies are visited: a thread that ends has taken itself off the list,
 // and unmaps stacks that libc kept. What is gone can't be copied, which is all that happens. It

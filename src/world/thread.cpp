@@ -65,8 +65,7 @@ Thread* chains_by_handle[kChains];
 Thread** chain_of(int id) { return &chains_by_id[static_cast<unsigned>(id) % kChains]; }
 Thread** chain_of(pthread_t handle) {
   // An address, and stacks of one size lie at like distances: the multiplication mixes its bits.
-  constexpr std::uint64_t kMixer = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio (Knuth)
-  const std::uint64_t mixed = static_cast<std::uint64_t>(handle) * kMixer;
+  const std::uint64_t mixed = static_cast<std::uint64_t>(handle) * base::kGolden;
   return &chains_by_handle[mixed >> 32 & (kChains - 1)];
 }
 
