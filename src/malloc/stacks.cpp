@@ -13,8 +13,8 @@ using os::LockGuard;
 
 // Where stacks are found by their hash: the first place behind it that is empty ends a search. At
 // most half full. Readers take no lock: a stack is published whole (release), and so is a larger
-// table. Who misses one in the smaller looks again under the lock; smaller ones are kept for such
-// readers.
+// table. Whoever misses one in the smaller looks again under the lock; smaller ones are kept for
+// such readers.
 struct Table {
   std::size_t places;  // a power of two
   std::atomic<Backtrace*> first[1];
@@ -100,7 +100,7 @@ Backtrace* find_or_add_stack(void* const* addresses, std::size_t count) {
   std::uint64_t now = unloadings();
   bool doubtful = false;
   const auto is_known_right = [&](Backtrace* stack) {
-    // Relaxed: what a thread that runs in a library knows of it, it had from who loaded it.
+    // Relaxed: what a thread that runs in a library knows of it, it had from whoever loaded it.
     if (stack->right_at.load(std::memory_order_relaxed) == now) return true;
     doubtful = true;
     return false;

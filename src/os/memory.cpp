@@ -183,7 +183,7 @@ bool has_swap() {
 
 namespace {
 
-// The calling thread's, while a ManyReads lives; else 0.
+// The calling thread's, while a ManyReads lives; otherwise 0.
 constinit thread_local pid_t known_thread = 0;
 
 // What process_vm_readv says of this process's own memory.

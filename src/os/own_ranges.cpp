@@ -18,8 +18,8 @@ namespace {
 using base::Word;
 
 // The collector maps memory while others are stopped, so nobody may be stopped while holding this
-// one: signals are blocked meanwhile. (Most hold the heap's lock besides, but not who maps a stack
-// for tasks.)
+// one: signals are blocked meanwhile. (Most hold the heap's lock besides, but not a thread that
+// maps a stack for tasks.)
 Lock ranges_lock;
 
 class RangesGuard {

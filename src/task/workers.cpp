@@ -33,8 +33,8 @@ namespace {
 
 using os::LockGuard;
 
-// Of a worker's thread. In deque mode tasks run on it; else what may take most room there are mark
-// procedures of the client's, as on a marker's own thread.
+// Of a worker's thread. In deque mode tasks run on it; otherwise what may take most room there is
+// mark procedures of the client's, as on a marker's own thread.
 std::size_t thread_stack_size() {
   if (!with_stacks()) return cycle::options.task_stack;
   return base::max_of(std::size_t{cycle::options.task_stack}, base::kMiB);

@@ -59,7 +59,7 @@ void set_other_stacks(void (*visit)(RootVisitor* visitor)) {
 bool may_be_root_address(const void* p) {
   if (is_static_root(p)) return true;
   for (const Thread* t = threads; t != nullptr; t = t->in_list.next) {
-    // A stack of the client's own reaches who knows how far.
+    // A stack of the client's own reaches nobody knows how far.
     if (t->stack.low == nullptr || stack_high(*t) > t->stack.high) return true;
     if (t->stack.contains(p) || is_thread_local(*t, p)) return true;
   }

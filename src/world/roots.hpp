@@ -8,7 +8,7 @@
 
 namespace jd::world {
 
-// Who receives root ranges: the marker in a collection, the verifier in a check.
+// What receives root ranges: the marker in a collection, the verifier in a check.
 class RootVisitor {
  public:
   // Words that are pointers as programs store them.

@@ -97,7 +97,7 @@ bool visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   } else if (const bool on_own =
                  low != nullptr && sp >= low && sp < high && high <= thread->stack.high;
              on_own || on_stack(thread, sp, high)) {
-    // The usual case: on the thread's own stack, or on a piece of it. Or on the client's own.
+    // The usual case: on the thread's own stack, or on a piece of it, or on the client's own.
     visitor->stack(sp, high);
     return on_own;
   } else {

@@ -69,7 +69,7 @@ struct Thread {
   os::Extent alternate;
   // Where the handler stands on an alternate stack and has interrupted another, whose stack pointer
   // stopped_at is then: the part of the alternate stack that is in use, with the interrupted
-  // registers. Else empty. As stopped_at; emptied by the thread when it leaves the stop.
+  // registers. Otherwise empty. As stopped_at; emptied by the thread when it leaves the stop.
   os::Extent signal_frame;
 
   // In GC_do_blocking: it promises not to touch the heap and is not stopped. Both are written by
