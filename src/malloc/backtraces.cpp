@@ -1,4 +1,4 @@
-#include "malloc/stacks.hpp"
+#include "malloc/backtraces.hpp"
 
 #include "heap/arena.hpp"
 #include "heap/growable.hpp"
@@ -11,10 +11,10 @@ namespace {
 using heap::heap_lock;
 using os::LockGuard;
 
-// Where stacks are found by their hash: the first place behind it that is empty ends a search. At
-// most half full. Readers take no lock: a stack is published whole (release), and so is a larger
-// table. Whoever misses one in the smaller looks again under the lock; smaller ones are kept for
-// such readers.
+// Where backtraces are found by their hash: the first place behind it that is empty ends a search.
+// At most half full. Readers take no lock: a backtrace is published whole (release), and so is a
+// larger table. Whoever misses one in the smaller looks again under the lock; smaller ones are kept
+// for such readers.
 struct Table {
   std::size_t places;  // a power of two
   std::atomic<Backtrace*> first[1];
@@ -23,7 +23,7 @@ constexpr std::size_t kFirstPlaces = std::size_t{1} << 12;
 std::atomic<Table*> table{nullptr};
 
 // All of them, by number, from 1 on. Under the heap's lock.
-heap::Growable<Backtrace*> stacks;
+heap::Growable<Backtrace*> backtraces;
 
 std::uint64_t hash_of(void* const* addresses, std::size_t count) {
   std::uint64_t hash = 14695981039346656037ull;  // FNV-1a, a word at a time
@@ -40,85 +40,85 @@ Backtrace* find(std::uint64_t hash, void* const* addresses, std::size_t count, V
   const Table* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return nullptr;
   for (std::size_t at = hash;; ++at) {
-    Backtrace* stack = t->first[at & (t->places - 1)].load(std::memory_order_acquire);
-    if (stack == nullptr) return nullptr;
-    if (stack->hash == hash && stack->frames == count &&
-        __builtin_memcmp(stack->addresses, addresses, count * sizeof addresses[0]) == 0 &&
-        is_it(stack)) {
-      return stack;
+    Backtrace* backtrace = t->first[at & (t->places - 1)].load(std::memory_order_acquire);
+    if (backtrace == nullptr) return nullptr;
+    if (backtrace->hash == hash && backtrace->frames == count &&
+        __builtin_memcmp(backtrace->addresses, addresses, count * sizeof addresses[0]) == 0 &&
+        is_it(backtrace)) {
+      return backtrace;
     }
   }
 }
 
-void put(Table* t, Backtrace* stack) {
-  std::size_t at = stack->hash;
+void put(Table* t, Backtrace* backtrace) {
+  std::size_t at = backtrace->hash;
   while (t->first[at & (t->places - 1)].load(std::memory_order_relaxed) != nullptr) ++at;
-  t->first[at & (t->places - 1)].store(stack, std::memory_order_release);
+  t->first[at & (t->places - 1)].store(backtrace, std::memory_order_release);
 }
 
 // Room for one more.
 bool grow() {
   Table* old = table.load(std::memory_order_relaxed);
-  if (old != nullptr && 2 * (stacks.count() + 1) <= old->places) return true;
+  if (old != nullptr && 2 * (backtraces.count() + 1) <= old->places) return true;
   const std::size_t places = old == nullptr ? kFirstPlaces : 2 * old->places;
   auto* larger = static_cast<Table*>(
       heap::table_take(sizeof(Table) + places * sizeof(std::atomic<Backtrace*>)));
   if (larger == nullptr) return false;
   larger->places = places;
-  for (Backtrace* stack : stacks) put(larger, stack);
+  for (Backtrace* backtrace : backtraces) put(larger, backtrace);
   table.store(larger, std::memory_order_release);
   return true;
 }
 
 // Do its frames lie in the libraries that they lay in when it was added? Under the heap's lock.
-bool is_right(const Backtrace& stack) {
-  for (std::size_t i = 0; i < stack.frames; ++i) {
-    if (unloaded_library(stack.addresses[i], stack.added_at) != nullptr) return false;
+bool is_right(const Backtrace& backtrace) {
+  for (std::size_t i = 0; i < backtrace.frames; ++i) {
+    if (unloaded_library(backtrace.addresses[i], backtrace.added_at) != nullptr) return false;
   }
   return true;
 }
 
 Backtrace* add(std::uint64_t hash, void* const* addresses, std::size_t count, std::uint64_t now) {
   if (!grow()) return nullptr;
-  auto* stack = static_cast<Backtrace*>(
+  auto* backtrace = static_cast<Backtrace*>(
       heap::arena_take(sizeof(Backtrace) + (count - 1) * sizeof addresses[0]));
-  if (stack == nullptr || !stacks.push(stack)) return nullptr;
-  stack->number = stacks.count();
-  stack->hash = hash;
-  stack->added_at = now;
-  stack->right_at.store(now, std::memory_order_relaxed);
-  stack->frames = count;
-  for (std::size_t i = 0; i < count; ++i) stack->addresses[i] = addresses[i];
-  put(table.load(std::memory_order_relaxed), stack);
-  return stack;
+  if (backtrace == nullptr || !backtraces.push(backtrace)) return nullptr;
+  backtrace->number = backtraces.count();
+  backtrace->hash = hash;
+  backtrace->added_at = now;
+  backtrace->right_at.store(now, std::memory_order_relaxed);
+  backtrace->frames = count;
+  for (std::size_t i = 0; i < count; ++i) backtrace->addresses[i] = addresses[i];
+  put(table.load(std::memory_order_relaxed), backtrace);
+  return backtrace;
 }
 
 }  // namespace
 
-Backtrace* find_or_add_stack(void* const* addresses, std::size_t count) {
+Backtrace* find_or_add_backtrace(void* const* addresses, std::size_t count) {
   const std::uint64_t hash = hash_of(addresses, count);
   std::uint64_t now = unloadings();
   bool doubtful = false;
-  const auto is_known_right = [&](Backtrace* stack) {
+  const auto is_known_right = [&](Backtrace* backtrace) {
     // Relaxed: what a thread that runs in a library knows of it, it had from whoever loaded it.
-    if (stack->right_at.load(std::memory_order_relaxed) == now) return true;
+    if (backtrace->right_at.load(std::memory_order_relaxed) == now) return true;
     doubtful = true;
     return false;
   };
-  if (Backtrace* stack = find(hash, addresses, count, is_known_right)) return stack;
+  if (Backtrace* backtrace = find(hash, addresses, count, is_known_right)) return backtrace;
   // The same library may be there again, or another.
   if (doubtful) look_at_libraries();
   LockGuard guard(heap_lock);
   now = unloadings();
-  Backtrace* stack = find(hash, addresses, count, [](Backtrace* s) { return is_right(*s); });
-  if (stack == nullptr) return add(hash, addresses, count, now);
-  stack->right_at.store(now, std::memory_order_relaxed);
-  return stack;
+  Backtrace* backtrace = find(hash, addresses, count, [](Backtrace* s) { return is_right(*s); });
+  if (backtrace == nullptr) return add(hash, addresses, count, now);
+  backtrace->right_at.store(now, std::memory_order_relaxed);
+  return backtrace;
 }
 
-std::size_t stack_count() { return stacks.count(); }
-Backtrace* numbered_stack(std::size_t number) { return stacks[number - 1]; }
-std::size_t stack_places() {
+std::size_t backtrace_count() { return backtraces.count(); }
+Backtrace* numbered_backtrace(std::size_t number) { return backtraces[number - 1]; }
+std::size_t backtrace_places() {
   const Table* t = table.load(std::memory_order_relaxed);
   return t == nullptr ? 0 : t->places;
 }
