@@ -20,10 +20,13 @@ using heap::space;
 constexpr unsigned kMostBatch = 512;
 // What is in reserve, another can't have. All threads' reserves together are about this part of
 // what the heap has beyond kSmallHeap, 2 MiB, at most (more while threads come that have not been
-// counted); those of a thread that allocates alone, a part of the whole heap (docs/design/alloc.md,
+// counted), but of each thread no more than kMostShared, 2 MiB: what is in reserve for sizes that
+// are seldom asked for is taken anew from what is free, which spreads those that live over more
+// blocks. Those of a thread that allocates alone are a part of the whole heap (docs/design/alloc.md,
 // "Blocks in reserve").
 constexpr BlockNumber kHeapShare = 2;
 constexpr BlockNumber kSmallHeap = 128;
+constexpr BlockNumber kMostShared = 128;
 constexpr BlockNumber kLoneShare = 4;
 // Of the free blocks, this part counts as there for other threads (most_listed). All of them and an
 // eighth were measured, too (docs/design/alloc-measured.md, "Reserves and the heap's size").
@@ -51,7 +54,7 @@ unsigned sharing_threads() { return base::max_of(refillers, refillers_before); }
 BlockNumber share_of_heap(unsigned threads) {
   if (threads == 1) return space.committed / kLoneShare;
   if (space.committed <= kSmallHeap) return 0;
-  return (space.committed - kSmallHeap) / (kHeapShare * threads);
+  return base::min_of((space.committed - kSmallHeap) / (kHeapShare * threads), kMostShared);
 }
 
 // Does the program free by hand a good part of what it allocates? No collection takes back what is
