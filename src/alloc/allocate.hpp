@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-#include "alloc/hole.hpp"
+#include "alloc/cache.hpp"
 
 namespace jd::alloc {
 

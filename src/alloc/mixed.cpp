@@ -1,9 +1,10 @@
 #include "alloc/mixed.hpp"
 
 #include "alloc/allocate.hpp"
-#include "alloc/collecting.hpp"
-#include "alloc/hole.hpp"
+#include "alloc/cache.hpp"
+#include "alloc/pacer.hpp"
 #include "alloc/refill.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
@@ -96,8 +97,9 @@ void leave_block(MixedHole* hole) {
   hole->block = kNoBlock;
 }
 
-// The same; and if it has gaps that are worth it, others may allocate from them. A hole that takes
-// them one by one leaves none.
+}  // namespace
+
+// A hole that takes gaps one by one leaves none.
 void leave_block_with_gaps(MixedHole* hole) {
   const BlockNumber number = hole->block;
   leave_block(hole);
@@ -105,6 +107,8 @@ void leave_block_with_gaps(MixedHole* hole) {
   space.extras[number].free_slots = static_cast<std::uint16_t>(heap::usable_granules(number));
   heap::list_block(number);
 }
+
+namespace {
 
 // What is free is kept for large objects; and where every collection copies, a third of the heap
 // for that.
@@ -194,8 +198,6 @@ void* take_from_block(ThreadCache* owner, MixedHole* hole, std::size_t bytes,
 }
 
 }  // namespace
-
-void retire_mixed(MixedHole* hole) { leave_block_with_gaps(hole); }
 
 // What has room in every gap goes from gap to gap. What may not have takes what is left of the
 // present one, or goes beside: else it would pass over gaps that nobody comes back to (after

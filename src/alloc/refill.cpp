@@ -4,6 +4,8 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/pacer.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"

@@ -1,7 +1,7 @@
 // Blocks in reserve (docs/design/alloc.md, "Blocks in reserve"): a thread takes several blocks at a
 // time, so that it seldom needs the heap's lock.
-#include "alloc/collecting.hpp"
 #include "alloc/refill.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"

@@ -1,6 +1,7 @@
 #include "cycle/pacing.hpp"
 
 #include "alloc/collecting.hpp"
+#include "alloc/pacer.hpp"
 #include "alloc/totals.hpp"
 #include "copy/evacuate.hpp"
 #include "cycle/collect.hpp"

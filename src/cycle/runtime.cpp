@@ -3,7 +3,8 @@
 #include <atomic>
 
 #include "alloc/allocate.hpp"
-#include "alloc/collecting.hpp"
+#include "alloc/pacer.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "copy/evacuate.hpp"

@@ -1,6 +1,6 @@
 #include "cycle/statistics.hpp"
 
-#include "alloc/collecting.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "base/text.hpp"
