@@ -5,6 +5,7 @@
 #include "alloc/totals.hpp"
 #include "heap/arena.hpp"
 #include "heap/blocks.hpp"
+#include "heap/sweep.hpp"
 #include "world/thread.hpp"
 
 namespace jd::alloc {

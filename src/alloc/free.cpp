@@ -8,6 +8,7 @@
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"
+#include "heap/sweep.hpp"
 #include "world/thread.hpp"
 
 namespace jd::alloc {

@@ -9,6 +9,7 @@
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
+#include "heap/sweep.hpp"
 #include "os/context.hpp"
 #include "world/thread.hpp"
 

@@ -5,6 +5,7 @@
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
+#include "heap/sweep.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
 

@@ -14,13 +14,14 @@
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/leaks.hpp"
+#include "cycle/measured.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/return_memory.hpp"
 #include "cycle/roots.hpp"
-#include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/verify.hpp"
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
 #include "mark/choice.hpp"
@@ -384,6 +385,8 @@ void run_cycle(void* data, char* stack_top) {
 }
 
 }  // namespace
+
+Measurements measured;
 
 bool collect_locked(int (*stop_function)()) {
   Cycle cycle{stop_function, Outcome::RootsUnknown};

@@ -20,6 +20,7 @@
 #include "heap/blocks.hpp"
 #include "heap/huge_pages.hpp"
 #include "heap/runs.hpp"
+#include "heap/sweep.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
@@ -237,8 +238,6 @@ void* out_of_memory(std::size_t bytes) {
 }
 
 }  // namespace
-
-Measurements measured;
 
 bool started() { return is_started.load(std::memory_order_acquire); }
 

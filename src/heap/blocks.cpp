@@ -1,7 +1,9 @@
 #include "heap/blocks.hpp"
 
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
+#include "heap/sweep.hpp"
 #include "os/log.hpp"
 
 namespace jd::heap {
@@ -32,7 +34,6 @@ void unlist(BlockNumber number) {
 }  // namespace
 
 bool poison_freed = false;
-SweepPolicy sweep_policy;
 
 void poison(Word address, std::size_t size) {
   __builtin_memset(base::as_pointer(address), kPoisonByte, size);

@@ -47,16 +47,16 @@ struct Layout;
 enum class Source : std::uint8_t { None, Homogeneous, Self, Header };
 
 struct Kind {
-  Word descriptor;
+  Word descriptor = 0;
   // The slot's size is to be added to the descriptor (a length of 0 then means the whole object).
-  bool add_size;
+  bool add_size = false;
   // Objects read as zero when they are handed out.
-  bool clear;
+  bool clear = false;
   // Objects are roots and are never reclaimed but by an explicit free.
-  bool uncollectable;
+  bool uncollectable = false;
   // With a disclaim function: what an unreachable object points at stays until it is disclaimed.
-  bool mark_from_unreachable;
-  Scan scan;
+  bool mark_from_unreachable = false;
+  Scan scan = Scan::None;
   Source source = Source::None;
   DisclaimFunction disclaim = nullptr;
   const Layout* layout = nullptr;  // Source::Homogeneous

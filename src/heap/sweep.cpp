@@ -146,6 +146,8 @@ bool has_dead_objects(const Block& block) {
 
 }  // namespace
 
+SweepPolicy sweep_policy;
+
 void clear_marks() {
   for_each_block([](BlockNumber, Block& block) {
     // Where an object of a mixed block begins may not be known yet.

@@ -5,7 +5,7 @@
 
 #include "gc/gc_mark.h"
 #include "heap/kinds.hpp"
-#include "heap/runs.hpp"
+#include "heap/resident.hpp"
 #include "heap/walk.hpp"
 #include "libgc/support.hpp"
 #include "os/cpu.hpp"

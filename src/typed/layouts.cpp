@@ -7,6 +7,7 @@
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"
 #include "heap/blocks.hpp"
+#include "heap/sweep.hpp"
 #include "jackdaw/heap.h"
 #include "mark/typed.hpp"
 #include "os/log.hpp"

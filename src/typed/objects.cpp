@@ -6,6 +6,7 @@
 #include "copy/mcc.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/measured.hpp"
 #include "cycle/runtime.hpp"
 #include "jackdaw/heap.h"
 #include "os/log.hpp"
