@@ -2,7 +2,9 @@
 
 #include "alloc/collecting.hpp"
 #include "copy/evacuate.hpp"
+#include "copy/hashes.hpp"
 #include "copy/holders.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "copy/weak.hpp"
 #include "heap/blocks.hpp"
@@ -130,8 +132,8 @@ bool copy(const Place& place, Word* to) {
                    std::size_t{granules} * heap::kGranule);
   *reinterpret_cast<Word*>(place.address()) = copied.address() | kForwardTag;
   *to = copied.address();
-  ++copy::counts.objects;
-  copy::counts.bytes += std::size_t{granules} * heap::kGranule;
+  ++counts.objects;
+  counts.bytes += std::size_t{granules} * heap::kGranule;
   return true;
 }
 
@@ -285,16 +287,16 @@ void repair_queued() {
 
 // Everything on promoted blocks, and those that were left, that was not reached.
 void count_promoted() {
-  counts = {};
+  last_promoted = {};
   heap::for_each_block([](BlockNumber number, const Block& block) {
     if (block.state != BlockState::Mixed) return;
     if (roles[number] == Role::Source || roles[number] == Role::Target) return;
-    ++counts.promoted_blocks;
+    ++last_promoted.blocks;
     unsigned live = 0;
     heap::for_each_marked(block,
                           [&](unsigned first) { live += heap::tile_end(number, first) - first; });
     const unsigned used = heap::used_granules(number);
-    counts.dead_bytes += std::size_t{used - base::min_of(used, live)} * heap::kGranule;
+    last_promoted.dead_bytes += std::size_t{used - base::min_of(used, live)} * heap::kGranule;
   });
 }
 
@@ -322,7 +324,7 @@ void promote_word(Word word) { promote(word, false); }
 
 }  // namespace
 
-Counts counts;
+Promoted last_promoted;
 
 bool begin() {
   for (ToSpace& to : to_spaces) {
@@ -380,7 +382,7 @@ void traverse() {
   visit_weak_words(rewrite);
   rekey_hashes(moved);
   count_promoted();
-  ++copy::counts.collections;
+  ++counts.collections;
 }
 
 void repair_from(Word object) {

@@ -3,7 +3,9 @@
 
 #include "copy/evacuate.hpp"
 #include "copy/groups.hpp"
+#include "copy/hashes.hpp"
 #include "copy/holders.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "copy/weak.hpp"
 #include "heap/blocks.hpp"
@@ -226,12 +228,6 @@ void fix_object(const heap::Place& place, const heap::Kind& kind) {
 }
 
 }  // namespace
-
-Policy policy;
-bool (*commit_more)(std::uint32_t blocks) = nullptr;
-bool (*may_commit)(std::uint32_t blocks) = nullptr;
-bool in_use = false;
-Counts counts;
 
 void move_objects() {
   std::sort(blocks.begin(), blocks.end(), lower);

@@ -1,6 +1,7 @@
 // What must not move: objects that a word means which nobody will rewrite.
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"

@@ -3,6 +3,7 @@
 
 #include "copy/evacuate.hpp"
 #include "copy/groups.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "heap/mixed.hpp"
 #include "heap/runs.hpp"
@@ -71,7 +72,7 @@ bool list_blocks(BlockNumber* most) {
 // By how much a compaction may let the heap grow.
 BlockNumber growth_for_compaction() {
   const BlockNumber blocks = space.committed / kCompactionShare;
-  return may_commit(blocks) ? blocks : 0;
+  return may_grow(blocks) ? blocks : 0;
 }
 
 // Of a group with blocks [begin, end): as many sources, from the first on, as the others have room

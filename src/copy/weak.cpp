@@ -1,6 +1,6 @@
 #include "copy/weak.hpp"
 
-#include "copy/waiting.hpp"
+#include "copy/waiting_ephemerons.hpp"
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
 #include "heap/walk.hpp"

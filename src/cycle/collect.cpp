@@ -8,8 +8,9 @@
 #include "alloc/collecting.hpp"
 #include "alloc/totals.hpp"
 #include "copy/evacuate.hpp"
-#include "copy/holders.hpp"
+#include "copy/hashes.hpp"
 #include "copy/mcc.hpp"
+#include "copy/policy.hpp"
 #include "copy/verify.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
@@ -302,7 +303,7 @@ void report() {
     os::log("  since the start: ", copy::counts.collections, " collections moved ",
             copy::counts.objects, " objects, ", copy::counts.bytes / base::kKiB,
             " KiB; pinned in the last ", copy::counts.pinned_last, ", promoted blocks ",
-            copy::mcc::counts.promoted_blocks);
+            copy::mcc::last_promoted.blocks);
   }
   const mark::Team::Counts team = mark::team.counts();
   os::log("  markers ", mark::team.helpers() + 1, ", packets ", team.packets, ", waits ",

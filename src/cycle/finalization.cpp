@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "copy/evacuate.hpp"
+#include "copy/policy.hpp"
 #include "copy/weak.hpp"
 #include "cycle/links.hpp"
 #include "cycle/measured.hpp"

@@ -3,6 +3,7 @@
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/pacing.hpp"
@@ -66,7 +67,7 @@ void wish_to_compact() { wish = copy::Wish::Compact; }
 bool move_objects(char* stack_top) {
   if (!copy::in_use || copy::policy.mcc) return false;
   copy::commit_more = commit_for_copies;
-  copy::may_commit = may_grow;
+  copy::may_grow = may_grow;
   std::uint64_t at = os::now_ns();
   const bool moving = copy::choose_sources(wish);
   wish = copy::Wish::Automatic;

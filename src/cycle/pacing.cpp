@@ -3,7 +3,7 @@
 #include "alloc/collecting.hpp"
 #include "alloc/pacer.hpp"
 #include "alloc/totals.hpp"
-#include "copy/evacuate.hpp"
+#include "copy/policy.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/measured.hpp"

@@ -4,7 +4,7 @@
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "base/text.hpp"
-#include "copy/evacuate.hpp"
+#include "copy/policy.hpp"
 #include "cycle/measured.hpp"
 #include "heap/resident.hpp"
 #include "mark/team.hpp"

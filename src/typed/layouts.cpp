@@ -2,7 +2,7 @@
 #include "typed/layouts.hpp"
 
 #include "alloc/allocate.hpp"
-#include "copy/evacuate.hpp"
+#include "copy/policy.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"

@@ -1,9 +1,10 @@
 // What programs say and ask of single objects: pins, roots, weak references, finalizers.
 #include "alloc/allocate.hpp"
 #include "alloc/refill.hpp"
-#include "copy/evacuate.hpp"
+#include "copy/hashes.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"
+#include "copy/policy.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/measured.hpp"
@@ -153,8 +154,8 @@ void jd_heap_get_counts(jd_heap_counts* counts) {
   counts->moved_objects = copy::counts.objects;
   counts->moved_bytes = copy::counts.bytes;
   counts->pinned_objects = copy::counts.pinned_last;
-  counts->promoted_blocks = copy::mcc::counts.promoted_blocks;
-  counts->dead_bytes = copy::mcc::counts.dead_bytes;
+  counts->promoted_blocks = copy::mcc::last_promoted.blocks;
+  counts->dead_bytes = copy::mcc::last_promoted.dead_bytes;
   counts->typed_bytes = cycle::measured.live_typed_bytes;
   counts->mark_ns = cycle::measured.mark_total;
   counts->pin_ns = copy::counts.pin_ns;
