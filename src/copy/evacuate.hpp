@@ -24,9 +24,17 @@ using base::Word;
 
 enum class Wish : std::uint8_t { Automatic, Compact };
 
-// Chooses the blocks to be emptied. False: nothing is to be moved in this collection.
-// Pre of all: as above.
-[[nodiscard]] bool choose_sources(Wish wish);
+// How the heap grows in a stopped world; the room cycle's.
+struct Growth {
+  // Commits so many blocks more, as far as the heap may grow.
+  bool (*commit_more)(std::uint32_t blocks);
+  // May it grow by so many?
+  bool (*may_grow)(std::uint32_t blocks);
+};
+
+// Chooses the blocks to be emptied. False: nothing is to be moved in this collection. Otherwise
+// move_objects grows the heap so, if it has to. Pre of all: as above.
+[[nodiscard]] bool choose_sources(Wish wish, const Growth& growth);
 
 // The word may be a pointer that nobody rewrites: what it means stays where it is. past_end: so
 // does the object that ends there.

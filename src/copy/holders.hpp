@@ -14,18 +14,18 @@ using base::Word;
 [[nodiscard]] bool pin(Word memory);
 [[nodiscard]] bool unpin(Word memory);
 
-// A variable that is a root and is rewritten. Adding twice is adding once. False when memory has
-// run out.
-[[nodiscard]] bool add_root(Word* variable);
-void remove_root(Word* variable);
-[[nodiscard]] bool is_root(Word address);
+// A variable of which the program says that it holds a pointer: a root that is rewritten. Adding
+// twice is adding once. False when memory has run out.
+[[nodiscard]] bool add_precise_root(Word* variable);
+void remove_precise_root(Word* variable);
+[[nodiscard]] bool is_precise_root(Word address);
 
 // What the program's pins and precise roots hold, for marking and checking. Pre: the world is
 // stopped.
 void visit_held(world::RootVisitor* visitor);
 
 // After moving.
-void visit_pinned(void (*visit)(Word memory));
-void visit_root_variables(void (*visit)(Word* variable));
+void visit_program_pins(void (*visit)(Word memory));
+void visit_precise_roots(void (*visit)(Word* variable));
 
 }  // namespace jd::copy

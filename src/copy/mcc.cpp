@@ -28,6 +28,7 @@ using heap::space;
 // All used in a stopped world only.
 heap::Growable<Place> queue;  // marked, not scanned
 bool queue_overflowed = false;
+bool (*commit)(std::uint32_t blocks) = nullptr;  // what begin() was given
 
 // Where copies of a kind go, and how far they were scanned.
 struct ToSpace {
@@ -105,7 +106,7 @@ bool next_to_block(ToSpace* to) {
   const auto kind = static_cast<heap::KindNumber>(to->kind);
   constexpr std::uint32_t kStep = 64;
   BlockNumber number = heap::make_mixed_block(kind, &clean);
-  if (number == heap::kNoBlock && (commit_more(kStep) || commit_more(1))) {
+  if (number == heap::kNoBlock && (commit(kStep) || commit(1))) {
     number = heap::make_mixed_block(kind, &clean);
   }
   if (number == heap::kNoBlock) return false;
@@ -246,14 +247,15 @@ bool is_live(Word word) {
 
 void rewrite(Word* word) { *word = moved(*word); }
 
-// Objects that nothing reached and finalization may look at: the bit of one that is known is among
-// the pins, which this policy needs for nothing else.
+// Objects that nothing reached and finalization may look at. The table of pinned objects, which
+// this policy needs for nothing else, has the bits of those that are known.
+auto& known_to_repair = pinned;
 bool repair_overflowed = false;
 
 void queue_for_repair(Word word) {
   Place place;
   if (!find(word, &place) || place.marked()) return;
-  if (!pins[heap::number_of(place.block)].add(place.slot)) return;
+  if (!known_to_repair[heap::number_of(place.block)].add(place.slot)) return;
   if (!queue.push(place)) repair_overflowed = true;
 }
 
@@ -326,7 +328,8 @@ void promote_word(Word word) { promote(word, false); }
 
 Promoted last_promoted;
 
-bool begin() {
+bool begin(bool (*commit_more)(std::uint32_t blocks)) {
+  commit = commit_more;
   for (ToSpace& to : to_spaces) {
     to.gap = {0, 0};
     to.blocks.clear();
@@ -356,7 +359,7 @@ void promote(Word word, bool past_end) {
 void promote_from_objects() {
   // A dead object's procedure is called, too: nobody knows yet which is dead.
   for_each_untyped(false, [](const Place& place) { visit_ambiguous(place, promote_word); });
-  visit_pinned(promote_word);
+  visit_program_pins(promote_word);
 }
 
 void leave_holes() { alloc::leave_mixed_holes(is_from); }
@@ -393,7 +396,7 @@ void repair_from(Word object) {
     // Nobody knows which did not fit: all again. Each pass without room for one has found another.
     heap::for_each_block([](BlockNumber number, Block& block) {
       if (number >= blocks_with_roles()) return;
-      heap::for_each_bit(pins[number].words, heap::kMaxSlots, [&](unsigned slot) {
+      heap::for_each_bit(known_to_repair[number].words, heap::kMaxSlots, [&](unsigned slot) {
         repair({&block, slot});
         repair_queued();
       });
@@ -419,7 +422,7 @@ void end() {
   const BlockNumber last = base::min_of(space.committed, blocks_with_roles());
   for (BlockNumber b = 1; b < last; ++b) {
     roles[b] = Role::None;
-    pins[b] = {};
+    known_to_repair[b] = {};
   }
 }
 

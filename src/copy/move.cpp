@@ -30,7 +30,7 @@ template <class Make>
 BlockNumber new_block(Make make) {
   bool clean = false;
   BlockNumber number = make(&clean);
-  if (number == heap::kNoBlock && commit_more(1) && prepare_roles()) number = make(&clean);
+  if (number == heap::kNoBlock && growth.commit_more(1) && prepare_roles()) number = make(&clean);
   return number;
 }
 
@@ -174,7 +174,7 @@ bool empty_block(std::size_t index, std::size_t end, Targets* targets) {
   const BlockNumber number = blocks[index].number;
   Block& block = space.blocks[number];
   for (unsigned w = 0; w < block.bit_words(); ++w) {
-    for (std::uint64_t rest = live_bits(block, w) & ~pins[number].words[w]; rest != 0;
+    for (std::uint64_t rest = live_bits(block, w) & ~pinned[number].words[w]; rest != 0;
          rest &= rest - 1) {
       const heap::Place from{&block, w * 64 + base::lowest_bit(rest)};
       const std::size_t bytes =
@@ -251,7 +251,7 @@ void fix_words() {
     heap::for_each_marked(block, [&](unsigned slot) { fix_object({&block, slot}, kind); });
   });
   const auto fix_lone_word = [](Word* word) { fix_word(word, nullptr); };
-  visit_root_variables(fix_lone_word);
+  visit_precise_roots(fix_lone_word);
   visit_weak_words(fix_lone_word);
   rekey_hashes(moved);
 }

@@ -17,7 +17,7 @@ using heap::Scan;
 
 void pin_slot(const Block& block, unsigned slot) {
   if (!block.is_allocated(slot) || !block.marked(slot)) return;
-  if (pins[heap::number_of(&block)].add(slot)) ++counts.pinned_last;
+  if (pinned[heap::number_of(&block)].add(slot)) ++counts.pinned_last;
 }
 
 void pin_word(Word word) { pin_meaning_of(word, false); }
@@ -65,7 +65,7 @@ void pin_from_objects() {
       heap::for_each_bit(&read, 64, [&](unsigned bit) { pin_from({&block, w * 64 + bit}); });
     }
   });
-  visit_pinned(pin_word);
+  visit_program_pins(pin_word);
 }
 
 }  // namespace jd::copy

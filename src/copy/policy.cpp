@@ -3,8 +3,6 @@
 namespace jd::copy {
 
 Policy policy;
-bool (*commit_more)(std::uint32_t blocks) = nullptr;
-bool (*may_grow)(std::uint32_t blocks) = nullptr;
 bool in_use = false;
 Counts counts;
 

@@ -11,10 +11,6 @@ struct Policy {
   bool everything = false;  // JACKDAW_MOVE
 };
 extern Policy policy;  // set before the first layout is defined
-// Commits so many blocks more, as far as the heap may grow; in a stopped world. Cycle's.
-extern bool (*commit_more)(std::uint32_t blocks);
-// May it grow by so many?
-extern bool (*may_grow)(std::uint32_t blocks);
 // Is there anything to be done for typed objects, precise roots, or weak references? Set once,
 // under the heap's lock.
 extern bool in_use;

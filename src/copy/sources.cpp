@@ -72,7 +72,7 @@ bool list_blocks(BlockNumber* most) {
 // By how much a compaction may let the heap grow.
 BlockNumber growth_for_compaction() {
   const BlockNumber blocks = space.committed / kCompactionShare;
-  return may_grow(blocks) ? blocks : 0;
+  return growth.may_grow(blocks) ? blocks : 0;
 }
 
 // Of a group with blocks [begin, end): as many sources, from the first on, as the others have room
@@ -127,8 +127,10 @@ bool may_be_worth_it(BlockNumber most, Wish wish) {
 }  // namespace
 
 heap::Growable<TypedBlock> blocks;
+Growth growth;
 
-bool choose_sources(Wish wish) {
+bool choose_sources(Wish wish, const Growth& how_to_grow) {
+  growth = how_to_grow;
   if (!policy.moves || policy.mcc || !may_be_worth_it(space.committed, wish)) return false;
   BlockNumber most = 0;
   if (!list_blocks(&most) || blocks.count() == 0 || !may_be_worth_it(most, wish) ||
@@ -154,7 +156,7 @@ bool choose_sources(Wish wish) {
 void end_moving() {
   for (const TypedBlock& block : blocks) {
     roles[block.number] = Role::None;
-    pins[block.number] = {};
+    pinned[block.number] = {};
   }
   blocks.clear();
 }

@@ -63,7 +63,7 @@ void verify_pins() {
   heap::for_each_block([](BlockNumber number, const Block& block) {
     if (block.state == BlockState::Free || roles[number] != Role::Source) return;
     for (unsigned slot = 0; slot < block.slots; ++slot) {
-      if (pins[number].has(slot) && !(block.marked(slot) && block.is_allocated(slot))) {
+      if (pinned[number].has(slot) && !(block.marked(slot) && block.is_allocated(slot))) {
         os::fatal("heap verifier: a pinned object moved (block ", number, ", slot ", slot, ")");
       }
     }

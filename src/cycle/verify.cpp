@@ -423,7 +423,7 @@ void MarkVerifier::stack(const void* low, const void* high) {
   if (GC_all_interior_pointers == 0) return;
   visit_words(low, high, [](Word word, Word at) {
     // A precise root points to its object and nowhere else: what ends there may have moved.
-    if (word % heap::kGranule == 0 && !copy::is_root(at)) require_marked_before(word, at);
+    if (word % heap::kGranule == 0 && !copy::is_precise_root(at)) require_marked_before(word, at);
   });
 }
 

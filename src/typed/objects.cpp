@@ -84,7 +84,7 @@ int jd_root_add(void* variable) {
   void* const held = *static_cast<void**>(variable);
   const LockGuard guard(heap_lock);
   typed::settle_policy();
-  const bool added = copy::add_root(static_cast<Word*>(variable));
+  const bool added = copy::add_precise_root(static_cast<Word*>(variable));
   asm volatile("" : : "r"(held) : "memory");
   return added ? 1 : 0;
 }
@@ -92,7 +92,7 @@ int jd_root_add(void* variable) {
 void jd_root_remove(void* variable) {
   cycle::start();
   const LockGuard guard(heap_lock);
-  copy::remove_root(static_cast<Word*>(variable));
+  copy::remove_precise_root(static_cast<Word*>(variable));
 }
 
 uint64_t jd_epoch() {
