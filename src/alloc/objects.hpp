@@ -8,7 +8,7 @@ namespace jd::alloc {
 
 // Does not look at the kinds of most objects.
 inline bool has_layout(const heap::Block& block) {
-  return block.kind >= heap::kBuiltInKinds && heap::kinds[block.kind].source != heap::Source::None;
+  return block.kind >= heap::kBuiltInKinds && heap::kinds[block.kind].has_layout();
 }
 
 // The usual case of is_object: true if the address is the beginning of an object in a slot, which

@@ -44,8 +44,8 @@ Piece claim_slots(heap::Block* block, unsigned most) {
 // their block, and a disclaim procedure wants to know whose a block is.
 bool wants_piece(const Refill& refill) {
   const heap::Kind& kind = heap::kinds[refill.kind];
-  return refill.reserve().pieces < kMostPieces && cache_count > 1 &&
-         kind.source == heap::Source::None && kind.disclaim == nullptr;
+  return refill.reserve().pieces < kMostPieces && cache_count > 1 && !kind.has_layout() &&
+         kind.disclaim == nullptr;
 }
 
 bool take_piece(const Refill& refill, Kept kept) {

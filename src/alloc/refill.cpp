@@ -241,10 +241,10 @@ bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
   }
 }
 
-// Layouts have chosen their holes, and aligned objects need slots of just their size.
-Hole* hole_for(HoleRow* row, std::size_t bytes, KindNumber kind, std::size_t alignment) {
-  const bool by_size = alignment > heap::kGranule || heap::kinds[kind].source != heap::Source::None;
-  return by_size ? &row->holes[heap::class_for(bytes)] : &row->hole_for(bytes);
+// Must an object have a slot of just its size? A layout has chosen its hole, and its elements fill
+// their slot; a power of two has to lie at its multiple.
+bool needs_its_size(KindNumber kind, std::size_t alignment) {
+  return alignment > heap::kGranule || heap::kinds[kind].has_layout();
 }
 
 void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) {
@@ -257,10 +257,9 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     row = make_row(owner, kind);
     if (row == nullptr) return nullptr;
   }
-  // A layout's elements fill their slot, and a power of two has to lie at its multiple.
-  const bool may_be_larger =
-      alignment <= heap::kGranule && heap::kinds[kind].source == heap::Source::None;
-  Refill refill{owner, row, hole_for(row, bytes, kind, alignment), kind};
+  const bool by_size = needs_its_size(kind, alignment);
+  Hole* hole = by_size ? &row->holes[heap::class_for(bytes)] : &row->hole_for(bytes);
+  Refill refill{owner, row, hole, kind};
   for (;;) {
     {
       world::NoStop guard(thread);
@@ -268,7 +267,7 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
       if (slot == nullptr && refill_from_blocks(refill)) slot = refill.hole->take();
       if (slot != nullptr) return slot;
     }
-    if (!next_block(&refill, bytes, may_be_larger)) return nullptr;
+    if (!next_block(&refill, bytes, !by_size)) return nullptr;
   }
 }
 

@@ -38,7 +38,7 @@ struct ToSpace {
   std::size_t scanned_blocks = 0;
   unsigned scanned_granules = 0;  // of blocks[scanned_blocks]
 };
-// One for each source of layouts that there is.
+// One for each way in which layouts are found in mixed blocks.
 constexpr unsigned kToSpaces = 2;
 ToSpace to_spaces[kToSpaces];
 
@@ -47,7 +47,7 @@ ToSpace& to_space_of(unsigned kind) {
     if (to.kind == 0) to.kind = kind;
     if (to.kind == kind) return to;
   }
-  heap::broken_layout("more kinds of objects than sources of layouts", nullptr, kind);
+  heap::broken_layout("more kinds of objects than ways to find layouts", nullptr, kind);
 }
 
 bool is_from(BlockNumber number) {
@@ -183,7 +183,7 @@ void visit_ambiguous(const Place& place, void (*visit)(Word word)) {
 
 void scan(const Place& place) {
   const Kind& kind = heap::kinds[place.block->kind];
-  if (kind.source != heap::Source::None) {
+  if (kind.has_layout()) {
     heap::Typed typed;
     if (heap::typed_at(place.address(), kind, &typed)) heap::for_each_run(typed, visit_run);
     return;
@@ -272,7 +272,7 @@ void repair(const Place& place) {
   if (is_weak_kind(place.block->kind)) return rewrite(words);
   if (is_ephemeron_kind(place.block->kind)) return repair_run(words, 2);
   if (place.block->scan == Scan::None) return;
-  if (kind.source == heap::Source::None) {
+  if (!kind.has_layout()) {
     visit_ambiguous(place, queue_for_repair);
   } else if (heap::Typed typed; heap::typed_at(place.address(), kind, &typed)) {
     heap::for_each_run(typed, repair_run);
@@ -308,7 +308,7 @@ void for_each_untyped(bool disclaimable_only, Visit visit) {
   heap::for_each_block([&](BlockNumber, Block& block) {
     const Kind& kind = heap::kinds[block.kind];
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
-    if (kind.source != heap::Source::None) return;
+    if (kind.has_layout()) return;
     if (disclaimable_only && !kind.mark_from_unreachable) return;
     heap::for_each_bit(block.allocated, block.slots, [&](unsigned slot) {
       visit(Place{&block, slot});

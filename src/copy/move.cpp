@@ -246,7 +246,7 @@ Word moved(Word word) { return is_source(word) ? moved_from(word, nullptr, nullp
 void fix_words() {
   heap::for_each_block([](BlockNumber, Block& block) {
     const heap::Kind& kind = heap::kinds[block.kind];
-    if (block.state == BlockState::Free || kind.source == heap::Source::None) return;
+    if (block.state == BlockState::Free || !kind.has_layout()) return;
     if (block.scan == heap::Scan::None) return;
     heap::for_each_marked(block, [&](unsigned slot) { fix_object({&block, slot}, kind); });
   });

@@ -57,7 +57,7 @@ void pin_from_objects() {
   heap::for_each_block([](BlockNumber, Block& block) {
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
     const Kind& kind = heap::kinds[block.kind];
-    if (kind.source != heap::Source::None) return;
+    if (kind.has_layout()) return;
     for (unsigned w = 0; w < block.bit_words(); ++w) {
       // Dead objects that their disclaim function may keep have their words as they are.
       const std::uint64_t read =

@@ -56,7 +56,7 @@ bool list_blocks(BlockNumber* most) {
   constexpr std::uint32_t kParts = 1024;
   std::uint64_t empty = 0;
   heap::for_each_block([&](BlockNumber number, const Block& block) {
-    if (!heap::is_alone(block) || heap::kinds[block.kind].source == heap::Source::None) return;
+    if (!heap::is_alone(block) || !heap::kinds[block.kind].has_layout()) return;
     if (space.extras[number].owner != nullptr) return;
     const unsigned live =
         block.state == BlockState::Mixed ? heap::live_granules(number) : live_slots(block);

@@ -48,7 +48,7 @@ void verify_words(const heap::Typed& typed) {
 void verify_typed_words() {
   heap::for_each_block([](BlockNumber number, const Block& block) {
     const heap::Kind& kind = heap::kinds[block.kind];
-    if (block.state == BlockState::Free || kind.source == heap::Source::None) return;
+    if (block.state == BlockState::Free || !kind.has_layout()) return;
     // A large object that is still being cleared is none yet.
     if (block.scan == heap::Scan::None) return;
     heap::for_each_marked(block, [&](unsigned slot) {

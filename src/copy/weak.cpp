@@ -28,7 +28,7 @@ unsigned make_kind(unsigned* number, heap::Layout* layout, const char* name, std
   // No hole has so much: jd_new, which must not make them, comes to the slow path, and is told.
   layout->bytes = UINT32_MAX;
   layout->fixed = UINT32_MAX;
-  heap::kinds[made].source = heap::Source::Homogeneous;
+  heap::kinds[made].layout_from = heap::LayoutFrom::Block;
   heap::kinds[made].layout = layout;
   *number = made;
   return made;

@@ -102,7 +102,7 @@ void push_others_than_self(mark::Marker* marker, const Place& place) {
   // What the layout says is no pointer may hold the address of an object that has moved.
   const heap::Kind& kind = heap::kinds[place.block->kind];
   heap::Typed typed;
-  if (kind.source == heap::Source::None) {
+  if (!kind.has_layout()) {
     mark_words(reinterpret_cast<const Word*>(begin), place.size() / sizeof(Word));
   } else if (heap::typed_at(begin, kind, &typed)) {
     heap::for_each_run(typed, mark_words);

@@ -43,8 +43,10 @@ using DisclaimFunction = int (*)(void* object);
 
 struct Layout;
 
-// How the layout of a kind's objects is found, if they have one (include/jackdaw/layout.h).
-enum class Source : std::uint8_t { None, Homogeneous, Self, Header };
+// Where the layout of a kind's objects is found, if they have one: it is that of the whole block's
+// objects, or the object's first word or its header leads to it. (To programs, a layout's source:
+// JD_HOMOGENEOUS, JD_SELF, JD_HEADER.)
+enum class LayoutFrom : std::uint8_t { Nothing, Block, FirstWord, Header };
 
 struct Kind {
   Word descriptor = 0;
@@ -57,16 +59,19 @@ struct Kind {
   // With a disclaim function: what an unreachable object points at stays until it is disclaimed.
   bool mark_from_unreachable = false;
   Scan scan = Scan::None;
-  Source source = Source::None;
+  LayoutFrom layout_from = LayoutFrom::Nothing;
   DisclaimFunction disclaim = nullptr;
-  const Layout* layout = nullptr;  // Source::Homogeneous
-  // Source::Homogeneous: which of the first words are pointers, bit 63 for word 0; 0 if the
+  const Layout* layout = nullptr;  // LayoutFrom::Block
+  // LayoutFrom::Block: which of the first words are pointers, bit 63 for word 0; 0 if the
   // descriptor says it in another way.
   Word pointer_bits = 0;
-  // Source::Homogeneous: bytes from the object's beginning between which all words are pointers,
+  // LayoutFrom::Block: bytes from the object's beginning between which all words are pointers,
   // and beyond which none is; the end may lie behind the object's. 0 and 0: no such run is known.
   std::uint32_t run_begin = 0;
   std::uint32_t run_end = 0;
+
+  // Are its objects typed?
+  [[nodiscard]] bool has_layout() const { return layout_from != LayoutFrom::Nothing; }
 };
 
 // For an object of so many bytes.

@@ -313,7 +313,8 @@ bool find_mixed(Word address, Place* place) {
 }
 
 std::size_t mixed_size(const Place& place) {
-  return base::align_up(memory_bytes(place.address(), kinds[place.block->kind].source), kGranule);
+  return base::align_up(memory_bytes(place.address(), kinds[place.block->kind].layout_from),
+                        kGranule);
 }
 
 unsigned sweep_mixed(BlockNumber number, unsigned* free) {

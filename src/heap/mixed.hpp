@@ -1,12 +1,13 @@
 // Mixed blocks: objects of all sizes one behind another, in the order in which they were allocated;
-// of one source, and with pointers or without.
+// of one kind, so that their layouts are found in the same way; with pointers or without.
 //
 // A mixed block has the geometry of a block of 16-byte slots, so that the marker's hot path takes
 // it for one: the bit of an object's first granule is the object's. Its record's words mean
 //
 //   allocated  where an object begins (or will: a hole's cursor)
 //   marks      what the marker was led to. A word into the middle of an object sets a bit of its
-//              own, on the way to the object's (Marker::describe); the sweep drops such bits.
+//              own, on the way to the object's (Marker::pointers_at_granule); the sweep drops such
+//              bits.
 //   gaps       where free space begins; in a table beside the records
 //
 // Objects that were allocated since the block was last looked at have no bits yet. Behind a block's

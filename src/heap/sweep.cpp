@@ -47,7 +47,7 @@ void count_live(const Block& block, std::size_t objects, std::size_t bytes, Swee
   count->live_objects += objects;
   count->live_bytes += bytes;
   if (block.scan == Scan::None) count->live_atomic_bytes += bytes;
-  if (kinds[block.kind].source != Source::None) count->live_typed_bytes += bytes;
+  if (kinds[block.kind].has_layout()) count->live_typed_bytes += bytes;
 }
 
 enum class World { Stopped, Running };

@@ -124,7 +124,7 @@ struct Marker::Described {
 inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind) {
   const Word first = *reinterpret_cast<const Word*>(memory);
   if (__builtin_expect(first == 0, 0)) return {};
-  const bool headed = kind.source == heap::Source::Header;
+  const bool headed = kind.layout_from == heap::LayoutFrom::Header;
   const heap::Layout& layout =
       headed ? heap::layout_of_header(first, memory) : heap::layout_of_self(first, memory);
   if (__builtin_expect(!layout.is_short, 0)) return scan_mixed(memory, kind);

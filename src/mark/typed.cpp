@@ -194,7 +194,7 @@ Marker::Pointers Marker::waiting_elements(Word address) {
   const heap::Kind& kind = heap::kinds[place.block->kind];
   Elements elements{};
   heap::Typed typed;
-  if (kind.source == heap::Source::None) {
+  if (!kind.has_layout()) {
     elements = elements_of(memory, place.size());
   } else if (heap::typed_at(memory, kind, &typed)) {
     elements = elements_of(typed);

@@ -67,8 +67,7 @@ void jd_unpin(void* object) {
   if (copy::unpin(place.address())) return;
   const heap::Kind& kind = heap::kinds[place.block->kind];
   heap::Typed found{};
-  const bool has_layout =
-      kind.source != heap::Source::None && heap::typed_at(place.address(), kind, &found);
+  const bool has_layout = kind.has_layout() && heap::typed_at(place.address(), kind, &found);
   os::fatal("jd_unpin: ", object, " is not pinned (layout ",
             has_layout ? found.layout->name : "none", ")");
 }
