@@ -49,7 +49,8 @@ class scope {
     } release{memory};
     auto* task = ::new (memory) Task<Closure>{{}, this, Closure(std::forward<F>(f))};
     release.memory = nullptr;
-    jd_task_scope_push(&scope_, task, [](jd_task* pushed, int cancelled) {
+    // Nothing may leave it, not even what the closure's destructor throws.
+    jd_task_scope_push(&scope_, task, [](jd_task* pushed, int cancelled) noexcept {
       auto* own = static_cast<Task<Closure>*>(pushed);
       if (cancelled == 0) own->scope->guard(own->closure);
       own->~Task<Closure>();

@@ -25,7 +25,6 @@ void move_to(MixedHole* hole, heap::Granules gap) {
   char* const start = base::as_pointer(heap::block_address(hole->block));
   char* const first = start + std::size_t{gap.from} * heap::kGranule;
   __atomic_store_n(&hole->limit, first, __ATOMIC_RELAXED);
-  // Release: whoever sees it does not see the cursor of the gap before (heap::hole_in).
   __atomic_store_n(&hole->end, start + std::size_t{gap.to} * heap::kGranule, __ATOMIC_RELEASE);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   __atomic_store_n(&hole->cursor, first, __ATOMIC_RELEASE);

@@ -14,7 +14,8 @@ struct Pacer {
   // Starts the runtime; the thread is not registered. Any number of calls.
   void (*start)();
   // No free run is long enough for `blocks` blocks (one, for a small block): collects or grows the
-  // heap. False if there is nothing more to be had. The lock may have been released meanwhile.
+  // heap. False if nothing more is to be had or, for one block, only what is kept: who gets that at
+  // the first attempt tries once more with Kept::MayGo. The lock may have been released meanwhile.
   // `attempt`: how often it was called for the same allocation before.
   bool (*make_room)(BlockNumber blocks, unsigned attempt);
   // Would that give a block without more collections than the program's allocation calls for? Pre:

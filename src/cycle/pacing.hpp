@@ -14,8 +14,7 @@ namespace jd::cycle {
 // Pre of each: the heap's lock is held.
 bool collection_is_due();
 
-// Makes room for a run of that many blocks, by collecting or by growing; false when neither helps.
-// `attempt`: how often it was called for the same allocation before.
+// Makes room for a run of that many blocks, by collecting or by growing: alloc::Pacer::make_room.
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
 bool has_room();
 

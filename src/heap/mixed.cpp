@@ -68,12 +68,13 @@ char* start_byte(BlockNumber number, unsigned granule) {
   return base::as_pointer(block_address(number) + kStartBytes + granule);
 }
 
-// The hole's granules, of a block that a thread owns; none otherwise.
+// The hole's granules, of a block that a thread owns; none otherwise. To whoever does not hold the
+// thread up, perhaps from the beginning of one gap to the end of another: a thread goes from gap to
+// gap, and may come back to the block.
 Granules hole_in(BlockNumber number) {
   const auto* hole =
       static_cast<const MixedHole*>(__atomic_load_n(&space.extras[number].owner, __ATOMIC_ACQUIRE));
   if (hole == nullptr) return {kMixedGranules, kMixedGranules};
-  // In this order: the thread goes from gap to gap upwards, and what is of two of them is no hole.
   const char* end = __atomic_load_n(&hole->end, __ATOMIC_ACQUIRE);
   const char* cursor = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
   if (cursor == nullptr || cursor >= end) return {kMixedGranules, kMixedGranules};
@@ -298,10 +299,11 @@ bool find_mixed(Word address, Place* place) {
   const auto granule = static_cast<unsigned>((address & (kBlockSize - 1)) / kGranule);
   if (granule >= kMixedGranules) return false;
   const Granules hole = hole_in(number);
-  if (granule >= hole.from && granule < hole.to) return false;
   // Asked first: somebody may be learning them meanwhile.
   const Starts known = space.blocks[number].known_starts();
   unsigned at = last_boundary(number, granule);
+  // In a hole there is no boundary, between two gaps there is one.
+  if (granule >= hole.from && granule < hole.to && at <= hole.from) return false;
   if (has(gaps[number].words, at)) return false;
   if (known == Starts::Open) {
     for (unsigned begin = granule; begin > at; --begin) {

@@ -54,7 +54,7 @@ bool take_back_after_waiting(Worker* worker, Stack* stack, jd_task* task) {
   add(&worker->counters.barrier_waits);
   const std::uint64_t begin = os::ticks();
   const auto note_wait = [&] { add(&worker->counters.victim_barrier_ticks, os::ticks() - begin); };
-  constexpr int kSpins = 4000;  // some 100 µs: longer than any steal of a thief that runs
+  constexpr int kSpins = 4000;  // some 100 µs: longer than most steals of a thief that runs
   for (int spin = 0;; ++spin) {
     bool stolen = false;
     if (take_back_from_asker(worker, stack, task, &stolen)) {

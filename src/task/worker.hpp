@@ -155,7 +155,10 @@ struct Runtime {
   // Written under the lock before `running` is set, and read after that.
   unsigned workers_wanted = 0;  // that run tasks at the same time
   jd_task_mode mode = JD_TASK_DEQUE;
-  bool mode_chosen = false;  // by choose_mode(), not by the options; under the lock
+  // By choose_mode(), not by the options; or kNoMode. Written under the lock (relaxed: whoever
+  // reads it without gets what was last chosen, or what was before).
+  static constexpr int kNoMode = -1;
+  std::atomic<int> chosen_mode{kNoMode};
   // The child of a fork() that a task called: there will be no workers. Set in the child by its
   // only thread, before it can make others.
   bool alone_in_child = false;

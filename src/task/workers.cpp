@@ -135,24 +135,23 @@ bool choose_mode(jd_task_mode mode) {
   if (!mode_is_possible(mode)) return false;
   const bool is_asked_for = base::was_given(&base::Options::task_mode);
   if (is_asked_for && mode != static_cast<jd_task_mode>(cycle::options.task_mode)) return false;
-  runtime.mode = mode;
-  runtime.mode_chosen = true;
+  runtime.chosen_mode.store(mode, std::memory_order_relaxed);
   return true;
 }
 
-// Of workers that are to be started. Pre: the runtime's lock is held, and the options are read.
+// Of workers that are to be started. Pre: the options are read.
 static jd_task_mode mode_at_start() {
-  if (runtime.mode_chosen) return runtime.mode;
+  const int chosen = runtime.chosen_mode.load(std::memory_order_relaxed);
+  if (chosen != Runtime::kNoMode) return static_cast<jd_task_mode>(chosen);
   const auto asked = static_cast<jd_task_mode>(cycle::options.task_mode);
   return mode_is_possible(asked) ? asked : JD_TASK_DEQUE;
 }
 
 jd_task_mode mode_to_be() {
-  // Without the lock: around a fork, a program's own handlers may ask while it is held.
+  // Without the lock: around a fork, a program's own handlers may ask while this thread holds it.
   if (runtime.running.load(std::memory_order_acquire)) return runtime.mode;
   cycle::start();
-  LockGuard guard(runtime.lock);
-  return runtime.running.load(std::memory_order_relaxed) ? runtime.mode : mode_at_start();
+  return mode_at_start();
 }
 
 unsigned workers_to_be() {

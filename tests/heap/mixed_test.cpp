@@ -110,6 +110,22 @@ class MixedBlock {
     }
   }
 
+  // While a thread goes on, one gap's beginning may be read with another's end.
+  void expect_objects_between_gaps() {
+    std::vector<Granules> gaps;
+    for (Granules gap{0, 0}; gap.to < kMixedGranules && find_gap(number, gap.to, 1, &gap);) {
+      gaps.push_back(gap);
+    }
+    if (gaps.empty()) return;
+    const MixedHole hole = hole_;
+    const unsigned first = below(static_cast<unsigned>(gaps.size()));
+    const unsigned last = first + below(static_cast<unsigned>(gaps.size()) - first);
+    hole_.cursor = at(gaps[first].from);
+    hole_.end = at(gaps[last].to);
+    expect_objects();
+    hole_ = hole;
+  }
+
   void expect_gaps() const {
     Granules gap{0, 0};
     for (unsigned g = 0; g < kMixedGranules;) {
@@ -204,9 +220,11 @@ TEST(MixedBlock, IsWhatAModelSays) {
       const unsigned used = block.count(Is::Object);
       ASSERT_EQ(used_granules(block.number), used);
       ASSERT_NO_FATAL_FAILURE(block.expect_objects());
+      ASSERT_NO_FATAL_FAILURE(block.expect_objects_between_gaps());
       learn_starts(block.number);
       ASSERT_NO_FATAL_FAILURE(block.expect_starts());
       ASSERT_NO_FATAL_FAILURE(block.expect_objects());
+      ASSERT_NO_FATAL_FAILURE(block.expect_objects_between_gaps());
       // None, a few, most and all stay, too.
       ASSERT_NO_FATAL_FAILURE(block.mark(round % 9));
       ASSERT_EQ(used_granules(block.number), used);

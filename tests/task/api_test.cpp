@@ -471,8 +471,11 @@ TEST(Blocking, GivesTheSlotAway) {
         });
       });
     }
+    // Blocking, too: a lone worker begins with this one.
     scope.fork([&] {
-      while (waiting.load() < workers) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      jd::blocking([&] {
+        while (waiting.load() < workers) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
       opened = true;
     });
     scope.join();

@@ -99,23 +99,32 @@ TEST(Reductions, ThrowWhatAMapOrACombinationThrows) {
   };
   std::string all;
   for (int i = 0; i < 300; ++i) all += std::to_string(i);
-  for (const int bad : {-1, 0, 150, 299}) {
-    reduce_everywhere([&all, bad] {
-      const auto map = [bad](int i) {
-        if (i == bad) throw std::runtime_error("map");
+  enum class Bad { Nothing, Map, Combination };
+  const auto check = [&all](Bad what, int bad) {
+    reduce_everywhere([&all, what, bad] {
+      const auto map = [what, bad](int i) {
+        if (what == Bad::Map && i == bad) throw std::runtime_error("map");
         return Counted(std::to_string(i));
       };
-      const auto combine = [](const Counted& a, const Counted& b) {
+      // What contains that number's text is on the one side or on the other, whatever the pieces.
+      const auto combine = [what, text = std::to_string(bad)](const Counted& a, const Counted& b) {
+        if (what == Bad::Combination && (a.text + b.text).find(text) != std::string::npos) {
+          throw std::runtime_error("combination");
+        }
         return Counted(a.text + b.text);
       };
       const auto reduce = [&] { return jd::parallel_reduce(0, 300, Counted(""), map, combine); };
-      if (bad < 0) {
+      if (what == Bad::Nothing) {
         EXPECT_EQ(reduce().text, all);
       } else {
         EXPECT_THROW(reduce(), std::runtime_error);
       }
     });
     EXPECT_EQ(Counted::alive(), 0);
+  };
+  check(Bad::Nothing, 0);
+  for (const Bad what : {Bad::Map, Bad::Combination}) {
+    for (const int bad : {0, 150, 299}) check(what, bad);
   }
 }
 

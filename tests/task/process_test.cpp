@@ -437,26 +437,39 @@ TEST(Modes, MayBeChosenWhileAnotherThreadStartsTheWorkers) {
   starter.join();
   EXPECT_EQ(jd_task_get_mode(), JD_TASK_BARRIER);
 }
-// The runtime's own handlers come in between and hold its locks.
-TEST(Modes, MayBeAskedForInAProgramsForkHandlers) {
-  static jd_task_mode of_child;
-  static jd_task_mode of_parent;
-  ASSERT_EQ(
-      pthread_atfork(
-          nullptr, [] { of_parent = jd_task_get_mode(); }, [] { of_child = jd_task_get_mode(); }),
-      0);
-  jd_task_start(2);
+
+jd_task_mode mode_before;
+jd_task_mode mode_of_parent;
+jd_task_mode mode_of_child;
+
+// The program's handlers ask while the runtime's own, which come in between, hold its locks.
+void fork_and_ask() {
   const jd_task_mode mode = jd_task_get_mode();
+  mode_before = mode_of_parent = mode_of_child = static_cast<jd_task_mode>(-1);
+  alarm(20);
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
-    _exit(of_child == mode ? 0 : 1);
+    _exit(mode_of_child == mode ? 0 : 1);
   }
+  alarm(0);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(of_parent, mode);
+  EXPECT_EQ(mode_before, mode);
+  EXPECT_EQ(mode_of_parent, mode);
+}
+
+TEST(Modes, MayBeAskedForInAProgramsForkHandlers) {
+  ASSERT_EQ(pthread_atfork([] { mode_before = jd_task_get_mode(); },
+                           [] { mode_of_parent = jd_task_get_mode(); },
+                           [] { mode_of_child = jd_task_get_mode(); }),
+            0);
+  jd_task_start(2);
+  fork_and_ask();
+  // The runtime's handlers stay.
   jd_task_stop();
+  fork_and_ask();
 }
 
 TEST(Modes, ThereAreThree) {

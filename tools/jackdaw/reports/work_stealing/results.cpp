@@ -181,7 +181,7 @@ std::optional<double> lost_share(const RunFigures& f) {
 }
 
 Figure lost_with_signals(const TaskResults& results) {
-  double standstill = 0;
+  std::optional<double> standstill;
   for (const TaskRow& row : results.latencies) {
     const auto measured = median_in(row, row.find(Runner::Barrier, 2), named("standstill"));
     if (measured) standstill = measured->median * 1e-9;
@@ -191,8 +191,10 @@ Figure lost_with_signals(const TaskResults& results) {
     const auto requests = named("requests")(f);
     const auto elapsed = named("elapsed")(f);
     const auto workers = named("workers")(f);
-    if (!lost || !requests || !elapsed || !workers || *elapsed <= 0) return lost;
-    return *lost + *requests * standstill / (*elapsed * *workers);
+    // Nothing, rather than a sum without the signals: there may be rounds of older programs, too.
+    if (!lost || !requests || !elapsed || !workers || !standstill) return std::nullopt;
+    if (*elapsed <= 0) return std::nullopt;
+    return *lost + *requests * *standstill / (*elapsed * *workers);
   };
 }
 
