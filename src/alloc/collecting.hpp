@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "alloc/hole.hpp"
-#include "heap/runs.hpp"
 
 namespace jd::alloc {
 
@@ -50,9 +49,13 @@ Shares shares_since_gc();
 // About how many bytes of the threads' holes nobody has been given yet. Pre: the lock is held.
 std::size_t left_in_holes();
 
-// The blocks of the objects of several blocks that were allocated since it was last called, and of
-// the longest of them. Pre: the lock is held.
-heap::KeptRuns ask_for_runs_taken();
+// What objects of several blocks take: all of them, and the longest.
+struct RunDemand {
+  BlockNumber blocks = 0;
+  BlockNumber length = 0;
+};
+// Of those that were allocated since it was last called; it begins anew. Pre: the lock is held.
+RunDemand take_run_demand();
 
 // A collection is done: "since" begins anew.
 void start_new_totals();

@@ -9,7 +9,6 @@
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"
-#include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
@@ -271,8 +270,8 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   }
 }
 
-// Of objects of several blocks, since the last collection. Under the heap's lock.
-heap::KeptRuns runs_taken;
+// Since the last collection. Under the heap's lock.
+RunDemand run_demand;
 
 void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) {
   std::size_t rounded = 0;
@@ -303,8 +302,8 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     asm volatile("" : "+r"(object));
     add_large_taken(rounded);
     if (blocks > 1) {
-      runs_taken.blocks += static_cast<BlockNumber>(blocks);
-      runs_taken.length = base::max_of(runs_taken.length, static_cast<BlockNumber>(blocks));
+      run_demand.blocks += static_cast<BlockNumber>(blocks);
+      run_demand.length = base::max_of(run_demand.length, static_cast<BlockNumber>(blocks));
     }
     // A collection may come before it is clear: until then it has no words, and no descriptor.
     if (clear && dirty != 0) block->scan = heap::Scan::None;
@@ -339,9 +338,9 @@ void start_timing_refills() {
   time_refills = true;
 }
 
-heap::KeptRuns ask_for_runs_taken() {
-  const heap::KeptRuns taken = runs_taken;
-  runs_taken = {};
+RunDemand take_run_demand() {
+  const RunDemand taken = run_demand;
+  run_demand = {};
   return taken;
 }
 

@@ -313,7 +313,7 @@ void report() {
   os::log("  roots ", measured.root_bytes / base::kKiB, " KiB, threads ", world::thread_count(),
           ", free blocks ", heap::free_blocks(), ", finalizers ", finalization.finalizers,
           ", links ", finalization.short_links + finalization.long_links, ", due ",
-          finalization.ready, ", mark stack overflows ", measured.mark_stack_overflows);
+          finalization.due, ", mark stack overflows ", measured.mark_stack_overflows);
   if (copy::in_use) {
     os::log("  since the start: ", copy::counts.collections, " collections moved ",
             copy::counts.objects, " objects, ", copy::counts.bytes / base::kKiB,

@@ -45,13 +45,13 @@ constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 // for that to go: a table of them that has grown is a reason to collect (TableLimit). Differs from
 // bdwgc: not before an eighth of what makes a collection due was allocated (docs/design/cycle.md,
 // "Finalizers and links").
-constexpr std::size_t kRegisteredShare = 8;
+constexpr std::size_t kGrownTableShare = 8;
 
 // Where a program asks for fewer collections by a divisor of 1, as much is allocated between two of
 // them as lives, not twice as much: ours are short enough. Where many finalizers and links are
 // registered, it is no more than by default (docs/design/cycle.md, "Finalizers and links").
 constexpr GC_word kLeastDivisor = 2;
-constexpr GC_word kLeastDivisorForRegistered = 3;
+constexpr GC_word kLeastDivisorForLargeTable = 3;
 
 // No collection before this part of what makes one due was handed out to the program: in a small
 // heap, holes of some thirty pairs of kind and size are as much as is due, and each collection
@@ -73,7 +73,7 @@ constexpr std::size_t kDueForRun = 2;
 constexpr std::size_t kShareOfRuns = 4;
 
 // Under the heap's lock.
-heap::KeptRuns run_demand;
+alloc::RunDemand run_demand;
 // Under the heap's lock. What the last collection planned, but for the least: for one thread that
 // allocates, and for several.
 std::size_t planned = 0;
@@ -173,10 +173,10 @@ void catch_up() {
   if (collection_is_due()) collect_locked(settings.stop_function);
 }
 
-void collect_for_registered() {
+void collect_for_grown_table() {
   if (collecting_is_off()) return;
   const std::size_t charged = charged_bytes();
-  if (charged >= due_after() / kRegisteredShare) collect_locked(settings.stop_function);
+  if (charged >= due_after() / kGrownTableShare) collect_locked(settings.stop_function);
 }
 
 namespace {
@@ -190,7 +190,7 @@ void keep_added_blocks() {
 
 // Where small objects have taken the last free block, the next large one needs a compaction.
 void plan_kept_blocks() {
-  const heap::KeptRuns taken = alloc::ask_for_runs_taken();
+  const alloc::RunDemand taken = alloc::take_run_demand();
   run_demand.blocks =
       base::max_of(taken.blocks, run_demand.blocks - run_demand.blocks / kDemandDecay);
   run_demand.length =
@@ -201,8 +201,8 @@ void plan_kept_blocks() {
     keep_added_blocks();
     return;
   }
-  heap::kept_runs = run_demand;
-  heap::kept_runs.blocks = base::min_of(run_demand.blocks, space.committed / kMostKeptShare);
+  heap::kept_runs = {base::min_of(run_demand.blocks, space.committed / kMostKeptShare),
+                     run_demand.length};
 }
 
 }  // namespace
@@ -216,8 +216,8 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   // let go.
   const std::size_t lesser = last_work == 0 ? work : base::min_of(work, last_work);
   last_work = work;
-  const bool many = count_registered() >= TableLimit::kLeast;
-  const GC_word least = many ? kLeastDivisorForRegistered : kLeastDivisor;
+  const bool many = count_finalizers_and_links() >= TableLimit::kLeast;
+  const GC_word least = many ? kLeastDivisorForLargeTable : kLeastDivisor;
   const GC_word divisor = base::max_of(least, GC_word{GC_free_space_divisor});
   planned = lesser / divisor;
   planned_for_several = work / divisor;

@@ -223,7 +223,7 @@ void on_slow_path() {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0) collect_locked();
   }
-  if (finalizers_ready()) notify_or_invoke();
+  if (finalizers_due()) notify_or_run();
   finish_collection();
 }
 
@@ -267,7 +267,7 @@ bool collect_now(int (*stop_function)()) {
     done = GC_dont_gc == 0 && collect_locked(stop_function);
   }
   finish_collection();
-  if (done) notify_or_invoke();
+  if (done) notify_or_run();
   return done;
 }
 
@@ -281,7 +281,7 @@ void collect_and_return_memory(int (*stop_function)()) {
     return_free_memory_later(0);
   }
   finish_collection();
-  notify_or_invoke();
+  notify_or_run();
 }
 
 void compact() {
@@ -305,7 +305,7 @@ void compact() {
     return_free_memory_later(0);
   }
   finish_collection();
-  notify_or_invoke();
+  notify_or_run();
 }
 
 void collect_if_due() {
@@ -315,7 +315,7 @@ void collect_if_due() {
     if (GC_dont_gc == 0 && collection_is_due()) collect_locked(settings.stop_function);
   }
   finish_collection();
-  if (finalizers_ready()) notify_or_invoke();
+  if (finalizers_due()) notify_or_run();
 }
 
 bool expand(std::size_t bytes) {
