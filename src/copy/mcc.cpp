@@ -13,7 +13,7 @@
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
-#include "mark/typed.hpp"
+#include "mark/descriptor.hpp"
 
 namespace jd::copy::mcc {
 namespace {

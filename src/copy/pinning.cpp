@@ -5,7 +5,7 @@
 #include "copy/roles.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
-#include "mark/typed.hpp"
+#include "mark/descriptor.hpp"
 
 namespace jd::copy {
 namespace {

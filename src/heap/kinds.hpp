@@ -14,7 +14,7 @@ namespace jd::heap {
 inline constexpr Word kDescriptorTag = 3;
 inline constexpr Word kTagLength = 0;  // scan that many bytes, from the object's beginning
 inline constexpr Word kTagBitmap = 1;  // bit 63 is word 0, bit 62 word 1, ...
-inline constexpr std::size_t kBitmapWords = 62;  // that one has room for
+inline constexpr std::size_t kBitmapWords = 62;  // that a bitmap descriptor has room for
 inline constexpr Word kTagProcedure = 2;         // call a mark procedure
 inline constexpr Word kTagPerObject = 3;         // the real descriptor is in, or behind, the object
 
@@ -24,7 +24,7 @@ inline constexpr Word kIndirectBias = 0x10;
 inline constexpr unsigned kProcedureBits = 6;
 inline constexpr unsigned kMaxProcedures = 1u << kProcedureBits;
 // As bdwgc does, the first numbers are kept: 0 for the procedure that gcj-style programs install,
-// the others for the marker's own (mark/typed.hpp).
+// the others for the marker's own (mark/descriptor.hpp).
 inline constexpr unsigned kReservedProcedures = 8;
 
 using KindNumber = std::uint8_t;

@@ -4,10 +4,10 @@
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
+#include "mark/elements.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
-#include "mark/typed.hpp"
 #include "mark/visit.hpp"
 #include "os/cpu.hpp"
 

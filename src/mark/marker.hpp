@@ -157,7 +157,7 @@ class alignas(128) Marker {
   static Range contents_of(const heap::Block& block, Word address);
   void scan_descriptor(Word object, std::size_t size, Word descriptor);
   void scan_long_bitmap(Word object, std::size_t size, Word number);
-  void scan_typed_array(Word object, std::size_t size);
+  void scan_described_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);
   // The elements of a large object are scanned step by step: the others wait on the stack.
   void scan_elements(const Elements& elements);

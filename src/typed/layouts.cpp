@@ -9,7 +9,7 @@
 #include "heap/blocks.hpp"
 #include "heap/sweep.hpp"
 #include "jackdaw/heap.h"
-#include "mark/typed.hpp"
+#include "mark/descriptor.hpp"
 #include "os/log.hpp"
 #include "typed/holes.hpp"
 #include "world/thread.hpp"
