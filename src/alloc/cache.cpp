@@ -65,8 +65,8 @@ void count_rest(ThreadCache* gone, const MixedHole& hole) {
   gone->count_taken(static_cast<std::size_t>(hole.end - hole.limit));
 }
 
-// For the next thread. The holes keep their counts of changes: who is in the middle of reading one
-// must not meet the same count again.
+// For the next thread. The holes keep their counts of changes: whoever is in the middle of reading
+// one must not meet the same count again.
 void empty(HoleRow* row, bool is_gone) {
   row->for_each_used([row, is_gone](Hole& hole) {
     // Before the hole's block: a fork may have come when that was still in the reserve, too.

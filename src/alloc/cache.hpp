@@ -26,6 +26,8 @@ class RowTable {
   bool make_room(KindNumber kind);
 
  private:
+  // A program that defines no layouts and few kinds has those of the library, about twelve, and
+  // some of its own. A guess.
   static constexpr KindNumber kFew = 16;
   HoleRow* few_[kFew];
   HoleRow** more_;

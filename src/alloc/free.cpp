@@ -79,8 +79,8 @@ bool is_empty(const Block& block, unsigned words) {
   base::note_atomic(&block->allocated[place.slot / 64]);
   const std::uint64_t before =
       __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
-  // Else its owner or the next taker looks at the bits. Without the lock: what is stale leaves a
-  // free slot uncounted, or an empty block on its list, until the next collection.
+  // Otherwise its owner or the next taker looks at the bits. Without the lock: what is stale leaves
+  // a free slot uncounted, or an empty block on its list, until the next collection.
   const BlockExtra& extra = heap::extra_of(block);
   if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) != nullptr) return false;
   return !__atomic_load_n(&extra.listed, __ATOMIC_RELAXED) ||

@@ -46,7 +46,7 @@ void retire(Hole* hole) {
     base::note_block_atomic();
     __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELEASE);
   });
-  // What was a piece may be another's block by now, who leaves it without the lock.
+  // What was a piece may be another hole's block by now, whose thread leaves it without the lock.
   if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == hole) {
     __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
     extra.free_slots = heap::count_free_slots(heap::space.blocks[hole->block]);

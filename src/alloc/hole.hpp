@@ -82,7 +82,7 @@ struct Hole {
   void move_to(char* from, char* to, std::uint64_t more) {
     const std::uint16_t before = changes;
     __atomic_store_n(&changes, static_cast<std::uint16_t>(before + 1), __ATOMIC_RELAXED);
-    // Pairs with the fence in contains_slot: who sees one of these stores sees the odd count.
+    // Pairs with the fence in contains_slot: whoever sees one of these stores sees the odd count.
     detail::fence(std::memory_order_release);
     __atomic_store_n(&cursor, from, __ATOMIC_RELAXED);
     __atomic_store_n(&limit, from, __ATOMIC_RELAXED);

@@ -34,14 +34,8 @@ bool is_object(const void* object, const char* name, heap::Place* place) {
              static_cast<const void*>(base::as_pointer(place->address())), "; ignored");
     return false;
   }
-  bool free_slot = !place->allocated();
-  if (!free_slot && !place->is_large()) {
-    // Slots of a hole count as allocated, but nobody has them.
-    const auto* hole = static_cast<const Hole*>(
-        __atomic_load_n(&heap::extra_of(place->block).owner, __ATOMIC_ACQUIRE));
-    free_slot = hole != nullptr && hole->contains_slot(object, place->slot);
-  }
-  if (free_slot) {
+  if (!place->allocated() ||
+      (!place->is_large() && is_in_hole(heap::number_of(place->block), object, place->slot))) {
     os::warn(name, "(", object, "): already free; ignored");
     return false;
   }

@@ -11,6 +11,15 @@ inline bool has_layout(const heap::Block& block) {
   return block.kind >= heap::kBuiltInKinds && heap::kinds[block.kind].has_layout();
 }
 
+// Slots of a hole count as allocated, but nobody has them. Pre: the slot of the block, which is a
+// small one, with this address.
+[[gnu::always_inline]] inline bool is_in_hole(BlockNumber number, const void* address,
+                                              unsigned slot) {
+  const auto* hole = static_cast<const Hole*>(
+      __atomic_load_n(&heap::space.extras[number].owner, __ATOMIC_ACQUIRE));
+  return hole != nullptr && hole->contains_slot(address, slot);
+}
+
 // The usual case of is_object: true if the address is the beginning of an object in a slot, which
 // may be freed or resized.
 [[gnu::always_inline]] inline bool is_small_object(const void* object, heap::Place* place) {
@@ -22,11 +31,7 @@ inline bool has_layout(const heap::Block& block) {
   const std::size_t offset = address & (heap::kBlockSize - 1);
   const unsigned slot = block->slot_of(offset);
   if (slot >= block->slots || std::size_t{slot} * block->slot_size != offset) return false;
-  if (!block->is_allocated(slot)) return false;
-  // Slots of a hole count as allocated, but nobody has them.
-  const auto* hole = static_cast<const Hole*>(
-      __atomic_load_n(&heap::space.extras[number].owner, __ATOMIC_ACQUIRE));
-  if (hole != nullptr && hole->contains_slot(object, slot)) return false;
+  if (!block->is_allocated(slot) || is_in_hole(number, object, slot)) return false;
   *place = {block, slot};
   return true;
 }

@@ -96,13 +96,6 @@ void prepare(Hole* hole, const heap::Kind& kind, bool zeroed) {
   hole->limit = hole->cursor + ready;
 }
 
-// The free slots of a block among the 64 of a word.
-std::uint64_t free_slots_of(const Block& block, unsigned word) {
-  const unsigned left = block.slots - word * 64;
-  const std::uint64_t all = left < 64 ? (std::uint64_t{1} << left) - 1 : ~std::uint64_t{0};
-  return ~__atomic_load_n(&block.allocated[word], __ATOMIC_RELAXED) & all;
-}
-
 // Claims all slots of a block in which there is no object. Nobody can free one there meanwhile, so
 // plain stores will do. False if there are objects.
 bool claim_whole(Block* block) {
@@ -144,10 +137,10 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
     w = (behind - 1) / 64;
   } else {
     if (w >= words) return false;
-    free = free_slots_of(block, w) & (~std::uint64_t{0} << (behind % 64));
+    free = heap::free_slots(block, w) & (~std::uint64_t{0} << (behind % 64));
     while (free == 0) {
       if (++w == words) return false;
-      free = free_slots_of(block, w);
+      free = heap::free_slots(block, w);
     }
     claim(w, free);
   }
@@ -156,7 +149,7 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   // The first bit behind the run; 64: it goes on in the next word, if that begins with a free slot.
   unsigned end = base::lowest_zero(free | ((std::uint64_t{1} << first) - 1));
   while (end == 64 && ++w < words) {
-    free = free_slots_of(block, w);
+    free = heap::free_slots(block, w);
     if ((free & 1) == 0) {
       free = 0;
       break;

@@ -92,7 +92,7 @@ bool leave_used_block(Hole* hole) {
   const std::uint16_t free = heap::count_free_slots(block);
   if (!heap::nearly_full(block, free)) return false;
   extra.free_slots = free;
-  // Release: who sees that nobody owns it may change what was written here, under the lock.
+  // Release: whoever sees that nobody owns it may change what was written here, under the lock.
   __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
   return true;
 }

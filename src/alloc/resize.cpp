@@ -5,6 +5,7 @@
 #include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
+#include "heap/size_class.hpp"
 
 namespace jd::alloc {
 namespace {
@@ -68,10 +69,8 @@ bool resize_large_in_place(const Place& place, std::size_t bytes) {
 
 bool resize_place(const Place& place, void* object, std::size_t bytes) {
   const std::size_t size = place.size();
-  // In place while it fits and does not waste more than half. A slot's last word stays unused where
-  // its class says so: the marker takes an address past its end for that of the next object alone.
-  const bool loose = !place.is_large() && !heap::is_full_class(place.block->size_class);
-  const std::size_t most = (loose ? size - sizeof(Word) : size) - padding;
+  // In place while it fits and does not waste more than half.
+  const std::size_t most = size - heap::unused_at_end(*place.block) - padding;
   const bool leaves_blocks =
       place.is_large() && heap::blocks_for(bytes + padding) < place.block->run;
   if (bytes <= most && bytes >= size / 2 && !leaves_blocks) {

@@ -24,7 +24,7 @@ std::atomic<std::size_t> reported_allocated{0};
 
 }  // namespace
 
-// In this order, for who reads without the lock: for a moment too little, never twice.
+// In this order, for whoever reads without the lock: for a moment too little, never twice.
 void add_taken(ThreadCache* from) {
   const std::size_t taken = __atomic_load_n(&from->taken, __ATOMIC_RELAXED);
   const std::size_t more = taken - from->counted;

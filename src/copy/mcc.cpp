@@ -54,6 +54,10 @@ bool is_from(BlockNumber number) {
   return space.blocks[number].state == BlockState::Mixed && roles[number] == Role::Source;
 }
 
+bool is_target(BlockNumber number) {
+  return space.blocks[number].state == BlockState::Mixed && roles[number] == Role::Target;
+}
+
 // In the place of a first word: neither a header nor the address of a layout ends so.
 constexpr Word kForwardTag = 2;
 
@@ -65,19 +69,14 @@ bool forwarded(Word memory, Word* to) {
 }
 
 bool find(Word word, Place* place) {
-  if (!heap::in_heap(word)) return false;
-  const BlockNumber number = heap::block_number(word);
-  if (space.blocks[number].state == BlockState::Mixed) {
-    // What is copied there now was no object when the word was written.
-    if (roles[number] == Role::Target) return false;
-    heap::learn_starts(number);
-  }
-  return heap::find_object(word, place) && place->is_held_by(word);
+  // What is copied there now was no object when the word was written.
+  if (!heap::in_heap(word) || is_target(heap::block_number(word))) return false;
+  return heap::find_object_in_stopped_world(word, place) && place->is_held_by(word);
 }
 
 bool find_ending_at(Word word, Place* place) {
   if (word % heap::kGranule != 0 || !find(word - 1, place)) return false;
-  if (place->is_mixed()) return place->address() + place->size() == word;
+  // Mixed blocks have a full class.
   if (!place->is_large() && !heap::is_full_class(place->block->size_class)) return false;
   return place->address() + place->size() == word;
 }

@@ -48,7 +48,8 @@ void pin_meaning_of(Word word, bool past_end) {
   if (is_source(word) && heap::find_place(word, &place)) pin_slot(*place.block, place.slot);
   if (!past_end || word % heap::kGranule != 0 || !is_source(word - 1)) return;
   if (!heap::find_place(word - 1, &place)) return;
-  if (heap::is_full_class(place.block->size_class) || place.is_mixed()) {
+  // Mixed blocks have a full class.
+  if (heap::is_full_class(place.block->size_class)) {
     pin_slot(*place.block, place.slot);
   }
 }

@@ -54,8 +54,7 @@ class MarkRoots final : public world::RootVisitor {
     if (low >= high) return;
     bytes += os::stack_bytes(low, high);
     if (stacks_began == 0) stacks_began = os::now_ns();
-    // Programs that turn interior pointers off do without past-the-end ones, with bdwgc as here.
-    marker.scan_stack(low, high, GC_all_interior_pointers != 0);
+    marker.scan_stack(low, high, ends_hold_objects());
   }
   std::size_t bytes = 0;
   // When the first stack came: all come one after another, and little behind them

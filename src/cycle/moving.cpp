@@ -35,7 +35,7 @@ class AmbiguousRoots final : public world::RootVisitor {
   void stack(const void* low, const void* high) override {
     if (low >= high) return;
     bytes += os::stack_bytes(low, high);
-    look(low, high, GC_all_interior_pointers != 0);
+    look(low, high, ends_hold_objects());
   }
   std::size_t bytes = 0;
 

@@ -6,7 +6,7 @@
 
 namespace jd::cycle {
 
-// Pre of both: the heap's lock is held. The next collection moves all that it may.
+// The next collection moves all that it may. Pre: the heap's lock is held.
 void wish_to_compact();
 
 // After marking, before the sweep, in a stopped world. False if nothing is moved; else the sweep

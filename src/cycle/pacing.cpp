@@ -14,6 +14,7 @@
 #include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/space.hpp"
+#include "heap/sweep.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
@@ -147,7 +148,7 @@ std::size_t due_after() { return due_after(alloc::shares_since_gc()); }
 // to grow instead.
 bool is_two_thirds_full(std::size_t charged) {
   const BlockNumber used = space.committed - heap::free_blocks();
-  const BlockNumber full = space.committed - space.committed / 3;
+  const BlockNumber full = space.committed - space.committed / heap::kShareForCopies;
   return used >= full && charged >= base::max_of(bytes_of(space.committed / 8), kLeastBetween);
 }
 

@@ -104,7 +104,7 @@ void apply_options() {
       options.markers != 0 ? options.markers : base::min_of(cpus, kMostByDefault);
   if (settings.serves_malloc) markers = 1;
   base::note_marking_object(&mark::team, sizeof mark::team);
-  // Who says when marking is shared gets helpers then.
+  // A user who sets the patience gets helpers at that moment, whatever the defaults say.
   const bool patience_given = base::was_given(&base::Options::mark_patience);
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
@@ -155,7 +155,7 @@ void make_heap() {
       base::as_pointer(heap::block_address(heap::space.reserved - 1) + heap::kBlockSize);
   start_size_classes();
   std::size_t first = options.initial_heap_size;
-  // Who sets a lower limit has not asked for more, and needs no warning.
+  // Whoever sets a lower limit has not asked for more, and needs no warning.
   if (settings.max_heap_size != 0 && first == base::Options{}.initial_heap_size) {
     first = base::min_of(first, base::align_down(settings.max_heap_size, heap::kBlockSize));
   }
@@ -171,7 +171,7 @@ void handle_forks() {
   if (settings.handle_fork != 1) return;
   // Set by the installer (release), read by all (acquire).
   static std::atomic<bool> done{false};
-  // Its kernel id. Set once, by who becomes it; each compares with its own (relaxed).
+  // Its kernel id. Set once, by the thread that becomes it; each compares with its own (relaxed).
   static std::atomic<int> installer{0};
   if (done.load(std::memory_order_acquire)) return;
   const int self = os::thread_id();

@@ -43,6 +43,11 @@ void become_free(BlockNumber number, BlockNumber count);
 void list_block(BlockNumber number);
 [[nodiscard]] bool nearly_full(const Block& block, unsigned free_slots);
 
+// Is the block on a list? Whoever frees a slot reads this without the lock.
+inline void set_listed(BlockExtra* extra, bool listed) {
+  __atomic_store_n(&extra->listed, listed, __ATOMIC_RELAXED);
+}
+
 // For the sweep: forgets all lists, then adds blocks in address order.
 void forget_lists();
 void list_block_in_order(BlockNumber number);

@@ -28,7 +28,8 @@ inline constexpr unsigned kMaxProcedures = 1u << kProcedureBits;
 inline constexpr unsigned kReservedProcedures = 8;
 
 using KindNumber = std::uint8_t;
-// Many are layouts' (heap/layout.hpp).
+// 128 of homogeneous layouts (JD_MAX_HOMOGENEOUS); four built in, and some eight that layouts, weak
+// references and described objects share; the others are programs'.
 inline constexpr unsigned kMaxKinds = 192;
 
 // The built-in kinds; the first four have the ABI's numbers.

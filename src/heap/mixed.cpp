@@ -60,9 +60,6 @@ unsigned last_boundary(BlockNumber number, unsigned granule) {
 Word granule_address(BlockNumber number, unsigned granule) {
   return block_address(number) + Word{granule} * kGranule;
 }
-unsigned granule_of(BlockNumber number, const char* p) {
-  return static_cast<unsigned>((base::as_word(p) - block_address(number)) / kGranule);
-}
 
 char* start_byte(BlockNumber number, unsigned granule) {
   return base::as_pointer(block_address(number) + kStartBytes + granule);

@@ -46,7 +46,8 @@ struct MixedHole {
   char* end;
   BlockNumber block;  // kNoBlock: none
 };
-// Of a thread: for each kind one, and behind these for each one beside it (alloc/mixed.cpp).
+// Of a thread: for each kind one, and behind these for each one beside it (alloc/mixed.cpp). The
+// kinds: with headers or without, with pointers or without (typed/holes.hpp).
 inline constexpr unsigned kMixedKinds = 4;
 inline constexpr unsigned kMixedHoles = 2 * kMixedKinds;
 
@@ -63,6 +64,11 @@ struct Granules {
   unsigned to;
   [[nodiscard]] unsigned count() const { return to - from; }
 };
+
+// Where an address lies in its block.
+inline unsigned granule_of(BlockNumber number, const char* p) {
+  return static_cast<unsigned>((base::as_word(p) - block_address(number)) / kGranule);
+}
 
 // The first gap at or behind a granule with so many granules or more; false if there is none.
 // By the block's owner, or in a stopped world.
@@ -82,6 +88,14 @@ void clear_start_bytes(BlockNumber number, Granules granules);
 // In a stopped world:
 void unmark_hole(const MixedHole& hole);
 void learn_starts(BlockNumber number);
+// find_object, for where many words are looked at: what a mixed block's starts say is learnt once
+// for the block, not for each word that leads there.
+[[nodiscard]] inline bool find_object_in_stopped_world(Word word, Place* place) {
+  if (!in_heap(word)) return false;
+  const BlockNumber number = block_number(word);
+  if (space.blocks[number].state == BlockState::Mixed) learn_starts(number);
+  return find_object(word, place);
+}
 // Granules that objects take, dead or alive.
 unsigned used_granules(BlockNumber number);
 // Calls of these are for marked objects, whose blocks' starts are known.

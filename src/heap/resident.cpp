@@ -136,7 +136,8 @@ std::size_t returned_bytes() { return std::size_t{read(total_returned)} << kBloc
 std::size_t resident_bytes() { return std::size_t{resident_blocks()} << kBlockShift; }
 std::size_t free_resident_bytes() {
   const BlockNumber free = free_blocks();
-  // Who asks without the lock may come when a run is taken, and its blocks still count as returned.
+  // Whoever asks without the lock may come when a run is taken, and its blocks still count as
+  // returned.
   return std::size_t{free - base::min_of(free, read(total_returned))} << kBlockShift;
 }
 std::size_t peak_resident_bytes() {

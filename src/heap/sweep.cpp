@@ -73,8 +73,7 @@ bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   if (poison_freed) poison_dead_slots(number, block);
   for (unsigned w = 0; w < block.bit_words(); ++w) sweep_word<kWorld>(block, w);
   const unsigned live = count_bits(block.allocated, block.slots);
-  // After disclaiming the world runs, and who frees a slot looks without the lock.
-  __atomic_store_n(&extra.listed, false, __ATOMIC_RELAXED);
+  set_listed(&extra, false);
   count_live(block, live, std::size_t{live} * block.slot_size, count);
   count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
   if (live == 0 && extra.owner == nullptr) {
@@ -93,7 +92,7 @@ bool sweep_mixed_block(BlockNumber number, Block& block, SweepCount* count) {
   for (unsigned w = 0; w < block.bit_words(); ++w) {
     objects += base::count_ones(block.marks[w] & block.allocated[w]);
   }
-  __atomic_store_n(&extra.listed, false, __ATOMIC_RELAXED);
+  set_listed(&extra, false);
   extra.zeroed = false;
   if (objects == 0 && extra.owner == nullptr) {
     count->freed_bytes += std::size_t{used_granules(number)} * kGranule;
@@ -172,7 +171,7 @@ SweepCount sweep() {
       is_free = true;
     } else if (kinds[block.kind].disclaim != nullptr && has_dead_objects(block)) {
       BlockExtra& extra = space.extras[number];
-      extra.listed = false;
+      set_listed(&extra, false);
       extra.next = deferred;
       deferred = number;
     } else if (block.state == BlockState::Mixed) {

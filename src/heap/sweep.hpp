@@ -25,6 +25,8 @@ struct SweepPolicy {
   bool keep_gaps = false;
 };
 extern SweepPolicy sweep_policy;
+// Where gaps are kept, this part of the heap is for copies: the paper's third (copy/mcc.hpp).
+inline constexpr BlockNumber kShareForCopies = 3;
 
 struct SweepCount {
   std::size_t live_objects = 0;

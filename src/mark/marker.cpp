@@ -25,14 +25,6 @@ constexpr std::size_t kFirstEntries = 64 * base::kKiB / sizeof(Range);
 // line").
 constexpr std::size_t kLongStackShare = 8;
 
-// Once for a block, not for each word that leads there.
-bool find_object_in_stopped_world(Word word, heap::Place* place) {
-  if (!heap::in_heap(word)) return false;
-  const heap::BlockNumber number = heap::block_number(word);
-  if (space.blocks[number].state == BlockState::Mixed) heap::learn_starts(number);
-  return heap::find_object(word, place);
-}
-
 }  // namespace
 
 Marker marker;
@@ -134,7 +126,7 @@ bool Marker::extend_stack() {
 bool Marker::mark_word(Word word) {
   if (!heap::in_heap(word)) return false;
   heap::Place place;
-  if (!find_object_in_stopped_world(word, &place) || !place.is_held_by(word) || !mark(place))
+  if (!heap::find_object_in_stopped_world(word, &place) || !place.is_held_by(word) || !mark(place))
     return false;
   push_contents(place);
   return true;
@@ -143,7 +135,7 @@ bool Marker::mark_word(Word word) {
 // Only an object that fills its slot ends where another may begin.
 void Marker::mark_unusual_object_ending_at(Word word) {
   heap::Place before;
-  if (!find_object_in_stopped_world(word - 1, &before) || before.marked()) return;
+  if (!heap::find_object_in_stopped_world(word - 1, &before) || before.marked()) return;
   if (!before.is_large() && !heap::is_full_class(before.block->size_class)) return;
   if (before.address() + before.size() != word) return;
   before.set_mark();

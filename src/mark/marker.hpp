@@ -204,7 +204,7 @@ class alignas(128) Marker {
   Range* reserved_limit_ = nullptr;
   // From here on the stack is long for the heap, and room on it counts more than time.
   Range* many_ = nullptr;
-  // None is zero: markers that nobody uses are no pages of the library's file.
+  // None must be 0, so that unused markers stay in .bss.
   MarkStrategy strategy_ = MarkStrategy::None;
   // How many entries the loop still takes from the stack before it comes back; 0: for ever.
   std::uint64_t patience_ = 0;

@@ -40,9 +40,9 @@ class Team {
   static constexpr std::uint64_t kPatienceWithFew = 16 * kPatience;
   // A process that ends soon, such as many a fork's child, marks less, and making threads in it
   // takes longer than that.
-  static constexpr std::uint64_t kWorthThreads = 2000000;
+  static constexpr std::uint64_t kWorthThreads = 2000000;  // ns: 2 ms
 
-  // So short, turns are by turns with the rings and without, however long each takes.
+  // Turns of at most so many entries alternate between using the rings and not.
   static constexpr std::uint64_t kStressTurn = 15;
 
   struct Settings {

@@ -347,7 +347,7 @@ KindNumber mixed_kind(const Layout& layout) {
 }
 
 unsigned mixed_number(const Layout& layout) {
-  return 2u * (layout.source == JD_HEADER ? 1 : 0) + (is_scanned(layout) ? 1 : 0);
+  return shared_kind_number(layout.source == JD_HEADER, is_scanned(layout));
 }
 
 bool in_mixed_block(const Layout& layout, std::size_t bytes) {
