@@ -12,8 +12,8 @@
  * An array of lists must be visible to the collector and belong to one thread at a time and to one
  * kind. Objects on the lists are reachable, so unused ones are never reclaimed. But for
  * pointer-free ones: the collector does not follow the links in them, so such lists are only good
- * while no collection can come (GC_disable). Who wants more than this should use GC_malloc(), whose
- * fast path in this library is as short.
+ * while no collection can come (GC_disable). A program that wants more should use GC_malloc(),
+ * whose fast path in this library is as short.
  *
  * These macros ask for objects without bdwgc's byte of padding. With bdwgc's library they are safe
  * only when interior pointers are off (GC_set_all_interior_pointers); with this one, always.

@@ -193,26 +193,42 @@ void* take_from_block(ThreadCache* owner, MixedHole* hole, std::size_t bytes,
   return memory;
 }
 
+// Another object has no room in the hole. Is it used for such alone?
+bool is_passed_by(MixedHole* hole) {
+  constexpr unsigned kMost = 4;  // a guess
+  if (hole->block == kNoBlock) return true;
+  if (hole->passed_at != hole->cursor) {
+    hole->passed_at = hole->cursor;
+    hole->passed = 0;
+  }
+  return ++hole->passed > kMost;
+}
+
 }  // namespace
 
 // What has room in every gap goes from gap to gap. What may not have takes what is left of the
-// present one, or goes beside: else it would pass over gaps that nobody comes back to (after
-// Blackburn & McKinley, "Immix" (2008), overflow allocation).
+// present one, or goes beside: otherwise it would pass over gaps that nobody comes back to (after
+// Blackburn & McKinley, "Immix" (2008), overflow allocation). A hole that only such objects come by
+// leaves its gaps to others, since what is allocated inline comes from it alone.
 void* allocate_mixed(std::size_t bytes, unsigned which, KindNumber kind, const FirstWords& words) {
   if (!ready_to_allocate()) return out_of_memory(bytes, words);
   pacer.on_slow_path();
   world::Thread* thread = world::self();
   ThreadCache* owner = own_cache(thread);
   if (owner == nullptr) return out_of_memory(bytes, words);
-  MixedHole* hole = &owner->mixed[which];
+  MixedHole* const own = &owner->mixed[which];
+  MixedHole* hole = nullptr;
   // Over all blocks that are tried: what is made room for may be gaps that are too short.
   unsigned attempts = 0;
   for (;;) {
     {
       const world::NoStop guard(thread);
       if (bytes > kLeastGapBytes) {
-        if (void* memory = take_or_extend(owner, &owner->mixed[which], bytes, words)) return memory;
-        hole = &owner->mixed[heap::kMixedKinds + which];
+        if (void* memory = take_or_extend(owner, own, bytes, words)) return memory;
+      }
+      if (hole == nullptr) {
+        const bool beside = bytes > kLeastGapBytes && !is_passed_by(own);
+        hole = beside ? &owner->mixed[heap::kMixedKinds + which] : own;
       }
       if (void* memory = take_from_block(owner, hole, bytes, words)) return memory;
     }

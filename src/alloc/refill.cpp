@@ -67,9 +67,8 @@ void clear_slots(char* first, std::size_t bytes) {
 
 // What will be cleared next is on its way while the program uses what was cleared now.
 void fetch_to_write(const char* first, const char* end) {
-  constexpr std::size_t kLine = 64;
   end = base::min_of(end, first + clear_ahead);
-  for (const char* line = first; line < end; line += kLine) __builtin_prefetch(line, 1, 3);
+  for (const char* line = first; line < end; line += base::kLine) __builtin_prefetch(line, 1, 3);
 }
 
 // Makes the slots from the cursor on ready to be handed out: as many as are cleared at a time. Pre:

@@ -126,8 +126,11 @@ namespace {
 std::size_t uncollectable_in_cache() { return cache->uncollectable - cache->uncollectable_counted; }
 }  // namespace
 
+// What this thread frees may still be missing in the count of the thread that allocated it.
 std::size_t uncollectable_now() {
-  return __atomic_load_n(uncollectable_bytes, __ATOMIC_RELAXED) + uncollectable_in_cache();
+  const std::size_t sum =
+      __atomic_load_n(uncollectable_bytes, __ATOMIC_RELAXED) + uncollectable_in_cache();
+  return static_cast<std::ptrdiff_t>(sum) < 0 ? 0 : sum;
 }
 void set_uncollectable(std::size_t bytes) {
   __atomic_store_n(uncollectable_bytes, bytes - uncollectable_in_cache(), __ATOMIC_RELAXED);

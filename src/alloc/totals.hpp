@@ -40,7 +40,8 @@ inline void add_uncollectable(std::size_t bytes) {
   if (__builtin_expect(cache->is_nobodys(), 0)) return add_uncollectable_by_strangers(bytes);
   cache->count_uncollectable(bytes);
 }
-// With what the calling thread has in its cache; what others have there is missing. No lock.
+// With what the calling thread has in its cache; what others have there is missing. 0 where that
+// makes it less than nothing. No lock.
 std::size_t uncollectable_now();
 void set_uncollectable(std::size_t bytes);
 

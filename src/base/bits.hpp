@@ -11,6 +11,8 @@ using Word = std::uintptr_t;
 
 inline constexpr std::size_t kKiB = 1024;
 inline constexpr std::size_t kMiB = 1024 * kKiB;
+// A cache line: what processors hand to one another as a whole.
+inline constexpr std::size_t kLine = 64;
 
 constexpr std::size_t align_down(std::size_t n, std::size_t power) { return n & ~(power - 1); }
 constexpr std::size_t align_up(std::size_t n, std::size_t power) {
@@ -38,6 +40,10 @@ constexpr unsigned count_ones(std::uint64_t n) {
   return static_cast<unsigned>((n * 0x0101010101010101u) >> 56);
 }
 
+// 2^64 by the golden ratio. A number times it has its bits mixed, the upper ones most: for hashing,
+// and for seeds that are close to each other (Knuth, The Art of Computer Programming, vol. 3, 6.4).
+inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+
 // A size that says whether the arithmetic that made it overflowed: every request for memory is
 // computed with these (alloc.req.overflow).
 [[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t* sum) {
@@ -63,9 +69,5 @@ inline Word as_word(const void* pointer) { return reinterpret_cast<Word>(pointer
 // <cstring>.
 inline void clear_bytes(void* p, std::size_t n) { __builtin_memset(p, 0, n); }
 inline void copy_bytes(void* to, const void* from, std::size_t n) { __builtin_memcpy(to, from, n); }
-// The two may overlap.
-inline void move_bytes(void* to, const void* from, std::size_t n) {
-  __builtin_memmove(to, from, n);
-}
 
 }  // namespace jd::base

@@ -157,7 +157,7 @@ bool parse_size(const char* text, std::uint64_t* value) {
 
 void read_options(Options* options, Complain* complain) {
   for (const OptionInfo& option : kOptions) {
-    // Not in a program with its file's privileges: who calls it may name any file.
+    // Not in a program with its file's privileges: whoever calls it may name any file.
     const char* text = secure_getenv(option.name);
     if (text == nullptr) continue;
     if (option.type == OptionType::Path) {

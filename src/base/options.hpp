@@ -233,8 +233,8 @@ inline constexpr OptionInfo kOptions[] = {
 };
 
 // Reads the environment into *options: nothing of it in a program that has other privileges than
-// who started it. What is out of range is taken for the nearest that is not. Each value that is not
-// understood leaves the default in place. Both are reported, once each.
+// the user who started it. What is out of range is taken for the nearest that is not. Each value
+// that is not understood leaves the default in place. Both are reported, once each.
 using Complain = void(const OptionInfo& option, const char* value, bool is_out_of_range);
 void read_options(Options* options, Complain* complain);
 

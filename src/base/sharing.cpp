@@ -20,7 +20,7 @@ enum Event : unsigned {
 };
 
 // A thread's counts, on a line of their own.
-struct alignas(64) Row {
+struct alignas(kLine) Row {
   std::uint64_t counts[kEvents];
 };
 

@@ -18,7 +18,7 @@ std::uint64_t hashes_made = 0;
 
 // Steele, Lea & Flood's SplitMix64 (2014): neighbouring numbers become unlike ones.
 std::uint64_t scramble(std::uint64_t n) {
-  n *= 0x9e3779b97f4a7c15u;
+  n *= base::kGolden;
   n = (n ^ (n >> 30)) * 0xbf58476d1ce4e5b9u;
   n = (n ^ (n >> 27)) * 0x94d049bb133111ebu;
   return n ^ (n >> 31);

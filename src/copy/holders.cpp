@@ -14,6 +14,7 @@ struct PreciseRoot {
   heap::NodeNumber next = 0;
   Word key = 0;  // the variable
 };
+
 // All under the heap's lock.
 heap::PointerTable<ProgramPin, 4> program_pins;
 heap::PointerTable<PreciseRoot, 3> precise_roots;

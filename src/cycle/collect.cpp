@@ -69,7 +69,7 @@ void tell(GC_EventType event) {
 void tell_threads(GC_EventType event) {
   if (settings.on_thread_event == nullptr) return;
   world::for_each_thread([event](world::Thread* thread) {
-    if (thread != world::self() && thread->expected) {
+    if (thread != world::self() && thread->signalled) {
       settings.on_thread_event(event, reinterpret_cast<void*>(thread->handle));
     }
   });

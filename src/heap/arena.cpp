@@ -7,7 +7,6 @@ namespace jd::heap {
 namespace {
 
 constexpr std::size_t kChunk = 64 * base::kKiB;
-constexpr std::size_t kAlignment = 64;
 
 // What is left of the newest chunk. Under the heap's lock.
 char* cursor;
@@ -16,7 +15,7 @@ char* end;
 }  // namespace
 
 void* arena_take(std::size_t bytes) {
-  bytes = base::align_up(bytes, kAlignment);
+  bytes = base::align_up(bytes, base::kLine);
   if (bytes > kChunk / 4) return os::map(base::align_up(bytes, os::page_size()));
   if (static_cast<std::size_t>(end - cursor) < bytes) {
     char* chunk = static_cast<char*>(os::map(kChunk));

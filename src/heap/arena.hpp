@@ -6,8 +6,8 @@
 
 namespace jd::heap {
 
-// Zeroed memory for a small structure, 64-byte aligned, for the life of the process; users keep
-// their own lists of what they no longer need. Null when the system has no more.
+// Zeroed memory for a small structure, aligned to a cache line, for the life of the process; users
+// keep their own lists of what they no longer need. Null when the system has no more.
 void* arena_take(std::size_t bytes);
 
 // Zeroed whole pages that can be given back, for tables that grow; null likewise.

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "heap/space.hpp"
+#include "os/memory.hpp"
 
 namespace jd::heap {
 
 // Heaps up to this size have none: the waste of at most one page is under a tenth.
 inline constexpr BlockNumber kHugePagesFrom = 32 * base::kMiB >> kBlockShift;
-inline constexpr BlockNumber kHugePageBlocks = 2 * base::kMiB >> kBlockShift;
+inline constexpr BlockNumber kHugePageBlocks = os::kHugePage >> kBlockShift;
 
 // The first block that nobody has asked for a huge page for; kNoBlock if nobody will. Under the
 // heap's lock.

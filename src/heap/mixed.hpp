@@ -45,6 +45,10 @@ struct MixedHole {
   char* starts;  // the start byte of the granule at address 0 would be here
   char* end;
   BlockNumber block;  // kNoBlock: none
+  // Where the cursor was when a long object went beside the hole, and how many have since then
+  // (alloc/mixed.cpp).
+  char* passed_at;
+  unsigned passed;
 };
 // Of a thread: for each kind one, and behind these for each one beside it (alloc/mixed.cpp). The
 // kinds: with headers or without, with pointers or without (typed/holes.hpp).

@@ -35,8 +35,7 @@ bool try_reserve(BlockNumber count) {
   const std::size_t block_bytes = base::align_up(count * sizeof(Block), page);
   const std::size_t extra_bytes = base::align_up(count * sizeof(BlockExtra), page);
   // Huge pages need their own alignment; the tables follow the heap in one reservation.
-  constexpr std::size_t kAlignment = 2 * base::kMiB;
-  void* p = os::reserve(heap_bytes + block_bytes + extra_bytes, kAlignment);
+  void* p = os::reserve(heap_bytes + block_bytes + extra_bytes, os::kHugePage);
   if (p == nullptr) return false;
   space.base = base::as_word(p);
   space.blocks = reinterpret_cast<Block*>(space.base + heap_bytes);

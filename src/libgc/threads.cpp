@@ -7,7 +7,9 @@
 #include "os/context.hpp"
 #include "os/log.hpp"
 #include "os/thread.hpp"
+#include "world/blocking.hpp"
 #include "world/fork.hpp"
+#include "world/results.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
 
@@ -50,7 +52,7 @@ void* GC_call_with_stack_base(GC_stack_base_func function, void* argument) {
 }
 
 int GC_get_stack_base(GC_stack_base* base) {
-  const os::StackBounds stack = os::own_stack();
+  const os::Extent stack = os::own_stack();
   if (stack.high == nullptr) return GC_UNIMPLEMENTED;
   base->mem_base = stack.high;
   return GC_SUCCESS;
@@ -84,7 +86,7 @@ int GC_register_my_thread(const GC_stack_base* base) {
   }
   world::Thread* self = world::self();
   if (self != nullptr && !self->by_itself) return GC_DUPLICATE;
-  os::StackBounds stack = os::own_stack();
+  os::Extent stack = os::own_stack();
   // What the caller says about its end counts only if it lies on another stack: a frame's address
   // would hide the frames above it, which cost little to scan.
   auto* high = static_cast<char*>(base->mem_base);

@@ -30,7 +30,7 @@ base::Word hiding_code_bytes = 0;
 
 void find_hiding_code() {
   if (&create_pattern != nullptr) {
-    const os::ObjectBounds bounds = os::bounds_of_object(reinterpret_cast<void*>(create_pattern));
+    const os::Extent bounds = os::bounds_of_object(reinterpret_cast<void*>(create_pattern));
     hiding_code = base::as_word(bounds.low);
     hiding_code_bytes = base::as_word(bounds.high) - hiding_code;
   }

@@ -10,9 +10,9 @@
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"
 #include "heap/walk.hpp"
+#include "malloc/backtraces.hpp"
 #include "malloc/libraries.hpp"
 #include "malloc/serve.hpp"
-#include "malloc/stacks.hpp"
 #include "os/context.hpp"
 #include "os/files.hpp"
 #include "os/log.hpp"
@@ -27,15 +27,16 @@ using base::Word;
 using heap::heap_lock;
 using os::LockGuard;
 
-// Frames of a stack that are kept: enough to come out of the libraries that allocate for others.
+// Frames of a backtrace that are kept: enough to come out of the libraries that allocate for
+// others.
 constexpr int kMostFrames = 24;
 // Of ours, above the caller's.
 constexpr int kOwnFrames = 8;
 
 // Both set once, by begin(), before there are threads. The unwinder's code asks for memory with a
-// lock held that taking a stack would wait for.
-bool can_take_stacks = false;
-os::ObjectBounds unwinder{};
+// lock held that taking a backtrace would wait for.
+bool can_take_backtraces = false;
+os::Extent unwinder{};
 // The unwinder may allocate.
 constinit thread_local bool taking = false;
 
@@ -44,21 +45,21 @@ Backtrace unknown{};
 // And those whose tag is none that was written: the program wrote beyond the object.
 Backtrace overwritten{};
 
-// An object's tag: the top bit, which no address has, the stack's number (0: unknown), and the
+// An object's tag: the top bit, which no address has, the backtrace's number (0: unknown), and the
 // bytes of the object that were not asked for: up to half of a large one, that realloc left in
 // place.
-constexpr unsigned kStackShift = 39;
+constexpr unsigned kNumberShift = 39;
 constexpr Word kTagBit = Word{1} << 63;
-constexpr Word kMostSlack = (Word{1} << kStackShift) - 1;
-constexpr std::size_t kMostStacks = (kTagBit >> kStackShift) - 1;
+constexpr Word kMostSlack = (Word{1} << kNumberShift) - 1;
+constexpr std::size_t kMostBacktraces = (kTagBit >> kNumberShift) - 1;
 
 Word* tag_of(const heap::Place& place) {
   return reinterpret_cast<Word*>(base::as_pointer(place.address() + place.size() - kSpare));
 }
 
-Backtrace* take_stack(const void* caller) {
-  if (!can_take_stacks || taking) return &unknown;
-  if (caller >= unwinder.low && caller < unwinder.high) return &unknown;
+Backtrace* take_backtrace(const void* caller) {
+  if (!can_take_backtraces || taking) return &unknown;
+  if (unwinder.contains(caller)) return &unknown;
   taking = true;
   void* addresses[kMostFrames + kOwnFrames];
   const int count = os::take_backtrace(addresses, kMostFrames + kOwnFrames);
@@ -66,32 +67,32 @@ Backtrace* take_stack(const void* caller) {
   int first = 0;
   while (first < count && addresses[first] != caller) ++first;
   if (first == count) return &unknown;
-  Backtrace* stack = find_or_add_stack(
+  Backtrace* backtrace = find_or_add_backtrace(
       addresses + first, static_cast<std::size_t>(base::min_of(count - first, kMostFrames)));
-  return stack != nullptr && stack->number <= kMostStacks ? stack : &unknown;
+  return backtrace != nullptr && backtrace->number <= kMostBacktraces ? backtrace : &unknown;
 }
 
 template <class Visit>
-void for_each_stack(Visit visit) {
+void for_each_backtrace(Visit visit) {
   visit(&unknown);
   visit(&overwritten);
-  for (std::size_t i = 1; i <= stack_count(); ++i) visit(numbered_stack(i));
+  for (std::size_t i = 1; i <= backtrace_count(); ++i) visit(numbered_backtrace(i));
 }
 
 // The program may have written anything there.
-Backtrace* stack_of(Word tag) {
-  const Word number = (tag & ~kTagBit) >> kStackShift;
-  if ((tag & kTagBit) == 0 || number > stack_count()) return &overwritten;
-  return number == 0 ? &unknown : numbered_stack(number);
+Backtrace* backtrace_of(Word tag) {
+  const Word number = (tag & ~kTagBit) >> kNumberShift;
+  if ((tag & kTagBit) == 0 || number > backtrace_count()) return &overwritten;
+  return number == 0 ? &unknown : numbered_backtrace(number);
 }
 
 void count_lost(const heap::Place& place) {
   const Word tag = *tag_of(place);
-  Backtrace* stack = stack_of(tag);
+  Backtrace* backtrace = backtrace_of(tag);
   std::size_t bytes = place.size() - kSpare;
-  if (stack != &overwritten) bytes -= base::min_of(bytes, std::size_t{tag & kMostSlack});
-  ++stack->objects;
-  stack->bytes += bytes;
+  if (backtrace != &overwritten) bytes -= base::min_of(bytes, std::size_t{tag & kMostSlack});
+  ++backtrace->objects;
+  backtrace->bytes += bytes;
 }
 
 // In the stopped world, when everything reachable is marked: counts the rest, and keeps it.
@@ -114,12 +115,12 @@ void say(Parts... parts) {
 }
 
 // The place of a call, which ends just before the address that it returns to.
-void describe_call(const Backtrace& stack, std::size_t frame, base::Text* line) {
-  const char* call = static_cast<char*>(stack.addresses[frame]) - 1;
+void describe_call(const Backtrace& backtrace, std::size_t frame, base::Text* line) {
+  const char* call = static_cast<char*>(backtrace.addresses[frame]) - 1;
   const Library* gone = nullptr;
   {
     LockGuard guard(heap_lock);
-    gone = unloaded_library(call, stack.added_at);
+    gone = unloaded_library(call, backtrace.added_at);
   }
   if (gone == nullptr) return os::describe_code(call, line);
   line->add(gone->path, "+", base::Hex{static_cast<std::uint64_t>(call - gone->base)},
@@ -147,19 +148,19 @@ class Lines {
 };
 constinit Lines lines;
 
-void print(const Backtrace& stack) {
+void print(const Backtrace& backtrace) {
   base::Text heading;
-  heading.add("jackdaw: leak in process ", os::process_id(), ": ", stack.objects,
-              stack.objects == 1 ? " object, " : " objects, ", stack.bytes, " bytes, allocated",
-              &stack == &overwritten
-                  ? " nobody knows where: something was written beyond their ends"
-              : stack.frames == 0 ? " where no stack could be taken"
-                                  : " by this call:");
+  heading.add(
+      "jackdaw: leak in process ", os::process_id(), ": ", backtrace.objects,
+      backtrace.objects == 1 ? " object, " : " objects, ", backtrace.bytes, " bytes, allocated",
+      &backtrace == &overwritten ? " nobody knows where: something was written beyond their ends"
+      : backtrace.frames == 0    ? " where no stack could be taken"
+                                 : " by this call:");
   lines.add(heading);
-  for (std::size_t i = 0; i < stack.frames; ++i) {
+  for (std::size_t i = 0; i < backtrace.frames; ++i) {
     base::Text line;
     line.add("jackdaw:   ");
-    describe_call(stack, i, &line);
+    describe_call(backtrace, i, &line);
     lines.add(line);
   }
   lines.write();
@@ -171,8 +172,8 @@ std::size_t sort_found(Backtrace** found) {
   {
     // Others may add some; those have lost nothing.
     LockGuard guard(heap_lock);
-    for_each_stack([&](Backtrace* stack) {
-      if (stack->objects != 0) found[count++] = stack;
+    for_each_backtrace([&](Backtrace* backtrace) {
+      if (backtrace->objects != 0) found[count++] = backtrace;
     });
   }
   std::sort(found, found + count, [](const Backtrace* a, const Backtrace* b) {
@@ -186,17 +187,17 @@ std::size_t sort_found(Backtrace** found) {
 void tag(void* object, std::size_t bytes, const void* caller) {
   heap::Place place;
   if (!heap::find_place(base::as_word(object), &place)) return;
-  Backtrace* stack = take_stack(caller);
+  Backtrace* backtrace = take_backtrace(caller);
   const Word slack = base::min_of(Word{place.size() - kSpare - bytes}, kMostSlack);
-  *tag_of(place) = kTagBit | Word{stack->number} << kStackShift | slack;
+  *tag_of(place) = kTagBit | Word{backtrace->number} << kNumberShift | slack;
 }
 
 void begin() {
-  // Allocations of the unwinder's own have no stack.
+  // Allocations of the unwinder's own have no backtrace.
   taking = true;
   unwinder = os::bounds_of_object(os::prepare_backtraces());
   taking = false;
-  can_take_stacks = true;
+  can_take_backtraces = true;
   os::keep_log();
 }
 
@@ -224,7 +225,7 @@ void report() {
   std::size_t room = 0;
   {
     LockGuard guard(heap_lock);
-    room = (stack_count() + 2) * sizeof(Backtrace*);
+    room = (backtrace_count() + 2) * sizeof(Backtrace*);
     found = static_cast<Backtrace**>(heap::table_take(room));
   }
   if (found == nullptr) return say("no memory for the report");

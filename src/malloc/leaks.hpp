@@ -5,10 +5,10 @@
 
 namespace jd::serve::leaks {
 
-// Has the stack of the call whose return address is `caller` noted in the object's spare word.
+// Has the backtrace of the call whose return address is `caller` noted in the object's spare word.
 void tag(void* object, std::size_t bytes, const void* caller);
 
-// From now on stacks can be taken. Pre: no lock is held; libc is whole.
+// From now on backtraces can be taken. Pre: no lock is held; libc is whole.
 void begin();
 // Collects without reclaiming anything, and writes down into the log what is unreachable.
 void report();

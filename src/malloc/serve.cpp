@@ -37,7 +37,7 @@ std::size_t most = kMost;
 // In the middle of start_once, where libc may ask for memory. By its thread.
 constinit thread_local bool starting = false;
 
-// Memory for those requests. Who adds to early_used has the bytes before the sum, if they are
+// Memory for those requests. Whoever adds to early_used has the bytes before the sum, if they are
 // there: requests that were refused count, too (relaxed: they are passed on to nobody by it).
 alignas(16) char early[16 * base::kKiB];
 std::atomic<std::size_t> early_used{0};
@@ -78,7 +78,7 @@ void tell_that_leaks_are_not_looked_for() {
           ": it has a malloc of its own; leaks are not looked for");
 }
 
-// Who calls malloc comes to another's, the program's. (Its symbol tells nothing: the address of a
+// Calls of malloc come to another's, the program's. (Its symbol tells nothing: the address of a
 // function is often one in the program.) Ours gives early memory now, and so does one that passes
 // requests on.
 bool others_malloc_comes_first() {

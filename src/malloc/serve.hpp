@@ -60,7 +60,7 @@ inline bool is_bypassed(bool malloc_was_called = false) {
 void* early_memory(std::size_t bytes);
 bool is_early(const void* p);
 
-// `caller`: the return address of the entry, for the stacks of leak-check and for what hides
+// `caller`: the return address of the entry, for the backtraces of leak-check and for what hides
 // pointers. Null, with errno set, when memory has run out.
 void* allocate(std::size_t bytes, const void* caller);
 void* allocate_clear(std::size_t bytes, const void* caller);

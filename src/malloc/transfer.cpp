@@ -10,7 +10,7 @@ namespace jd::serve {
 namespace {
 
 // Returned at a time: a huge page, so that none has to be split.
-constexpr std::size_t kPiece = 2 * base::kMiB;
+constexpr std::size_t kPiece = os::kHugePage;
 // Below it, clearing is faster than having pages returned, which come back when they are written.
 constexpr std::size_t kLeastReturned = 64 * base::kKiB;  // a guess
 

@@ -140,10 +140,10 @@ class Exchange {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Packets that are wanted and not there. Written under the lock; read by working markers without
   // it (relaxed: a late answer is as good), each time they take an object. Alone on its line, which
   // changes only when somebody becomes idle or finds work.
-  alignas(64) Atomic<int> hungry_{0};
+  alignas(base::kLine) Atomic<int> hungry_{0};
 
   // What follows is written under it.
-  alignas(64) Lock lock_;
+  alignas(base::kLine) Lock lock_;
   // Counts the phases. Read by helpers without the lock, which wait on it (acquire; the leader's
   // store is a release).
   Atomic<std::uint32_t> phase_{0};

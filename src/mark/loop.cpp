@@ -57,9 +57,9 @@ constexpr unsigned kEnoughWords = 40;
 constexpr std::ptrdiff_t kRestWords = 64;
 
 // Words ahead of the scan at which large objects are prefetched on grey, a line at a time.
-constexpr std::ptrdiff_t kLineWords = 8;
+constexpr std::ptrdiff_t kLineWords = base::kLine / sizeof(Word);
 // Slots of no more words never lie in two lines.
-constexpr std::ptrdiff_t kHalfLineWords = 4;
+constexpr std::ptrdiff_t kHalfLineWords = kLineWords / 2;
 constexpr std::ptrdiff_t kLinearPrefetch = 4 * kLineWords;
 
 // Without a ring longer ranges are scanned in parts, so that a turn ends soon enough: half a

@@ -36,7 +36,7 @@ class Team {
   // Fewer objects than this, of fewer bytes, are marked in less time than waking a helper is worth:
   // the processors take half as much time again for a third of a millisecond less at best.
   static constexpr std::size_t kFew = 65536;
-  static constexpr std::size_t kFewBytes = kFew * 64;  // a line each; a guess
+  static constexpr std::size_t kFewBytes = kFew * base::kLine;  // a line each; a guess
   static constexpr std::uint64_t kPatienceWithFew = 16 * kPatience;
   // A process that ends soon, such as many a fork's child, marks less, and making threads in it
   // takes longer than that.

@@ -16,7 +16,7 @@ bool has_name(const char* line, const char* name) {
 
 // A line of the list of groups is "number:controllers:path", the controllers with commas between
 // them; "0::path" is the group of the unified hierarchy. The path, if the line is about the
-// controller; else null.
+// controller; otherwise null.
 const char* path_of(const char* line, const char* controller, bool* unified) {
   while (*line != '\0' && *line != ':') ++line;
   if (*line == '\0') return nullptr;

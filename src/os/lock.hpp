@@ -1,6 +1,6 @@
 // A mutual-exclusion lock that spins briefly, backs off, and then waits in the kernel (bdwgc's
-// scalability notes: never sleep blindly; docs/design/os.md). Who has waited for long is let in
-// before newcomers (os.req.fair-lock). Not recursive. Not async-signal-safe.
+// scalability notes: never sleep blindly; docs/design/os.md). Whoever has waited for long is
+// let in before newcomers (os.req.fair-lock). Not recursive. Not async-signal-safe.
 #pragma once
 
 #include <atomic>
@@ -64,7 +64,7 @@ class LockOver {
     kHeld = 1,
     kContended = 2,  // held, and somebody may sleep
     kStarving = 3,   // held, and somebody sleeps who has waited for long
-    kReserved = 4,   // free for who has slept
+    kReserved = 4,   // free for those who have slept
   };
   // Well above what waking a thread takes, so that bursts stay first come, first served.
   static constexpr std::uint64_t kLongWait = 1000000;  // 1 ms
@@ -90,7 +90,7 @@ class LockOver {
                                               std::memory_order_relaxed)) {
     }
   }
-  // Who is there counts itself again as it wakes; who is parked does not.
+  // A thread still waiting counts itself again when it wakes; a parked one does not.
   void forget_starving() {
     std::uint64_t seen = starving_.load(std::memory_order_relaxed);
     while (seen % kRound != 0 && !starving_.compare_exchange_strong(
@@ -105,8 +105,8 @@ class LockOver {
   // Threads that have waited for long and are not in yet. They need not sleep: one whose wait was
   // interrupted is in a handler, perhaps for a collection by the very thread that holds the lock.
   // That is the lower half; the upper counts the rounds, each of which ends as all are forgotten.
-  // Written by these threads and by who forgets them, read by who leaves the lock (relaxed: a
-  // hint).
+  // Written by these threads and by whoever forgets them, read by whoever leaves the lock (relaxed:
+  // a hint).
   static constexpr std::uint64_t kRound = std::uint64_t{1} << 32;
   typename Sync::template Atomic<std::uint64_t> starving_{0};
 };
@@ -135,7 +135,7 @@ void LockOver<Sync>::acquire_slowly() {
       // it in time.
       if (state_.compare_exchange_strong(seen, starving ? kStarving : kContended,
                                          std::memory_order_acquire, std::memory_order_relaxed)) {
-        // Who is counted did not come, and may not for long: once is enough to wait for them.
+        // Those counted did not come, and may not for long: once is enough to wait for them.
         if (seen == kReserved && has_lapsed) forget_starving();
         if (starving) uncount_starving(round);
         return;
@@ -173,7 +173,7 @@ void LockOver<Sync>::release_slowly() {
   }
   if (Sync::wake(&state_, 1) != 0 || seen != kStarving) return;
   if (starving_.load(std::memory_order_relaxed) % kRound != 0) return;
-  // Nobody waits any more, so it need not be reserved. Who came meanwhile may be asleep by now.
+  // Nobody waits any more, so it need not be reserved. Whoever came meanwhile may be asleep.
   seen = kReserved;
   if (state_.compare_exchange_strong(seen, kFree, std::memory_order_relaxed,
                                      std::memory_order_relaxed)) {

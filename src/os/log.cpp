@@ -17,7 +17,8 @@ constexpr int kStandardError = 2;
 constinit int error_target = kStandardError;
 constinit int log_target = kStandardError;
 constinit int report_target = 1;
-// Called once. By who sets it, and who ends the program; each reads what is there (relaxed).
+// Called once. Written by whoever sets it and by whoever ends the program; each reads what is there
+// (relaxed).
 constinit std::atomic<void (*)(const char* message)> before_abort{nullptr};
 
 // The number that this library opened, if any, and what it was then: before the program's first

@@ -150,7 +150,7 @@ WrittenPages::WrittenPages(void* answers, std::size_t size)
 
 namespace {
 // Not on the stack, as the reader's buffers.
-alignas(64) char collectors_answers[16 * base::kKiB];
+alignas(base::kLine) char collectors_answers[16 * base::kKiB];
 }  // namespace
 
 WrittenPages::WrittenPages() : WrittenPages(collectors_answers, sizeof collectors_answers) {}
@@ -212,8 +212,8 @@ constexpr std::uint64_t kScanPresent = 1 << 3;
 constexpr std::uint64_t kScanSwapped = 1 << 4;
 constexpr std::uint64_t kScanZero = 1 << 5;  // the page of zeros, which was only read
 
-// The system has refused a scan. Written and read by any visit (relaxed: who does not know it yet
-// is refused, too).
+// The system has refused a scan. Written and read by any visit (relaxed: a visit that does not
+// know it yet is refused, too).
 std::atomic<bool> scans_are_refused{false};
 
 }  // namespace

@@ -95,15 +95,17 @@ void* reserve(std::size_t size, std::size_t alignment) {
   if (aligned != start) munmap(p, aligned - start);
   const base::Word end = start + padded;
   if (end != aligned + size) munmap(base::as_pointer(aligned + size), end - (aligned + size));
-  if (!add_own_range({aligned, aligned + size})) {
-    munmap(base::as_pointer(aligned), size);
+  char* const low = base::as_pointer(aligned);
+  if (!add_own_range({low, low + size})) {
+    munmap(low, size);
     return nullptr;
   }
-  return base::as_pointer(aligned);
+  return low;
 }
 
 void release(void* p, std::size_t size) {
-  remove_own_range({base::as_word(p), base::as_word(p) + size});
+  auto* const low = static_cast<char*>(p);
+  remove_own_range({low, low + size});
   munmap(p, size);
 }
 
@@ -116,7 +118,8 @@ void* map(std::size_t size) {
   if (failure_injected()) return nullptr;
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return nullptr;
-  if (add_own_range({base::as_word(p), base::as_word(p) + size})) return p;
+  auto* const low = static_cast<char*>(p);
+  if (add_own_range({low, low + size})) return p;
   munmap(p, size);
   return nullptr;
 }
@@ -180,7 +183,7 @@ bool has_swap() {
 
 namespace {
 
-// The calling thread's, while a ManyReads lives; else 0.
+// The calling thread's, while a ManyReads lives; otherwise 0.
 constinit thread_local pid_t known_thread = 0;
 
 // What process_vm_readv says of this process's own memory.

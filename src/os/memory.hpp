@@ -6,12 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bits.hpp"
 #include "os/groups.hpp"
 
 namespace jd::os {
 
 // The system's page size (4 KiB on x86-64).
 std::size_t page_size();
+// And a huge page's, where the others have 4 KiB.
+inline constexpr std::size_t kHugePage = 2 * base::kMiB;
 
 // Reserves address space that can't be touched yet, aligned to `alignment` (a power of two).
 // Returns null when the system refuses. Post: not one page is committed.

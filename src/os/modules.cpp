@@ -157,12 +157,11 @@ bool is_loaded(const char* part_of_path) {
   return false;
 }
 
-ObjectBounds bounds_of_object(const void* address) {
-  if (&_dl_find_object == nullptr) return {nullptr, nullptr};
+Extent bounds_of_object(const void* address) {
+  if (&_dl_find_object == nullptr) return {};
   dl_find_object found;
-  if (_dl_find_object(const_cast<void*>(address), &found) != 0) return {nullptr, nullptr};
-  return {static_cast<const char*>(found.dlfo_map_start),
-          static_cast<const char*>(found.dlfo_map_end)};
+  if (_dl_find_object(const_cast<void*>(address), &found) != 0) return {};
+  return {static_cast<char*>(found.dlfo_map_start), static_cast<char*>(found.dlfo_map_end)};
 }
 
 const void* find_unwind_table(const void* code) {

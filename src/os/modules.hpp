@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/extent.hpp"
+
 namespace jd::os {
 
 // One writable segment of a loaded object, less what becomes read-only after relocation.
@@ -67,11 +69,7 @@ bool is_loaded(const char* part_of_path);
 
 // The memory of the loaded object that contains the address; both null if there is none, or the C
 // library (before glibc 2.35) can't tell.
-struct ObjectBounds {
-  const char* low;
-  const char* high;
-};
-ObjectBounds bounds_of_object(const void* address);
+Extent bounds_of_object(const void* address);
 
 // The .eh_frame_hdr of the loaded object whose code contains the address; null if there is none, or
 // the C library (before glibc 2.35) can't tell. Async-signal-safe.

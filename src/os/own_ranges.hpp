@@ -4,18 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/bits.hpp"
+#include "os/extent.hpp"
 
 namespace jd::os {
 
-struct AddressRange {
-  base::Word low;
-  base::Word high;
-};
-
 // For memory.cpp. Any thread. False if there was no memory to write it down.
-[[nodiscard]] bool add_own_range(AddressRange range);
-void remove_own_range(AddressRange range);
+[[nodiscard]] bool add_own_range(Extent range);
+void remove_own_range(Extent range);
 
 // Around a fork, so that the child finds the table whole and free. Pre of the first: the heap's
 // lock is held, and let go of last.
@@ -24,11 +19,11 @@ void let_go_of_own_ranges();
 void reset_own_ranges_in_child();
 
 // Copies at most `capacity` of them, in no order; returns how many there are.
-std::size_t copy_own_ranges(AddressRange* to, std::size_t capacity);
+std::size_t copy_own_ranges(Extent* to, std::size_t capacity);
 // Changes with every addition and removal.
 std::uint64_t own_ranges_version();
 
 // The writable data of the object that this library was linked into.
-AddressRange own_data();
+Extent own_data();
 
 }  // namespace jd::os

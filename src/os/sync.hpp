@@ -32,7 +32,7 @@ struct Machine {
                    std::uint64_t nanoseconds = kForever) {
     return futex_wait(word, expected, nanoseconds);
   }
-  // The same for who waits for a lock (lock.cpp).
+  // The same for a thread that waits for a lock (lock.cpp).
   static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
                             std::uint64_t nanoseconds);
   static int wake(Atomic<std::uint32_t>* word, int count) { return futex_wake(word, count); }

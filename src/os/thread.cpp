@@ -81,8 +81,8 @@ std::size_t stack_bytes(const void* low, const void* high) {
 
 namespace {
 
-StackBounds main_stack() {
-  StackBounds bounds;
+Extent main_stack() {
+  Extent bounds;
   bounds.high = main_stack_high();
   rlimit limit{};
   std::size_t size = kMostStack;
@@ -93,8 +93,8 @@ StackBounds main_stack() {
 }
 
 // As libc knows the calling thread's stack; for a main thread it asks /proc.
-StackBounds stack_by_libc() {
-  StackBounds bounds;
+Extent stack_by_libc() {
+  Extent bounds;
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return bounds;
   void* low = nullptr;
@@ -112,23 +112,23 @@ StackBounds stack_by_libc() {
 namespace {
 
 // What libc said of the calling thread's stack, where that is not the main thread's, which grows.
-constinit thread_local StackBounds known_stack;
+constinit thread_local Extent known_stack;
 
 }  // namespace
 
-StackBounds own_stack() {
+Extent own_stack() {
   if (known_stack.high != nullptr) return known_stack;
   if (thread_id() != process_id()) return known_stack = stack_by_libc();
-  const StackBounds initial = main_stack();
-  if (contains(initial, frame_address())) return initial;
+  const Extent initial = main_stack();
+  if (initial.contains(frame_address())) return initial;
   // The main thread on a stack of the program's own; or, in the child of a fork, what was another
   // thread before.
-  const StackBounds known = stack_by_libc();
-  return known.high == nullptr || contains(known, __libc_stack_end) ? initial : known;
+  const Extent known = stack_by_libc();
+  return known.high == nullptr || known.contains(__libc_stack_end) ? initial : known;
 }
 
-StackBounds active_alternate_stack() {
-  StackBounds bounds;
+Extent active_alternate_stack() {
+  Extent bounds;
   stack_t current{};
   const int saved = errno;
   if (change_alternate_stack(nullptr, &current) == 0 && (current.ss_flags & SS_ONSTACK) != 0) {
@@ -149,7 +149,7 @@ char* interrupted_stack_pointer(const void* signal_context) {
 }
 
 // Not by sigaltstack(): what was set with SS_AUTODISARM is none as long as a handler runs there.
-StackBounds alternate_stack_at(const void* signal_context) {
+Extent alternate_stack_at(const void* signal_context) {
   const stack_t& stack = static_cast<const ucontext_t*>(signal_context)->uc_stack;
   if ((stack.ss_flags & SS_DISABLE) != 0) return {};
   auto* const low = static_cast<char*>(stack.ss_sp);
@@ -247,7 +247,7 @@ std::size_t static_thread_local_bytes = 0;
 
 }  // namespace
 
-StackBounds static_thread_locals(void* control_block) {
+Extent static_thread_locals(void* control_block) {
   if (static_thread_local_bytes == 0) return {};
   auto* const at = static_cast<char*>(control_block);
 #if defined(__x86_64__)

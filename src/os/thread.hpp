@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/extent.hpp"
+
 namespace jd::os {
 
 // The kernel's id of the calling thread. A system call: keep the result.
@@ -18,33 +20,24 @@ int process_id();
 // The process's threads, ended ones that are still waited for among them. 0 if it can't be told.
 std::size_t count_threads();
 
-// Bounds of a stack: low is the lowest usable address, high is one past the first frame. Both
-// null when unknown.
-struct StackBounds {
-  char* low = nullptr;
-  char* high = nullptr;
-};
-// The calling thread's own stack, as it was created. For the main thread `low` is the lowest
+// The calling thread's own stack, as it was created: from the lowest usable address to one past the
+// first frame. For the main thread `low` is the lowest
 // address that RLIMIT_STACK allows, but 64 MiB below `high` at most, where nothing else can be (a
 // larger stack reaches further); it need not be mapped yet.
-StackBounds own_stack();
+Extent own_stack();
 // Where the main thread's stack begins (its highest address), wherever the call comes from.
 char* main_stack_high();
 // The bytes from low to high on a stack; of the main thread's only up to its first frame, which the
 // kernel puts anywhere in a page, so that the same program counts the same in every run.
 std::size_t stack_bytes(const void* low, const void* high);
 
-inline bool contains(const StackBounds& stack, const void* p) {
-  return p >= static_cast<void*>(stack.low) && p < static_cast<void*>(stack.high);
-}
-
 // The alternate signal stack on which the caller runs; low null if it runs on none.
 // Async-signal-safe.
-StackBounds active_alternate_stack();
+Extent active_alternate_stack();
 // From the third argument of a signal's handler: the stack pointer that the signal interrupted, and
 // the thread's alternate stack as it was then, in use or not; low null if there was none.
 char* interrupted_stack_pointer(const void* signal_context);
-StackBounds alternate_stack_at(const void* signal_context);
+Extent alternate_stack_at(const void* signal_context);
 
 // The calling thread's control block: what thread_local_block() wants.
 void* own_thread_control_block();
@@ -82,7 +75,7 @@ class ThreadLocalBlocks {
 // start, and some room for those loaded later that want theirs there (initial-exec, and what
 // AArch64's compilers make). The latter have no entry in the vector until somebody asks for one.
 // Both null if its size is not known.
-StackBounds static_thread_locals(void* control_block);
+Extent static_thread_locals(void* control_block);
 
 // Makes a thread, in which all signals are blocked, with a stack of its own of that size and a name
 // (at most 15 characters) for debuggers and `top -H`. It is to be joined by what it is called in

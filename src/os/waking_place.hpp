@@ -24,8 +24,9 @@ class WakingPlace {
   void end_sleep();
 
   // --- By whoever is about to wake it ---
-  // False if it does not sleep, or another waker was first. Else it wakes on another processor, if
-  // it may run on any, until put_back(), which is to follow. The thread must not end meanwhile.
+  // False if it does not sleep, or another waker was first. Otherwise it wakes on another
+  // processor, if it may run on any, until put_back(), which is to follow. The thread must not end
+  // meanwhile.
   bool leave_this_cpu();
   void put_back();
 

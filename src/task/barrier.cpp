@@ -10,7 +10,6 @@
 #include "task/published.hpp"
 #include "task/switch.hpp"
 #include "task/victim.hpp"
-#include "world/stop.hpp"
 #include "world/thread.hpp"
 
 #if JD_TASK_STACKS

@@ -60,7 +60,7 @@ bool add_worker_for_blocked() {
 
 // Gives the place of one that goes away to somebody. True if that may be asleep.
 bool give_place() {
-  // Sections one after the other come faster than who is one too many sits down.
+  // Sections one after the other come faster than the one too many sits down.
   if (take_surplus()) return true;
   if (take_one(&runtime.benched)) {
     runtime.called.fetch_add(1, std::memory_order_release);
@@ -91,7 +91,8 @@ void call_blocking(void (*function)(void*), void* argument) {
   if (with_stacks()) publish_own(worker, false);
   worker->away.store(true, std::memory_order_release);
   __atomic_store_n(worker->direct, 0, __ATOMIC_RELAXED);
-  // Who naps hears of no fork. A new thread, or one from the bench, looks around in any case.
+  // A worker that naps hears of no fork. A new thread, or one from the bench, looks around in any
+  // case.
   if (may_sleep && leaves_work(worker)) wake_one(Waker::Waits);
   function(argument);
   // The child of a fork() in it stays away.

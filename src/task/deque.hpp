@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bits.hpp"
 #include "jackdaw/task.h"
 
 namespace jd::task {
@@ -72,11 +73,11 @@ class Deque {
   }
 
   // Moved by thieves, and by the owner when it takes the last task.
-  alignas(64) std::atomic<std::int64_t> top_{0};
+  alignas(base::kLine) std::atomic<std::int64_t> top_{0};
   // Moved by the owner.
-  alignas(64) std::atomic<std::int64_t> bottom_{0};
+  alignas(base::kLine) std::atomic<std::int64_t> bottom_{0};
   // Not initialised: none is read before it was written, and most are never touched.
-  alignas(64) jd_task* slots_[kCapacity];
+  alignas(base::kLine) jd_task* slots_[kCapacity];
 };
 
 }  // namespace jd::task

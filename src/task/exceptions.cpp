@@ -25,7 +25,7 @@ struct Runtimes {
   os::Lock lock;
   std::atomic<Getter> getters[ExceptionState::kMost]{};
   unsigned users[ExceptionState::kMost] = {};  // under the lock
-  // Who calls one now: it is not to be unloaded meanwhile.
+  // How many call one now: it is not to be unloaded meanwhile.
   std::atomic<unsigned> callers{0};
 } runtimes;
 

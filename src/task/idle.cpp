@@ -10,7 +10,7 @@
 #include "os/futex.hpp"
 #include "task/blocking.hpp"
 #include "task/schedule.hpp"
-#include "world/thread.hpp"
+#include "world/blocking.hpp"
 
 namespace jd::task {
 namespace {
@@ -51,8 +51,8 @@ void wait_or_mark(std::uint32_t word, std::uint64_t nanoseconds) {
           os::futex_wait(&runtime.wake_word, wait->word,
                          ends ? wait->nanoseconds - waited : os::kForever);
           runtime.markers.fetch_sub(1, std::memory_order_relaxed);
-          // Who comes too late for a phase stays at hand: a collection may have several, and the
-          // heap's lock, which going back takes, is held to its end.
+          // A guest that comes too late for a phase stays at hand: a collection may have several,
+          // and the heap's lock, which going back takes, is held to its end.
           mark::team.help_as_guest();
           // A wake for work changes the word.
           if (runtime.wake_word.load(std::memory_order_acquire) != wait->word) break;
@@ -124,7 +124,7 @@ jd_task* sleep(Worker* worker, std::uint64_t nanoseconds, bool armed) {
   worker->insists = armed;
   jd_task* task = find_task(worker);
   worker->insists = false;
-  // Who sleeps as there are no roots may have been overlooked by the first that came.
+  // A worker that sleeps since there are no roots may have been overlooked by the first that came.
   const bool too_late =
       nanoseconds == os::kForever && runtime.roots.load(std::memory_order_seq_cst) != 0;
   if (task == nullptr && !too_late && !runtime.quitting.load(std::memory_order_acquire)) {

@@ -7,7 +7,8 @@
 
 namespace jd::task {
 
-// Makes a fork that was found known to thieves and to at_barrier. `newer`: the next newer one.
+// Makes a fork that was found known to thieves and to jd_task_at_barrier. `newer`: the next newer
+// one.
 void publish(const Walk& walk, jd_task* newer);
 // Behind the newest fork that is published: publishes the older ones up to the last barrier, and
 // returns the oldest. In barrier mode the victim runs meanwhile; what is read here it has left

@@ -12,7 +12,7 @@ inline constexpr unsigned kTimeKinds = JD_TASK_TIME_KINDS;
 
 inline unsigned time_class_of(std::uint64_t ticks) {
   if (ticks < 4) return static_cast<unsigned>(ticks);
-  const auto log = 63 - static_cast<unsigned>(__builtin_clzll(ticks));
+  const unsigned log = base::log2_floor(ticks);
   const unsigned quarter = static_cast<unsigned>(ticks >> (log - 2)) & 3;
   return base::min_of(4 * (log - 1) + quarter, kTimeClasses - 1);
 }

@@ -431,8 +431,7 @@ const Rule* Unwinder::rule_at_interruption(Word address) {
 }
 
 const Rule* Unwinder::rule_at_return(Word address) {
-  constexpr Word kGolden = 0x9e3779b97f4a7c15u;
-  const std::size_t place = (address * kGolden) >> (64 - kEntryBits);
+  const std::size_t place = (address * base::kGolden) >> (64 - kEntryBits);
   const auto is_known = [this](const Rule& rule) {
     return rule.kind != Rule::Unknown && rule.epoch == epoch_;
   };

@@ -40,8 +40,8 @@ inline std::atomic<std::uint32_t>* as_atomic(std::uint32_t* word) {
 }
 inline std::atomic<std::uint32_t>* join_word(jd_task* task) { return as_atomic(&task->join); }
 
-// jd_task::reserved of a task that another thread than a worker made; otherwise 0. By who makes the
-// task ready.
+// jd_task::reserved of a task that another thread than a worker made; otherwise 0. By whoever makes
+// the task ready.
 inline constexpr std::uint32_t kFromOutside = 1;
 
 // What a thief asks of its victim (Worker::request).
@@ -58,7 +58,7 @@ enum class Answer : std::uint8_t { Found, Empty, Refused };
 // What the scheduler does once it has left a task's stack.
 enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
 
-struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by who uses what
+struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by user
   unsigned index = 0;
   int thread = 0;  // the kernel's id
   // Its jd_task_direct; others clear it: sleepers (relaxed), thieves (release).
@@ -88,7 +88,7 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by who use
   // The stack that its task runs on; null in the scheduler. By itself (release); thieves read it.
   std::atomic<Stack*> stack{nullptr};
   void* scheduler_sp = nullptr;     // the scheduler's stack pointer while a task runs
-  os::StackBounds own_stack;        // the thread's
+  os::Extent own_stack;             // the thread's
   void* alternate_stack = nullptr;  // memory for signals (overflow.cpp); null: none
   Stack* spare = nullptr;           // an unused stack for the next task
   Stack* next = nullptr;            // a stack to go on with
@@ -123,7 +123,7 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by who use
   jd_task_counters counters{};
   jd_task_times times[kTimeKinds]{};
 
-  // For who stops it; under the runtime's lock. Here, behind what thieves read.
+  // For whoever stops it; under the runtime's lock. Here, behind what thieves read.
   pthread_t handle{};
 };
 
@@ -149,8 +149,8 @@ struct Runtime {
   os::Lock lock;
   // Set (release) when the workers are there, cleared when they go; read (acquire) everywhere.
   std::atomic<bool> running{false};
-  // Workers are to end. Set by who ends them (release), cleared by who starts others, both under
-  // the lock; read by workers, and by who may have to start some (acquire).
+  // Workers are to end. Set by whoever ends them (release), cleared by whoever starts others, both
+  // under the lock; read by workers, and by whoever may have to start some (acquire).
   std::atomic<bool> quitting{false};
   // Written under the lock before `running` is set, and read after that.
   unsigned workers_wanted = 0;  // that run tasks at the same time
@@ -163,8 +163,8 @@ struct Runtime {
   // only thread, before it can make others.
   bool alone_in_child = false;
 
-  // A worker stays where it is until the runtime stops. By who adds one, under the lock, the entry
-  // before the count (release).
+  // A worker stays where it is until the runtime stops. By whoever adds one, under the lock, the
+  // entry before the count (release).
   std::atomic<Worker*> workers[kMostWorkers]{};
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint32_t> alive{0};  // workers that have not ended; stop waits on it
@@ -173,9 +173,9 @@ struct Runtime {
   os::Lock queue_lock;
   jd_task* queue_first = nullptr;
   jd_task* queue_last = nullptr;
-  // How many there are. Written under that lock; read without, by who looks for work: whoever adds
-  // a task and then sees no sleeper, its task is seen by who counts himself a sleeper and then
-  // looks (seq_cst, as `sleepers` and `roots` are).
+  // How many there are. Written under that lock; read without it by whoever looks for work. If
+  // somebody adds a task and then sees no sleeper, the task is seen by every worker that then
+  // counts itself a sleeper and looks (seq_cst, as `sleepers` and `roots` are).
   std::atomic<std::uint32_t> queued{0};
   // Roots that have not ended: while there are none, nobody looks for work. By whoever adds one
   // and by the worker that ends it.
@@ -185,24 +185,24 @@ struct Runtime {
   // does not end while there are any.
   std::atomic<std::uint32_t> visitors{0};
 
-  // What idle workers wait on: changed by who wakes one, or ends them all (release); read before
-  // and after a wait (acquire).
+  // What idle workers wait on: changed by whoever wakes one, or ends them all (release); read
+  // before and after a wait (acquire).
   std::atomic<std::uint32_t> wake_word{0};
-  // How many do, or look around for the last time before: written by each of them, read by who may
-  // have to wake one (seq_cst, see `queued`).
+  // How many do, or look around for the last time before: written by each of them, read by
+  // whoever may have to wake one (seq_cst, see `queued`).
   std::atomic<std::uint32_t> sleepers{0};
   // Those of the sleepers that wait in the kernel, and may be called to mark. Written by each
   // around its wait, read by the collector, which calls no more than come (relaxed: a hint).
   std::atomic<std::uint32_t> markers{0};
   // Workers too many, since others came back from blocking: one of them has the place of the next
-  // that blocks, or goes to the bench. Below none, so many are missing. Counted up by who comes
-  // back, down by who blocks and leaves its place to one of them, or to nobody, and by each that
-  // goes (acq_rel); cleared under the lock before workers are started.
+  // that blocks, or goes to the bench. Below none, so many are missing. Counted up by each
+  // that comes back, down by each that blocks and leaves its place to one of them, or to nobody,
+  // and by each that goes (acq_rel); cleared under the lock before workers are started.
   std::atomic<std::int32_t> surplus{0};
-  // What those on the bench wait on: changed by who calls one, or ends them all (release); read by
-  // each before it looks whether it was called (acquire).
+  // What those on the bench wait on: changed by whoever calls one, or ends them all (release); read
+  // by each before it looks whether it was called (acquire).
   std::atomic<std::uint32_t> bench_word{0};
-  // Who sits on the bench and has not been called, and how many of the others have not got up yet:
+  // How many sit on the bench and have not been called, and how many of the others have not got up:
   // a caller moves one from the first to the second, and one of those that sit takes it from there.
   std::atomic<std::uint32_t> benched{0};
   std::atomic<std::uint32_t> called{0};

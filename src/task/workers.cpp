@@ -33,8 +33,8 @@ namespace {
 
 using os::LockGuard;
 
-// Of a worker's thread. In deque mode tasks run on it; else what may take most room there are mark
-// procedures of the client's, as on a marker's own thread.
+// Of a worker's thread. In deque mode tasks run on it; otherwise what may take most room there is
+// mark procedures of the client's, as on a marker's own thread.
 std::size_t thread_stack_size() {
   if (!with_stacks()) return cycle::options.task_stack;
   return base::max_of(std::size_t{cycle::options.task_stack}, base::kMiB);
@@ -43,8 +43,7 @@ std::size_t thread_stack_size() {
 // What a sequence of random numbers begins with: never 0, and far from that of the next number.
 std::uint64_t first_random(std::uint64_t number) {
   if (cycle::options.task_seed == 0) return os::random_bits() | 1;
-  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
-  std::uint64_t state = (cycle::options.task_seed * kGolden + number) * kGolden | 1;
+  std::uint64_t state = (cycle::options.task_seed * base::kGolden + number) * base::kGolden | 1;
   for (int i = 0; i < 8; ++i) base::next_random(&state);
   return state;
 }

@@ -7,14 +7,9 @@
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
 #include "world/own_ids.hpp"
-#include "world/stop.hpp"
 #include "world/thread.hpp"
 
 namespace jd::world {
-
-// `is_main`: the thread that forked, which is the child's only one, was the process's main thread.
-void keep_only_self_in_child(bool is_main);
-
 namespace {
 
 // Written before other threads exist.

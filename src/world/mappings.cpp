@@ -8,22 +8,22 @@
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
 #include "world/stacks.hpp"
-#include "world/stop.hpp"
+#include "world/thread.hpp"
 
 namespace jd::world {
 namespace {
 
 using base::as_pointer;
-using os::AddressRange;
+using os::Extent;
 
 // Set at the start, before there are threads.
 bool in_use = false;
 
 // As of the last read_mappings. Under the heap's lock.
 heap::Growable<os::Mapping> mappings;
-heap::Growable<AddressRange> own_ranges;
+heap::Growable<Extent> own_ranges;
 // What a visit leaves out: our own memory, and the stacks of known threads.
-heap::Growable<AddressRange> cuts;
+heap::Growable<Extent> cuts;
 
 class Collect final : public os::MappingVisitor {
  public:
@@ -52,7 +52,7 @@ char* stack_pointer(const Thread& thread, char* own_stack_top) {
 
 // An alternate stack may be a part of it: then the frames that the signal interrupted lie below.
 bool on_own_stack(const Thread& thread, const char* sp) {
-  return !on_alternate_stack(thread, sp) && sp >= thread.stack.low && sp < thread.stack.high;
+  return !on_alternate_stack(thread, sp) && thread.stack.contains(sp);
 }
 
 // The main thread's stack is as long as it is mapped: its low end is but the system's limit.
@@ -67,15 +67,15 @@ char* mapped_low(const Thread& thread) {
 void find_cuts(char* own_stack_top) {
   cuts.clear();
   // There is room for these.
-  for (const AddressRange& range : own_ranges) static_cast<void>(cuts.push(range));
+  for (const Extent& range : own_ranges) static_cast<void>(cuts.push(range));
   for_each_thread([&](Thread* thread) {
     if (thread->gone || !on_own_stack(*thread, stack_pointer(*thread, own_stack_top))) return;
-    const AddressRange stack{base::as_word(mapped_low(*thread)), base::as_word(thread->stack.high)};
+    const Extent stack{mapped_low(*thread), thread->stack.high};
     // Without memory for it, the whole of the stack is visited.
     if (stack.low < stack.high) static_cast<void>(cuts.push(stack));
   });
   std::sort(cuts.begin(), cuts.end(),
-            [](const AddressRange& a, const AddressRange& b) { return a.low < b.low; });
+            [](const Extent& a, const Extent& b) { return a.low < b.low; });
 }
 
 // Nobody can unmap anything now: each of the process's threads is known, and stands.
@@ -88,7 +88,7 @@ bool everybody_stands() {
 }
 
 // What a copy is made into: our own data, which is no root.
-alignas(64) char page_copy[32 * base::kKiB];
+alignas(base::kLine) char page_copy[32 * base::kKiB];
 
 // Where not everybody stands, copies are visited: a thread that ends has taken itself off the list,
 // and unmaps stacks that libc kept. What is gone can't be copied, which is all that happens. It
@@ -155,12 +155,12 @@ class Parts {
   template <class Visit>
   void visit(const os::Mapping& mapping, Visit visit) {
     pages_->set_code(mapping.made_code);
-    while (first_ < cuts.count() && as_pointer(cuts[first_].high) <= mapping.low) ++first_;
+    while (first_ < cuts.count() && cuts[first_].high <= mapping.low) ++first_;
     char* at = mapping.low;
-    for (std::size_t i = first_; i < cuts.count() && as_pointer(cuts[i].low) < mapping.high; ++i) {
-      char* const cut = as_pointer(cuts[i].low);
+    for (std::size_t i = first_; i < cuts.count() && cuts[i].low < mapping.high; ++i) {
+      char* const cut = cuts[i].low;
       if (cut > at) visit(at, cut);
-      at = base::max_of(at, as_pointer(cuts[i].high));
+      at = base::max_of(at, cuts[i].high);
     }
     if (at < mapping.high) visit(at, mapping.high);
   }

@@ -12,7 +12,7 @@ struct OwnIds {
 // call, but in a process that came about unseen by the fork handlers. Pre: the heap's lock is held.
 OwnIds own_ids();
 
-// What threads know of themselves is not so in this process. Pre: the heap's lock is held, or its
+// Ids that threads remember do not hold in this process. Pre: the heap's lock is held, or its
 // holder is what this thread was interrupted in.
 void forget_own_ids_in_child();
 

@@ -9,7 +9,7 @@
 #include "world/mappings.hpp"
 #include "world/stacks.hpp"
 #include "world/static_roots.hpp"
-#include "world/stop.hpp"
+#include "world/thread.hpp"
 #include "world/thread_locals.hpp"
 
 namespace jd::world {
@@ -59,13 +59,12 @@ void set_other_stacks(void (*visit)(RootVisitor* visitor)) {
 bool may_be_root_address(const void* p) {
   if (is_static_root(p)) return true;
   for (const Thread* t = threads; t != nullptr; t = t->in_list.next) {
-    // A stack of the client's own reaches who knows how far.
+    // A stack of the client's own reaches nobody knows how far.
     if (t->stack.low == nullptr || stack_high(*t) > t->stack.high) return true;
-    if (os::contains(t->stack, p) || is_thread_local(*t, p)) return true;
+    if (t->stack.contains(p) || is_thread_local(*t, p)) return true;
   }
   // This thread's, if it is none of those.
-  const char* here = os::frame_address();
-  return self() == nullptr || here < self()->stack.low || here >= self()->stack.high;
+  return self() == nullptr || !self()->stack.contains(os::frame_address());
 }
 
 }  // namespace jd::world

@@ -8,9 +8,7 @@
 
 namespace jd::world {
 
-struct Thread;
-
-// Who receives root ranges: the marker in a collection, the verifier in a check.
+// What receives root ranges: the marker in a collection, the verifier in a check.
 class RootVisitor {
  public:
   // Words that are pointers as programs store them.
@@ -30,8 +28,8 @@ class RootVisitor {
 // memory has run out. Pre: the heap's lock is held.
 [[nodiscard]] bool add_roots(char* low, char* high);
 void remove_roots(char* low, char* high);
-// Forgets explicit ranges; where libraries do not count (ignore_libraries), the program's static
-// data known so far as well.
+// Forgets explicit ranges; where libraries do not count (GC_no_dls), the program's static data
+// known so far as well.
 void clear_roots();
 // Parts of static data and of explicit ranges, old and new, that are not to be scanned. As
 // add_roots.
@@ -44,9 +42,8 @@ void clear_exclusions();
 // Asks the client about each library's data: 0 leaves it out.
 using StaticRootsFilter = int (*)(const char* library, void* low, std::size_t size);
 void set_static_roots_filter(StaticRootsFilter filter);
-// Libraries' data does not count (GC_no_dls).
-void ignore_libraries(bool ignore);
-// Points at the ABI's own variable GC_no_dls, which programs set directly.
+// Points at the ABI's own variable GC_no_dls, which programs set directly: libraries' data does not
+// count.
 extern const int* ignore_libraries_variable;
 
 // Looks at what is loaded now. Pre: the world runs (it takes the loader's lock), the heap's lock is
@@ -54,9 +51,6 @@ extern const int* ignore_libraries_variable;
 [[nodiscard]] bool update_static_roots();
 // In a stopped world: has something been loaded since, so that the world must run again first?
 bool static_roots_are_stale();
-
-// Total bytes of static and explicit roots, for pacing.
-std::size_t static_root_bytes();
 
 // Every root range. Pre: the world is stopped; own_stack_top is the caller's stack pointer with the
 // registers above it.

@@ -17,7 +17,7 @@ namespace {
 
 // The object or free slot of the heap in which p lies: some programs make stacks of such. Empty if
 // it lies elsewhere.
-os::StackBounds in_heap_at(const char* p) {
+os::Extent in_heap_at(const char* p) {
   heap::Place place;
   if (!heap::find_place(base::as_word(p), &place)) return {};
   char* const low = base::as_pointer(place.address());
@@ -70,8 +70,8 @@ bool on_stack(Thread* thread, const char* sp, char* high) {
 char* lowest_of_stack(Thread* thread, char* high) {
   if (high == nullptr) return nullptr;
   char* const low = thread->stack.low;
-  if (const os::StackBounds object = in_heap_at(high - 1); object.low != nullptr) {
-    return lowest_readable(os::contains(object, low) ? low : object.low, high);
+  if (const os::Extent object = in_heap_at(high - 1); object.low != nullptr) {
+    return lowest_readable(object.contains(low) ? low : object.low, high);
   }
   const bool known = low != nullptr && high == thread->stack.high && !thread->is_main;
   return known ? lowest_readable(low, high) : lowest_mapped(thread, high);
@@ -83,7 +83,7 @@ bool visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   if (sp == nullptr) return false;
   char* high = stack_high(*thread);
   char* low = thread->stack.low;
-  os::StackBounds object = in_heap_at(sp);
+  os::Extent object = in_heap_at(sp);
   // The stack is in use, whoever else has its address.
   if (object.low != nullptr) visitor->range(&object.low, &object.low + 1);
   const bool ends_elsewhere = object.low != nullptr && (high <= sp || high > object.high);
@@ -97,7 +97,7 @@ bool visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   } else if (const bool on_own =
                  low != nullptr && sp >= low && sp < high && high <= thread->stack.high;
              on_own || on_stack(thread, sp, high)) {
-    // The usual case: on the thread's own stack, or on a piece of it. Or on the client's own.
+    // The usual case: on the thread's own stack, or on a piece of it, or on the client's own.
     visitor->stack(sp, high);
     return on_own;
   } else {

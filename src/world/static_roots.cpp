@@ -13,10 +13,7 @@
 namespace jd::world {
 namespace {
 
-struct Extent {
-  char* low;
-  char* high;
-};
+using os::Extent;
 
 // All under the heap's lock, or read in a stopped world.
 heap::Growable<Extent> explicit_roots;
@@ -31,12 +28,7 @@ std::uint64_t known_fingerprint = 0;
 bool static_roots_known = false;
 // What is known is not what is loaded: parts of it may be unmapped.
 bool static_roots_doubtful = false;
-bool libraries_ignored = false;
 StaticRootsFilter filter = nullptr;
-
-bool contains(const Extent& extent, const void* p) {
-  return p >= static_cast<void*>(extent.low) && p < static_cast<void*>(extent.high);
-}
 
 bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
 
@@ -71,8 +63,8 @@ class Collect final : public os::ModuleVisitor {
   void data(const os::DataSegment& segment) override {
     if (!segment.in_program && ignoring_libraries()) return;
     // Our own variables hold no roots, and many words that look like pointers into the heap.
-    const auto* ours = reinterpret_cast<const char*>(&heap::space);
-    if (!segment.in_program && ours >= segment.low && ours < segment.high) return;
+    const Extent extent{segment.low, segment.high};
+    if (!segment.in_program && extent.contains(&heap::space)) return;
     for (const Extent& gone : forgotten) {
       if (gone.low == segment.low && gone.high == segment.high) return;
     }
@@ -80,7 +72,7 @@ class Collect final : public os::ModuleVisitor {
                                     static_cast<std::size_t>(segment.high - segment.low)) == 0) {
       return;
     }
-    ok &= library_data.push({segment.low, segment.high});
+    ok &= library_data.push(extent);
   }
   void thread_locals(const os::ThreadLocalModule& module) override {
     if (!module.in_program && ignoring_libraries()) return;
@@ -99,8 +91,7 @@ bool both_ends_readable(const char* low, const char* high) {
 const int* ignore_libraries_variable = nullptr;
 
 bool ignoring_libraries() {
-  return libraries_ignored ||
-         (ignore_libraries_variable != nullptr && *ignore_libraries_variable != 0);
+  return ignore_libraries_variable != nullptr && *ignore_libraries_variable != 0;
 }
 
 bool add_roots(char* low, char* high) {
@@ -160,11 +151,6 @@ void set_static_roots_filter(StaticRootsFilter new_filter) {
   static_roots_known = false;
 }
 
-void ignore_libraries(bool ignore) {
-  libraries_ignored = ignore;
-  static_roots_known = false;
-}
-
 bool update_static_roots() {
   if (using_mappings()) return os::mappings_are_known();
   static bool ignored_then = false;
@@ -192,16 +178,6 @@ bool static_roots_are_stale() {
   return static_roots_doubtful;
 }
 
-std::size_t static_root_bytes() {
-  std::size_t bytes = 0;
-  for (const auto* roots : {&static_roots, &explicit_roots}) {
-    for (std::size_t i = 0; i < roots->count(); ++i) {
-      bytes += static_cast<std::size_t>((*roots)[i].high - (*roots)[i].low);
-    }
-  }
-  return bytes;
-}
-
 void visit_static_roots(RootVisitor* visitor) {
   for (const Extent& extent : static_roots) {
     if (static_roots_doubtful && !both_ends_readable(extent.low, extent.high)) continue;
@@ -218,7 +194,7 @@ void visit_static_roots(RootVisitor* visitor) {
 
 bool is_library_data(const void* p) {
   for (const Extent& extent : library_data) {
-    if (contains(extent, p)) return true;
+    if (extent.contains(p)) return true;
   }
   return false;
 }
@@ -229,11 +205,11 @@ bool loaded_is_doubtful() { return static_roots_doubtful; }
 
 bool is_static_root(const void* p) {
   for (const Extent& extent : exclusions) {
-    if (contains(extent, p)) return false;
+    if (extent.contains(p)) return false;
   }
   for (const auto* roots : {&static_roots, &explicit_roots}) {
     for (std::size_t i = 0; i < roots->count(); ++i) {
-      if (contains((*roots)[i], p)) return true;
+      if ((*roots)[i].contains(p)) return true;
     }
   }
   return false;

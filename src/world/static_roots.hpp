@@ -9,7 +9,7 @@
 
 namespace jd::world {
 
-// Do libraries' data not count, by either way of saying so?
+// Do libraries' data not count (GC_no_dls)?
 bool ignoring_libraries();
 
 // The thread-local storage of what is loaded.

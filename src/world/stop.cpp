@@ -110,11 +110,11 @@ JD_SIGNAL_HANDLER void on_stop_signal(int, siginfo_t*, [[maybe_unused]] void* co
   // The interrupted registers are in the signal frame, above this one.
   char* const here = os::frame_address();
   char* const interrupted = os::interrupted_stack_pointer(context);
-  const os::StackBounds alternate = os::alternate_stack_at(context);
-  if (!os::contains(alternate, here)) {
+  const os::Extent alternate = os::alternate_stack_at(context);
+  if (!alternate.contains(here)) {
     thread->stopped_at = here;
     thread->alternate = {};
-  } else if (os::contains(alternate, interrupted)) {
+  } else if (alternate.contains(interrupted)) {
     thread->stopped_at = here;
     thread->alternate = alternate;
   } else {
@@ -180,7 +180,7 @@ std::uint32_t find_gone_threads() {
     base::note_atomic(&thread->awaited);
     if (!thread->awaited.exchange(false, std::memory_order_acquire)) return;
     thread->gone = true;
-    thread->expected = false;
+    thread->signalled = false;
     ++found;
   });
   return found;
@@ -260,12 +260,12 @@ void expect_answers() {
 }
 
 // Waits for so many answers, less those of threads that are found to be gone.
-void wait_for_answers(std::uint32_t expected) {
-  answers_wanted.store(expected);
-  // Where all of them can run beside this thread. Else one may need the CPU that it spins on.
-  const std::uint64_t spin_end = expected < os::cpu_count() ? 200 : 0;
+void wait_for_answers(std::uint32_t wanted) {
+  answers_wanted.store(wanted);
+  // Where all of them can run beside this thread. Otherwise one may need the CPU that it spins on.
+  const std::uint64_t spin_end = wanted < os::cpu_count() ? 200 : 0;
   for (std::uint64_t spin = 0; spin < spin_end; ++spin) {
-    if (answers.load() >= expected) return;
+    if (answers.load() >= wanted) return;
     os::cpu_relax();
   }
   const std::uint64_t begin = os::now_ns();
@@ -274,15 +274,15 @@ void wait_for_answers(std::uint32_t expected) {
   std::uint64_t next_complaint = begin + kPatience;
   for (;;) {
     const std::uint32_t seen = answers.load();
-    if (seen >= expected) return;
+    if (seen >= wanted) return;
     os::futex_wait(&answers, seen, glance);
     // By the clock, since the program's signals may interrupt every wait.
     const std::uint64_t now = os::now_ns();
     if (now < next_glance) continue;
     glance = base::min_of(2 * glance, kLastGlance);
     next_glance = now + glance;
-    expected -= find_gone_threads();
-    answers_wanted.store(expected);
+    wanted -= find_gone_threads();
+    answers_wanted.store(wanted);
     if (now < next_complaint) continue;
     next_complaint = now + (now - begin);  // after 2 s, 4, 8, ...
     complain_about_silence();
@@ -298,7 +298,7 @@ bool stop_by(std::uint64_t give_up_at) {
   let_all_leave();
   expect_answers();
   change_epoch();
-  std::uint32_t expected = 0;
+  std::uint32_t wanted = 0;
   bool had_room = true;
   for_each_thread([&](Thread* thread) {
     if (!had_room || thread == self() || thread->parked) return;
@@ -308,17 +308,14 @@ bool stop_by(std::uint64_t give_up_at) {
     }
     const Asked asked = ask_to_stop(thread, give_up_at);
     had_room = asked != Asked::NoRoom;
-    thread->expected = asked == Asked::Yes;
-    if (thread->expected) ++expected;
+    thread->signalled = asked == Asked::Yes;
+    if (thread->signalled) ++wanted;
   });
-  wait_for_answers(expected);
+  wait_for_answers(wanted);
   return had_room;
 }
 
 }  // namespace
-
-Thread* threads = nullptr;
-Thread* finished_threads = nullptr;
 
 int stop_signal() { return the_stop_signal; }
 int resume_signal() { return the_resume_signal; }
@@ -326,7 +323,6 @@ int resume_signal() { return the_resume_signal; }
 bool comes_to_stop_handler() {
   return os::effect_of_signal(the_stop_signal, on_stop_signal) == os::SignalEffect::Handled;
 }
-bool has_others() { return threads != nullptr && threads->in_list.next != nullptr; }
 
 bool set_stop_signal(int signal) {
   if (handler_installed) return false;
@@ -379,7 +375,7 @@ void resume_world() {
   JD_DCHECK(world_is_stopped());
   bool any_gone = false;
   for_each_thread([&](Thread* thread) {
-    thread->expected = false;
+    thread->signalled = false;
     any_gone |= thread->gone;
   });
   change_epoch();

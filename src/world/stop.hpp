@@ -47,14 +47,4 @@ inline bool is_suspended(const Thread& thread) {
 // blocking section.
 void wait_while_suspended(Thread* thread);
 
-extern Thread* threads;           // registered
-extern Thread* finished_threads;  // ended, not joined: their results are roots
-// Calls visit(thread) for every registered thread.
-template <class Visit>
-void for_each_thread(Visit visit) {
-  for (Thread* t = threads; t != nullptr; t = t->in_list.next) visit(t);
-}
-// Is there one beside the first? Pre: the heap's lock is held.
-bool has_others();
-
 }  // namespace jd::world

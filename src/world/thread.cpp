@@ -4,8 +4,6 @@
 
 #include "heap/arena.hpp"
 #include "heap/space.hpp"
-#include "os/context.hpp"
-#include "os/futex.hpp"
 #include "os/lock.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
@@ -67,8 +65,7 @@ Thread* chains_by_handle[kChains];
 Thread** chain_of(int id) { return &chains_by_id[static_cast<unsigned>(id) % kChains]; }
 Thread** chain_of(pthread_t handle) {
   // An address, and stacks of one size lie at like distances: the multiplication mixes its bits.
-  constexpr std::uint64_t kMixer = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio (Knuth)
-  const std::uint64_t mixed = static_cast<std::uint64_t>(handle) * kMixer;
+  const std::uint64_t mixed = static_cast<std::uint64_t>(handle) * base::kGolden;
   return &chains_by_handle[mixed >> 32 & (kChains - 1)];
 }
 
@@ -105,6 +102,8 @@ void give_record(Thread* thread) {
 }  // namespace
 
 constinit thread_local Thread* self_record = nullptr;
+Thread* threads = nullptr;
+Thread* finished_threads = nullptr;
 
 namespace {
 
@@ -128,13 +127,6 @@ Thread* take_left_record() {
   return nullptr;
 }
 
-// Of a thread that has finished.
-void forget_record(Thread* thread) {
-  unlink<&Thread::in_list>(thread);
-  unlink<&Thread::by_handle>(thread);
-  give_record(thread);
-}
-
 // The thread is registered no more: its result is kept as long as it may be joined.
 void remove(Thread* thread, bool is_gone) {
   thread_leaves(thread, is_gone);
@@ -151,7 +143,7 @@ void remove(Thread* thread, bool is_gone) {
 }
 
 // Pre: the lock is held.
-Thread* add_self(os::StackBounds stack) {
+Thread* add_self(os::Extent stack) {
   Thread* thread = left_record != nullptr ? take_left_record() : nullptr;
   left_record = nullptr;
   if (thread == nullptr) thread = take_record();
@@ -191,7 +183,7 @@ void initialise_threads() {
   install_stop_handler();
 }
 
-bool register_self(os::StackBounds stack) {
+bool register_self(os::Extent stack) {
   {
     LockGuard guard(heap_lock);
     if (add_self(stack) == nullptr) return false;
@@ -223,6 +215,7 @@ void drop_gone_threads() {
   }
 }
 
+bool has_others() { return threads != nullptr && threads->in_list.next != nullptr; }
 unsigned thread_count() { return registered; }
 
 Thread* find_thread(pthread_t handle) {
@@ -230,6 +223,21 @@ Thread* find_thread(pthread_t handle) {
     if (!t->finished && pthread_equal(t->handle, handle) != 0) return t;
   }
   return nullptr;
+}
+
+Thread* find_joinable(pthread_t handle) {
+  // Newest first: a thread that was not joined by us may have left its record, with the same
+  // handle.
+  for (Thread* t = *chain_of(handle); t != nullptr; t = t->by_handle.next) {
+    if (t->joinable && pthread_equal(t->handle, handle) != 0) return t;
+  }
+  return nullptr;
+}
+
+void forget_record(Thread* thread) {
+  unlink<&Thread::in_list>(thread);
+  unlink<&Thread::by_handle>(thread);
+  give_record(thread);
 }
 
 // In this order no stop ever sees the low end of one stack with the high end of another.
@@ -240,156 +248,6 @@ void set_stack_high(Thread* thread, char* high) {
   if (thread->is_main && main_stack_bottom != nullptr) *main_stack_bottom = high;
 }
 
-namespace {
-
-struct BlockingCall {
-  void* (*function)(void*);
-  void* argument;
-  void* result;
-};
-
-// Makes the thread an ordinary one again. Waits for a suspension to end, and, at the lock, for a
-// collection.
-void leave_blocked(Thread* thread) {
-  for (;;) {
-    wait_while_suspended(thread);
-    LockGuard guard(heap_lock);
-    // Not suspended anew between the two.
-    if (is_suspended(*thread)) continue;
-    thread->blocked = false;
-    thread->locals_on_stack_since = 0;
-    return;
-  }
-}
-
-}  // namespace
-
-// The personality routine of run_blocking alone: called by whoever unwinds the stack through it,
-// for pthread_exit, a cancellation, or an exception. The frames beyond belong to a thread that
-// touches the heap. (A destructor would be the same, but needs the C++ library to run.)
-extern "C" [[gnu::visibility("hidden"), gnu::used]] int jackdaw_unwind_blocking(int, int actions,
-                                                                                std::uint64_t,
-                                                                                void*, void*) {
-  // By the Itanium C++ ABI.
-  constexpr int kCleanupPhase = 2;
-  constexpr int kContinueUnwinding = 8;
-  Thread* thread = self();
-  if ((actions & kCleanupPhase) != 0 && thread != nullptr && thread->blocked) {
-    leave_blocked(thread);
-  }
-  return kContinueUnwinding;
-}
-
-namespace {
-
-[[gnu::noinline]] void run_blocking(void* data, char* stack_top) {
-  asm volatile(".cfi_personality 0x1b, jackdaw_unwind_blocking");  // 0x1b: relative, 4 bytes
-  auto* call = static_cast<BlockingCall*>(data);
-  Thread* thread = self();
-  {
-    LockGuard guard(heap_lock);
-    thread->blocked_at = stack_top;
-    thread->blocked = true;
-  }
-  call->result = call->function(call->argument);
-  leave_blocked(thread);
-}
-
-}  // namespace
-
-void* call_blocking(void* (*function)(void*), void* argument) {
-  Thread* thread = self();
-  if (thread == nullptr || thread->blocked) return function(argument);
-  BlockingCall call{function, argument, nullptr};
-  os::call_with_registers_on_stack(run_blocking, &call);
-  return call.result;
-}
-
-void* call_active(void* (*function)(void*), void* argument) {
-  Thread* thread = self();
-  if (thread == nullptr || !thread->blocked) return function(argument);
-  char* const outer = thread->blocked_at;
-  leave_blocked(thread);
-  // The scan covers the whole stack, the frames of the blocking function included: more than the
-  // ABI promises, never less.
-  void* result = function(argument);
-  LockGuard guard(heap_lock);
-  thread->blocked_at = outer;
-  thread->blocked = true;
-  return result;
-}
-
-namespace {
-
-// On the creator's stack until the new thread has taken it: so the argument stays a root.
-struct Start {
-  void* (*routine)(void*);
-  void* argument;
-  bool joinable;
-  std::atomic<std::uint32_t> taken;  // written by the new thread (release), awaited by the creator
-};
-
-void* run_thread(void* data) {
-  auto* start = static_cast<Start*>(data);
-  void* (*routine)(void*) = start->routine;
-  void* argument = start->argument;
-  if (!register_self({})) {
-    os::fatal("no memory for the record of a new thread (see ulimit -d and -v)");
-  }
-  self()->joinable = start->joinable;
-  self()->by_itself = false;
-  start->taken.store(1, std::memory_order_release);
-  os::futex_wake(&start->taken, 1);
-  void* result = routine(argument);
-  note_result(result);
-  return result;
-}
-
-}  // namespace
-
-int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(void*),
-                  void* argument) {
-  Start record{start, argument, true, {0}};
-  int state = PTHREAD_CREATE_JOINABLE;
-  if (attributes != nullptr && pthread_attr_getdetachstate(attributes, &state) == 0) {
-    record.joinable = state == PTHREAD_CREATE_JOINABLE;
-  }
-  const int error = pthread_create(handle, attributes, run_thread, &record);
-  if (error != 0) return error;
-  // The new thread may wait for the lock of a collector that waits for this one, whose signals are
-  // blocked maybe.
-  while (record.taken.load(std::memory_order_acquire) == 0) {
-    os::Machine::wait_for_lock(&record.taken, 0, os::kForever);
-  }
-  return 0;
-}
-
-Thread* find_result(pthread_t handle) {
-  LockGuard guard(heap_lock);
-  // Newest first: a thread that was not joined by us may have left its record, with the same
-  // handle.
-  for (Thread* t = *chain_of(handle); t != nullptr; t = t->by_handle.next) {
-    if (t->joinable && pthread_equal(t->handle, handle) != 0) return t;
-  }
-  return nullptr;
-}
-
-void forget_result(Thread* thread) {
-  if (thread == nullptr) return;
-  LockGuard guard(heap_lock);
-  if (thread->finished) {
-    forget_record(thread);
-  } else {
-    // Still running: nobody will ask for its result.
-    thread->joinable = false;
-  }
-}
-
-void note_result(void* result) {
-  if (Thread* thread = self(); thread != nullptr) thread->result = result;
-}
-
-// After a fork only the calling thread exists. Called by fork.cpp with the lock held.
 void keep_only_self_in_child(bool is_main) {
   main_is_gone |= !is_main;
   Thread* mine = self();

@@ -1,8 +1,8 @@
-// Threads that the collector knows: their registration, their stacks, and stopping them.
+// Threads that the collector knows: their records, and the registry of these (docs/design/world.md,
+// "The registry").
 //
-// Stopping: one signal to stop, a futex to resume (docs/design/world.md, "Stopping"). A thread that
-// is in the middle of changing its hole defers the stop by a NoStop guard; so a stopped world never
-// shows a half-changed hole, and no lock is needed for changing one.
+// A thread that is in the middle of changing its hole defers a stop by a NoStop guard; so a stopped
+// world never shows a half-changed hole, and no lock is needed for changing one.
 #pragma once
 
 #include <pthread.h>
@@ -41,10 +41,10 @@ struct Thread {
   // Where scanning ends (high); low is null while it is unknown (a stack of the client's own).
   // Written by the thread itself, or under the lock; read by its own handler, and by the collector
   // while it is stopped.
-  os::StackBounds stack;
+  os::Extent stack;
   // A high bound that was looked up, and the lowest address from which on all up to it is mapped,
   // as far as was looked. The collector's, in a stopped world.
-  os::StackBounds checked;
+  os::Extent checked;
   // Follows GC_stackbottom, which programs may set themselves. Written as it registers.
   bool is_main = false;
   // Nobody asked for it to be registered: it allocated. Not of the thread that started the
@@ -66,11 +66,11 @@ struct Thread {
   // read by the collector after it has counted all answers (acquire).
   char* stopped_at = nullptr;
   // The alternate signal stack that stopped_at is on, if any. As stopped_at.
-  os::StackBounds alternate;
+  os::Extent alternate;
   // Where the handler stands on an alternate stack and has interrupted another, whose stack pointer
   // stopped_at is then: the part of the alternate stack that is in use, with the interrupted
-  // registers. Else empty. As stopped_at; emptied by the thread when it leaves the stop.
-  os::StackBounds signal_frame;
+  // registers. Otherwise empty. As stopped_at; emptied by the thread when it leaves the stop.
+  os::Extent signal_frame;
 
   // In GC_do_blocking: it promises not to touch the heap and is not stopped. Both are written by
   // the thread under the lock (which it therefore reads without), and read by the collector.
@@ -85,7 +85,7 @@ struct Thread {
   std::atomic<std::uint32_t> suspensions{0};
   bool parked = false;  // it has answered a suspension and waits; under the lock
   // It was signalled for the present stop; under the lock.
-  bool expected = false;
+  bool signalled = false;
   // It ended without a word; its record goes when the world runs again. Under the lock.
   bool gone = false;
 
@@ -110,12 +110,12 @@ extern constinit thread_local Thread* self_record;
 inline Thread* self() { return self_record; }
 
 inline bool on_alternate_stack(const Thread& thread, const char* sp) {
-  return os::contains(thread.alternate, sp);
+  return thread.alternate.contains(sp);
 }
 
 // Registers the calling thread. With bounds unknown (high null) the thread's own stack is taken.
 // False if there is no memory. Pre: not registered; the lock is not held.
-bool register_self(os::StackBounds stack);
+bool register_self(os::Extent stack);
 // Pre: the lock is not held. Post: self() is null.
 void unregister_self();
 
@@ -125,33 +125,35 @@ void initialise_threads();
 // Takes records marked `gone` off. Pre: the lock is held, the world runs.
 void drop_gone_threads();
 
+// The registry, which only registering, leaving and a fork change. Pre of what follows, where
+// nothing else is said: the lock is held.
+extern Thread* threads;           // registered
+extern Thread* finished_threads;  // ended, not joined: their results are roots
+// Calls visit(thread) for every registered thread.
+template <class Visit>
+void for_each_thread(Visit visit) {
+  for (Thread* t = threads; t != nullptr; t = t->in_list.next) visit(t);
+}
+// Is there one beside the first?
+bool has_others();
 // Registered threads. Any thread may ask; exact only under the lock.
 unsigned thread_count();
-Thread* find_thread(pthread_t handle);  // pre: the lock is held
+Thread* find_thread(pthread_t handle);
 
 // Changes where the scan of the thread's stack ends. Pre: the lock is held, or it is the caller's.
 void set_stack_high(Thread* thread, char* high);
 // The main thread's stack end: the variable that the ABI exports as GC_stackbottom.
 extern char** main_stack_bottom;
 
-// Runs function with the calling thread not to be stopped; its frames above the call stay roots.
-// However the thread leaves the function (by return, pthread_exit, cancellation, an exception), it
-// waits for the end of a collection or a suspension that is under way.
-void* call_blocking(void* (*function)(void*), void* argument);
-// Inside call_blocking: runs function as an ordinary thread again.
-void* call_active(void* (*function)(void*), void* argument);
-
-// pthread_create, with the new thread registered before its start routine runs.
-int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(void*),
-                  void* argument);
-// The record that holds a joinable thread's result, or will; null if there is none. To be asked
-// before the thread is joined or detached: afterwards its handle may be another's.
-Thread* find_result(pthread_t handle);
-// The result of a joined, or the existence of a detached thread no longer matters. Pre: null, or
-// from find_result; once.
-void forget_result(Thread* thread);
-// pthread_exit's value becomes a root until the thread is joined.
-void note_result(void* result);
+// Between the files of this room only. Pre of these: the lock is held.
+//
+// The newest record with that handle of a thread that is to be joined, running or finished. Null if
+// there is none.
+Thread* find_joinable(pthread_t handle);
+// Takes the record of a finished thread off.
+void forget_record(Thread* thread);
+// After a fork only the calling thread exists. `is_main`: it was the process's main thread.
+void keep_only_self_in_child(bool is_main);
 
 // For as long as one exists, a stop of the calling thread is put off. Nothing in between may wait
 // for the heap's lock. Nests. Costs two stores where no stop comes.

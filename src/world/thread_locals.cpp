@@ -10,7 +10,7 @@ namespace {
 
 // Is the thread's static thread-local storage scanned with its stack? A thread that glibc made has
 // it at the stack's end.
-bool static_thread_locals_are_on_stack(const Thread& thread, const os::StackBounds& area) {
+bool static_thread_locals_are_on_stack(const Thread& thread, const os::Extent& area) {
   return thread.stack.low != nullptr && area.low >= thread.stack.low &&
          area.high <= stack_high(thread);
 }
@@ -18,10 +18,10 @@ bool static_thread_locals_are_on_stack(const Thread& thread, const os::StackBoun
 // A thread's static thread-local storage, unless it is scanned with its stack anyway. Only what can
 // be read: glibc counts the control block in the size that it tells, so one end may lie in the
 // neighbouring page, mapped or not.
-os::StackBounds static_thread_locals_beside_stack(const Thread& thread) {
-  const os::StackBounds area = os::static_thread_locals(thread.control_block);
+os::Extent static_thread_locals_beside_stack(const Thread& thread) {
+  const os::Extent area = os::static_thread_locals(thread.control_block);
   if (static_thread_locals_are_on_stack(thread, area)) return {};
-  os::StackBounds readable{area.low, area.high};
+  os::Extent readable{area.low, area.high};
   os::clip_to_readable(&readable.low, &readable.high);
   return readable;
 }
@@ -29,7 +29,7 @@ os::StackBounds static_thread_locals_beside_stack(const Thread& thread) {
 // What has no entry in the vector may lie there all the same.
 void visit_static_thread_locals(RootVisitor* visitor, const Thread& thread) {
   if (ignoring_libraries()) return;
-  const os::StackBounds area = static_thread_locals_beside_stack(thread);
+  const os::Extent area = static_thread_locals_beside_stack(thread);
   if (area.low < area.high) visitor->range(area.low, area.high);
 }
 
@@ -43,7 +43,7 @@ std::size_t last_module() {
 
 // Is the module's memory where glibc puts that of libraries loaded at the start?
 bool is_static(const Thread& thread, const char* block) {
-  return os::contains(os::static_thread_locals(thread.control_block), block);
+  return os::static_thread_locals(thread.control_block).contains(block);
 }
 
 // Looks before it reads. True if all modules' blocks are static, and could be read.
@@ -53,7 +53,7 @@ bool visit_thread_locals_safely(RootVisitor* visitor, const Thread& thread) {
   bool all_readable = true;
   constexpr std::size_t kTogether = 16;  // more modules than most programs have; a guess
   for (std::size_t next = 0; next < thread_local_modules().count();) {
-    os::StackBounds extents[kTogether];
+    os::Extent extents[kTogether];
     std::size_t count = 0;
     os::PagesToRead pages;
     for (; next < thread_local_modules().count() && count < kTogether; ++next) {
@@ -123,9 +123,9 @@ bool is_thread_local(const Thread& thread, const void* p) {
   const os::ThreadLocalBlocks blocks(thread.control_block, last_module());
   for (const os::ThreadLocalModule& module : thread_local_modules()) {
     auto* block = static_cast<char*>(blocks.of_module(module.module));
-    if (block != nullptr && os::contains({block, block + module.size}, p)) return true;
+    if (block != nullptr && os::Extent{block, block + module.size}.contains(p)) return true;
   }
-  return os::contains(static_thread_locals_beside_stack(thread), p);
+  return static_thread_locals_beside_stack(thread).contains(p);
 }
 
 }  // namespace jd::world

@@ -65,11 +65,12 @@ TEST(Mixed, BlocksAreDumped) {
 // ---- What is left of blocks ----
 
 jd_layout* define(const char* name, std::size_t words) {
+  static const std::uint64_t pointers[4] = {2};
+  if (words > std::size_t{64} * std::size(pointers)) std::abort();
   jd_layout_info info = {};
   info.name = name;
   info.size = 8 * words;
-  static const std::uint64_t pointers = 2;
-  info.pointers = &pointers;
+  info.pointers = pointers;
   info.source = JD_SELF;
   return jd_layout_define(&info);
 }

@@ -355,15 +355,15 @@ TEST(Mappings, ThreadsAreCounted) {
   other.join();
 }
 
-std::vector<AddressRange> own_ranges() {
-  std::vector<AddressRange> ranges(copy_own_ranges(nullptr, 0));
+std::vector<Extent> own_ranges() {
+  std::vector<Extent> ranges(copy_own_ranges(nullptr, 0));
   EXPECT_EQ(copy_own_ranges(ranges.data(), ranges.size()), ranges.size());
   return ranges;
 }
 
 bool is_own(const void* p) {
-  for (const AddressRange& range : own_ranges()) {
-    if (jd::base::as_word(p) >= range.low && jd::base::as_word(p) < range.high) return true;
+  for (const Extent& range : own_ranges()) {
+    if (range.contains(p)) return true;
   }
   return false;
 }
@@ -426,11 +426,10 @@ TEST(OwnRanges, AreAsManyAsThereAre) {
 }
 
 TEST(OwnRanges, OwnDataIsThatOfTheObject) {
-  const AddressRange data = own_data();
-  EXPECT_GE(jd::base::as_word(&in_data), data.low);
-  EXPECT_LT(jd::base::as_word(&in_data), data.high);
+  const Extent data = own_data();
+  EXPECT_TRUE(data.contains(&in_data));
   const int on_stack = 0;
-  EXPECT_GE(jd::base::as_word(&on_stack), data.high);
+  EXPECT_GE(jd::base::as_word(&on_stack), jd::base::as_word(data.high));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(Stack, ARaisedLimitMakesTheMainOneNoLarger) {
   rlimit raised = before;
   raised.rlim_cur = std::size_t{1} << 30;
   if (setrlimit(RLIMIT_STACK, &raised) != 0) GTEST_SKIP() << "the limit can't be raised";
-  const StackBounds stack = own_stack();
+  const Extent stack = own_stack();
   EXPECT_EQ(setrlimit(RLIMIT_STACK, &before), 0);
   EXPECT_EQ(stack.high, main_stack_high());
   EXPECT_LE(distance(stack.low, stack.high), std::size_t{64} << 20);
@@ -55,11 +55,11 @@ TEST(Stack, ARaisedLimitMakesTheMainOneNoLarger) {
 // It is looked up once for a thread; the child of a fork, whose only thread counts as its main one
 // from then on, is still on it.
 TEST(Stack, AThreadsIsItsOwnBeforeAndAfterAFork) {
-  const StackBounds of_main = own_stack();
+  const Extent of_main = own_stack();
   std::thread([&of_main] {
     int here = 0;
-    const StackBounds first = own_stack();
-    EXPECT_TRUE(contains(first, &here));
+    const Extent first = own_stack();
+    EXPECT_TRUE(first.contains(&here));
     EXPECT_NE(first.high, of_main.high);
     EXPECT_EQ(own_stack().high, first.high);
     const pid_t child = fork();

@@ -147,7 +147,7 @@ std::uint64_t returns_to_barrier(unsigned depth) {
             while (!nest.returned.load(std::memory_order_relaxed)) std::this_thread::yield();
           });
     });
-    // Else it came before all were there, or woke up to a fork that was published for it.
+    // Otherwise it came before all were there, or woke up to a fork that was published for it.
     if (nest.answers_when_built == answers_before &&
         nest.answers_when_returned == answers_before + 1) {
       return counters_now().barrier_hits - returns_before;

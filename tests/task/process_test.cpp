@@ -77,7 +77,7 @@ TEST(Signals, ComeInTheMidstOfSteals) {
   EXPECT_GE(handled_in_workers.load(), 50) << "of " << handled.load();
 }
 
-// Who waits for workers lets them collect.
+// A thread that waits for workers lets them collect.
 TEST(Signals, AThreadThatBlocksThemMayWaitForTasksThatCollect) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer delivers no signal to a thread that waits";

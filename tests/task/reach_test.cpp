@@ -281,7 +281,8 @@ TEST_F(Reach, DifferencesThatNoIntHolds) {
 
 // --- What a task finds ---------------------------------------------------------------------------
 
-// Tasks that a join runs meanwhile have nothing to do with who joins, and leave nothing behind.
+// Tasks that a join runs meanwhile have nothing to do with the task that joins, and leave nothing
+// behind.
 TEST(Tasks, HaveNothingOfTheJoinerTheyRunOn) {
   const int before = std::fegetround();
   std::atomic<int> strange{0};

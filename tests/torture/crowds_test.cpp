@@ -182,7 +182,7 @@ TEST(Crowds, TenThousandThreadsLeaveNoGrowth) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "AddressSanitizer keeps memory for each thread that there was";
 #endif
-  // Else libc makes itself another heap of 64 MiB when many threads allocate at once.
+  // Otherwise libc makes itself another heap of 64 MiB when many threads allocate at once.
   expect_ok("ten_thousand_threads", {{"MALLOC_ARENA_MAX", "1"}});
 }
 

@@ -410,7 +410,8 @@ void act(Random* random, std::size_t steps) {
         if (random->one_in(6)) fork_once(random);
         break;
       case 5:
-#if !defined(JD_SANITIZE_THREAD)  // which hands no signal over to who waits for the loader's lock
+#if !defined( \
+    JD_SANITIZE_THREAD)  // which hands no signal to a thread that waits for the loader's lock
         if (random->one_in(2)) load_library(random);
 #endif
         break;

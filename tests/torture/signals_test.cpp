@@ -400,7 +400,7 @@ TEST(Signals, AThreadThatBlocksThemMayAllocateBesideACollection) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
-// Whose timer's signal ends each wait early.
+// A timer's signal ends each wait early.
 JD_CHILD(blocked_signal_beside_a_timer) {
   GC_INIT();
   struct sigaction action {};

@@ -171,7 +171,7 @@ std::string conditions(const BenchSettings& settings, Origin origin, const Libra
 }
 
 [[noreturn]] void complain_of_add() {
-  throw Failure(kExitUsage, "--add is for the reports mostly-copying, scale and work-stealing");
+  throw Failure(kExitUsage, "--add is for the reports " + reports_with_parts());
 }
 
 }  // namespace

@@ -121,10 +121,9 @@ struct CommandLine {
         ->type_name("FILE");
     bench_app->add_flag("--quick", bench.quick,
                         "Small sizes, one pair: shows that everything runs, not how fast");
-    bench_app->add_flag(
-        "--add", bench.add,
-        "For the reports mostly-copying, scale and work-stealing: add the rounds to those in the "
-        "file of --json");
+    bench_app->add_flag("--add", bench.add,
+                        "For the reports " + reports_with_parts() +
+                            ": add the rounds to those in the file of --json");
     bench_app
         ->add_option("--limit", bench.limit_seconds, "Seconds after which a run is killed (300)")
         ->check(CLI::Range(1, 86400))

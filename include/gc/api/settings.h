@@ -203,7 +203,8 @@ GC_API GC_word GC_CALL GC_get_allocd_bytes_per_finalizer(void);
 
 /* Bytes that are allocated but no candidates for collection: kept up to date by the library. The
  * variable lacks what threads have counted since they last took memory from the heap, and so does
- * the function of what others than the caller have. */
+ * the function of what others than the caller have: it is 0 where the caller has freed more than
+ * the others' count tells of. */
 GC_API GC_ATTR_DEPRECATED GC_word GC_non_gc_bytes;
 GC_API void GC_CALL GC_set_non_gc_bytes(GC_word);
 GC_API GC_word GC_CALL GC_get_non_gc_bytes(void);
@@ -217,7 +218,8 @@ GC_API int GC_CALL GC_get_dont_expand(void);
  */
 GC_API GC_ATTR_DEPRECATED int GC_use_entire_heap;
 
-/* Grows the heap by at least that many bytes. 1 on success, 0 otherwise. Takes the lock. */
+/* Grows the heap by that many bytes, rounded down to blocks of 16 KiB, but by at least one. 1 on
+ * success, 0 otherwise. Takes the lock. */
 GC_API int GC_CALL GC_expand_hp(size_t number_of_bytes);
 
 /* The heap must not become larger than n bytes; 0, the default, is no limit. Unsynchronised. */

@@ -39,8 +39,8 @@ double seconds(const timeval& t) {
 }
 
 // Signals that mean something to the program and not to us: all, but those of the terminal that
-// stop who uses it in the background. SIGSTOP and SIGKILL cannot be had; a fault of our own ends
-// this process though its signal is blocked.
+// stop whoever uses it in the background. SIGSTOP and SIGKILL cannot be had; a fault of our own
+// ends this process though its signal is blocked.
 sigset_t passed_signals() {
   sigset_t set;
   sigfillset(&set);

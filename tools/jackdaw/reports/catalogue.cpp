@@ -75,4 +75,12 @@ std::string list_of_reports() {
   return list;
 }
 
+std::string reports_with_parts() {
+  std::vector<std::string> names;
+  for (const Report& report : kReports) {
+    if (report.parts != nullptr) names.emplace_back(report.name);
+  }
+  return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
+}
+
 }  // namespace jackdaw

@@ -25,5 +25,7 @@ std::vector<std::string> chosen_parts(const BenchSettings& settings);
 std::string description_of(const Report& report);
 // The same of all.
 std::string list_of_reports();
+// The names of those that have parts, for a sentence: their rounds can be added to earlier ones.
+std::string reports_with_parts();
 
 }  // namespace jackdaw

@@ -1,4 +1,4 @@
-// The stacks from which a program allocates, once each (malloc.req.leaks).
+// The backtraces of a program's allocations, once each (malloc.req.leaks).
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace jd::serve {
 
-// A stack of calls as the leak check knows it; never removed.
+// The calls that led to an allocation, the newest first; never removed.
 struct Backtrace {
   std::size_t number;  // from 1 on
   std::uint64_t hash;
@@ -22,14 +22,14 @@ struct Backtrace {
   void* addresses[1];  // as many as `frames` says
 };
 
-// Takes a lock only where the stack is new, or a library was unloaded. Null without memory. Pre:
-// the heap's lock is not held; what the frames lie in is loaded.
-Backtrace* find_or_add_stack(void* const* addresses, std::size_t count);
+// Takes a lock only where the backtrace is new, or a library was unloaded. Null without memory.
+// Pre: the heap's lock is not held; what the frames lie in is loaded.
+Backtrace* find_or_add_backtrace(void* const* addresses, std::size_t count);
 
 // Pre of these: the heap's lock is held.
-std::size_t stack_count();
-Backtrace* numbered_stack(std::size_t number);
+std::size_t backtrace_count();
+Backtrace* numbered_backtrace(std::size_t number);
 // The places of the table in which they are looked for.
-std::size_t stack_places();
+std::size_t backtrace_places();
 
 }  // namespace jd::serve
