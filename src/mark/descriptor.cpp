@@ -43,11 +43,11 @@ bool make_room() {
 }  // namespace
 
 // A single word takes the way of a range, so that it passes through the ring.
-void Marker::queue_word(const Word* word) {
+void Marker::push_word_at(const Word* at) {
   if (top_ == limit_ && !extend_stack()) {
-    mark_word(*word);
+    mark_word(*at);
   } else {
-    *top_++ = {word, word + 1};
+    *top_++ = {at, at + 1};
   }
 }
 
@@ -89,7 +89,7 @@ void Marker::scan_long_bitmap(Word object, std::size_t size, Word number) {
   const std::size_t end = base::min_of(bitmap.bits, size / sizeof(Word));
   const Word* words = reinterpret_cast<const Word*>(object);
   for (std::size_t i = 0; i < end; ++i) {
-    if (((bitmap.words[i / 64] >> (i % 64)) & 1) != 0) queue_word(&words[i]);
+    if (((bitmap.words[i / 64] >> (i % 64)) & 1) != 0) push_word_at(&words[i]);
   }
 }
 
@@ -105,7 +105,7 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
       const Word* end = word + size / sizeof(Word);
       Word bits = descriptor & ~heap::kDescriptorTag;
       for (; bits != 0 && word < end; bits <<= 1, ++word) {
-        if ((bits >> 63) != 0) queue_word(word);
+        if ((bits >> 63) != 0) push_word_at(word);
       }
       return;
     }

@@ -89,14 +89,14 @@ void Marker::scan_elements(const Elements& elements) {
   if (elements.count == 0) return;
   Pointers pointers = next_elements(elements, 0);
   for (; pointers.bits != 0; pointers.bits <<= 1, ++pointers.first) {
-    if ((pointers.bits >> 63) != 0) queue_word(pointers.first);
+    if ((pointers.bits >> 63) != 0) push_word_at(pointers.first);
   }
 }
 
 // Elements wait on the stack. For those for which it has no room, there is no other time.
 void Marker::await_elements(const Elements& elements, std::size_t index, std::size_t end) {
   if (top_ != limit_ || extend_stack()) {
-    *top_++ = Range::object(elements.at(index));
+    *top_++ = Entry::object(elements.at(index));
     return;
   }
   for (; index < end; ++index) scan_element(elements, index);

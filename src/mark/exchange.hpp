@@ -66,7 +66,7 @@ class Exchange {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Takes part in the phase that is under way, as the guest of some number that the phase has.
   // False if there is none, or it has as many as it may.
   template <class Receive, class Work>
-  bool visit(Receive receive, Work work) {
+  bool help_as_guest(Receive receive, Work work) {
     unsigned number = 0;
     const std::uint32_t phase = phase_.load(std::memory_order_acquire);
     if (!join_as_guest(phase, &number)) return false;

@@ -16,8 +16,8 @@
 #include <cstdint>
 
 #include "base/options.hpp"
+#include "mark/entry.hpp"
 #include "mark/exchange.hpp"
-#include "mark/range.hpp"
 #include "os/lock.hpp"
 
 namespace jd::mark {
@@ -110,10 +110,10 @@ class Team {
 
   // For working markers (Exchange).
   [[nodiscard]] bool hungry() const { return exchange_.hungry(); }
-  bool give(const Range* entries, unsigned count) { return exchange_.give(entries, count); }
+  bool give(const Entry* entries, unsigned count) { return exchange_.give(entries, count); }
 
  private:
-  using TheExchange = Exchange<Range, kPacketEntries, kMostMarkers, os::Machine, os::Lock>;
+  using TheExchange = Exchange<Entry, kPacketEntries, kMostMarkers, os::Machine, os::Lock>;
 
  public:
   using Counts = TheExchange::Counts;
