@@ -125,8 +125,8 @@ void initialise_threads();
 // Takes records marked `gone` off. Pre: the lock is held, the world runs.
 void drop_gone_threads();
 
-// The registry, which only registering, leaving and a fork change. Pre of what follows, where
-// nothing else is said: the lock is held.
+// The registry; thread.cpp alone changes it. Pre of what follows, where nothing else is said: the
+// lock is held.
 extern Thread* threads;           // registered
 extern Thread* finished_threads;  // ended, not joined: their results are roots
 // Calls visit(thread) for every registered thread.
