@@ -130,7 +130,7 @@ struct BlockExtra {
   bool listed;
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block;
-  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them. Or the pages were
+  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them, or the pages were
   // clean, and no slot was handed out yet.
   bool zeroed;
 };

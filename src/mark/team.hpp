@@ -130,7 +130,7 @@ class Team {
   }
   void publish(unsigned helpers);
 
-  // Outside of the object, whose first state would else fill a file's pages.
+  // Outside of the object, whose first state would otherwise fill a file's pages.
   static TheExchange::Packet packets[kMostMarkers];
   TheExchange exchange_{packets};
 

@@ -118,7 +118,7 @@ bool holds_together(const jd_layout_info& info) {
   return true;
 }
 
-// A copy, for a bitmap with any bit set; else null. False when memory has run out.
+// A copy, for a bitmap with any bit set; otherwise null. False when memory has run out.
 bool copy_bits(const std::uint64_t* bits, std::size_t count, const std::uint64_t** copy) {
   *copy = nullptr;
   if (bits == nullptr) return true;
