@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-#include "alloc/hole.hpp"
+#include "alloc/cache.hpp"
 
 namespace jd::alloc {
 
@@ -40,7 +40,7 @@ bool free_object(void* object, const char* name);
 // error. Pre: the thread is registered.
 bool check_object(const void* object, const char* name);
 
-// Grows or shrinks in place if the slot allows, else moves; the kind stays.
+// Grows or shrinks in place if the slot allows, otherwise moves; the kind stays.
 struct Resized {
   void* object;  // null, and the object is as it was, when memory has run out
   // By how many bytes the uncollectable objects have grown; wraps where they shrink.

@@ -1,13 +1,15 @@
 #include "alloc/mixed.hpp"
 
 #include "alloc/allocate.hpp"
-#include "alloc/collecting.hpp"
-#include "alloc/hole.hpp"
+#include "alloc/cache.hpp"
+#include "alloc/pacer.hpp"
 #include "alloc/refill.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
+#include "heap/sweep.hpp"
 #include "os/context.hpp"
 #include "world/thread.hpp"
 
@@ -15,6 +17,7 @@ namespace jd::alloc {
 namespace {
 
 using heap::BlockNumber;
+using heap::granule_of;
 using heap::kNoBlock;
 using heap::space;
 
@@ -30,15 +33,10 @@ void move_to(MixedHole* hole, heap::Granules gap) {
   heap::take_gap(hole->block, gap.from);
 }
 
-unsigned granule_of(const MixedHole& hole, const char* p) {
-  return static_cast<unsigned>((base::as_word(p) - heap::block_address(hole.block)) /
-                               heap::kGranule);
-}
-
 // What is left of the hole becomes a gap again.
 void leave_rest(MixedHole* hole) {
   if (hole->cursor == nullptr) return;
-  if (hole->cursor < hole->end) heap::give_gap(hole->block, granule_of(*hole, hole->cursor));
+  if (hole->cursor < hole->end) heap::give_gap(hole->block, granule_of(hole->block, hole->cursor));
   std::atomic_signal_fence(std::memory_order_seq_cst);
   __atomic_store_n(&hole->cursor, static_cast<char*>(nullptr), __ATOMIC_RELAXED);
   __atomic_store_n(&hole->limit, static_cast<char*>(nullptr), __ATOMIC_RELAXED);
@@ -67,8 +65,8 @@ bool extend(ThreadCache* owner, MixedHole* hole, std::size_t bytes) {
   const std::size_t wanted = every_allocation_is_slow ? bytes : base::max_of(bytes, clear_ahead);
   const std::size_t more = base::min_of(wanted, room) - clean;
   if (!space.extras[hole->block].zeroed) base::clear_bytes(hole->limit, more);
-  heap::clear_start_bytes(hole->block,
-                          {granule_of(*hole, hole->limit), granule_of(*hole, hole->limit + more)});
+  heap::clear_start_bytes(hole->block, {granule_of(hole->block, hole->limit),
+                                        granule_of(hole->block, hole->limit + more)});
   owner->count_taken(more);
   __atomic_store_n(&hole->limit, hole->limit + more, __ATOMIC_RELAXED);
   return true;
@@ -79,7 +77,7 @@ bool next_gap(MixedHole* hole, std::size_t bytes) {
   if (hole->block == kNoBlock) return false;
   const unsigned least =
       base::max_of(static_cast<unsigned>(bytes / heap::kGranule), heap::kLeastGap);
-  const unsigned from = hole->cursor == nullptr ? 0 : granule_of(*hole, hole->end);
+  const unsigned from = hole->cursor == nullptr ? 0 : granule_of(hole->block, hole->end);
   leave_rest(hole);
   heap::Granules gap{};
   if (from >= heap::kMixedGranules || !heap::find_gap(hole->block, from, least, &gap)) return false;
@@ -95,8 +93,9 @@ void leave_block(MixedHole* hole) {
   hole->block = kNoBlock;
 }
 
-// The same; and if it has gaps that are worth it, others may allocate from them. A hole that takes
-// them one by one leaves none.
+}  // namespace
+
+// A hole that takes gaps one by one leaves none.
 void leave_block_with_gaps(MixedHole* hole) {
   const BlockNumber number = hole->block;
   leave_block(hole);
@@ -105,11 +104,13 @@ void leave_block_with_gaps(MixedHole* hole) {
   heap::list_block(number);
 }
 
-// What is free is kept for large objects; and where every collection copies, a third of the heap
-// for that.
+namespace {
+
+// What is free is kept for large objects, and for copies.
 bool only_kept_blocks_left() {
   return heap::only_kept_runs_left() ||
-         (heap::sweep_policy.keep_gaps && heap::free_blocks() < space.committed / 3);
+         (heap::sweep_policy.keep_gaps &&
+          heap::free_blocks() < space.committed / heap::kShareForCopies);
 }
 
 // What the program gives instead is an object too, as if it came from a block.
@@ -204,8 +205,6 @@ bool is_passed_by(MixedHole* hole) {
 }
 
 }  // namespace
-
-void retire_mixed(MixedHole* hole) { leave_block_with_gaps(hole); }
 
 // What has room in every gap goes from gap to gap. What may not have takes what is left of the
 // present one, or goes beside: otherwise it would pass over gaps that nobody comes back to (after

@@ -22,8 +22,7 @@ struct Piece {
 // The first free slots of the block, as many as lie in a row in one word, but at most so many.
 Piece claim_slots(heap::Block* block, unsigned most) {
   for (unsigned w = 0; w < block->bit_words(); ++w) {
-    const std::uint64_t all = heap::bits_between(w, 0, block->slots);
-    const std::uint64_t free = ~__atomic_load_n(&block->allocated[w], __ATOMIC_RELAXED) & all;
+    const std::uint64_t free = heap::free_slots(*block, w);
     if (free == 0) continue;
     const unsigned first = base::lowest_bit(free);
     const unsigned behind = base::lowest_zero(free | ((std::uint64_t{1} << first) - 1));
@@ -44,8 +43,8 @@ Piece claim_slots(heap::Block* block, unsigned most) {
 // their block, and a disclaim procedure wants to know whose a block is.
 bool wants_piece(const Refill& refill) {
   const heap::Kind& kind = heap::kinds[refill.kind];
-  return refill.reserve().pieces < kMostPieces && cache_count > 1 &&
-         kind.source == heap::Source::None && kind.disclaim == nullptr;
+  return refill.reserve().pieces < kMostPieces && cache_count > 1 && !kind.has_layout() &&
+         kind.disclaim == nullptr;
 }
 
 bool take_piece(const Refill& refill, Kept kept) {

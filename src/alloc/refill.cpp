@@ -4,10 +4,11 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/pacer.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"
-#include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
@@ -94,13 +95,6 @@ void prepare(Hole* hole, const heap::Kind& kind, bool zeroed) {
   hole->limit = hole->cursor + ready;
 }
 
-// The free slots of a block among the 64 of a word.
-std::uint64_t free_slots_of(const Block& block, unsigned word) {
-  const unsigned left = block.slots - word * 64;
-  const std::uint64_t all = left < 64 ? (std::uint64_t{1} << left) - 1 : ~std::uint64_t{0};
-  return ~__atomic_load_n(&block.allocated[word], __ATOMIC_RELAXED) & all;
-}
-
 // Claims all slots of a block in which there is no object. Nobody can free one there meanwhile, so
 // plain stores will do. False if there are objects.
 bool claim_whole(Block* block) {
@@ -142,10 +136,10 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
     w = (behind - 1) / 64;
   } else {
     if (w >= words) return false;
-    free = free_slots_of(block, w) & (~std::uint64_t{0} << (behind % 64));
+    free = heap::free_slots(block, w) & (~std::uint64_t{0} << (behind % 64));
     while (free == 0) {
       if (++w == words) return false;
-      free = free_slots_of(block, w);
+      free = heap::free_slots(block, w);
     }
     claim(w, free);
   }
@@ -154,7 +148,7 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   // The first bit behind the run; 64: it goes on in the next word, if that begins with a free slot.
   unsigned end = base::lowest_zero(free | ((std::uint64_t{1} << first) - 1));
   while (end == 64 && ++w < words) {
-    free = free_slots_of(block, w);
+    free = heap::free_slots(block, w);
     if ((free & 1) == 0) {
       free = 0;
       break;
@@ -238,10 +232,10 @@ bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
   }
 }
 
-// Layouts have chosen their holes, and aligned objects need slots of just their size.
-Hole* hole_for(HoleRow* row, std::size_t bytes, KindNumber kind, std::size_t alignment) {
-  const bool by_size = alignment > heap::kGranule || heap::kinds[kind].source != heap::Source::None;
-  return by_size ? &row->holes[heap::class_for(bytes)] : &row->hole_for(bytes);
+// Must an object have a slot of just its size? A layout has chosen its hole, and its elements fill
+// their slot; a power of two has to lie at its multiple.
+bool needs_its_size(KindNumber kind, std::size_t alignment) {
+  return alignment > heap::kGranule || heap::kinds[kind].has_layout();
 }
 
 void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) {
@@ -254,10 +248,9 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     row = make_row(owner, kind);
     if (row == nullptr) return nullptr;
   }
-  // A layout's elements fill their slot, and a power of two has to lie at its multiple.
-  const bool may_be_larger =
-      alignment <= heap::kGranule && heap::kinds[kind].source == heap::Source::None;
-  Refill refill{owner, row, hole_for(row, bytes, kind, alignment), kind};
+  const bool by_size = needs_its_size(kind, alignment);
+  Hole* hole = by_size ? &row->holes[heap::class_for(bytes)] : &row->hole_for(bytes);
+  Refill refill{owner, row, hole, kind};
   for (;;) {
     {
       world::NoStop guard(thread);
@@ -265,12 +258,12 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
       if (slot == nullptr && refill_from_blocks(refill)) slot = refill.hole->take();
       if (slot != nullptr) return slot;
     }
-    if (!next_block(&refill, bytes, may_be_larger)) return nullptr;
+    if (!next_block(&refill, bytes, !by_size)) return nullptr;
   }
 }
 
-// Of objects of several blocks, since the last collection. Under the heap's lock.
-heap::KeptRuns runs_taken;
+// Since the last collection. Under the heap's lock.
+RunDemand run_demand;
 
 void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) {
   std::size_t rounded = 0;
@@ -301,8 +294,8 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     asm volatile("" : "+r"(object));
     add_large_taken(rounded);
     if (blocks > 1) {
-      runs_taken.blocks += static_cast<BlockNumber>(blocks);
-      runs_taken.length = base::max_of(runs_taken.length, static_cast<BlockNumber>(blocks));
+      run_demand.blocks += static_cast<BlockNumber>(blocks);
+      run_demand.length = base::max_of(run_demand.length, static_cast<BlockNumber>(blocks));
     }
     // A collection may come before it is clear: until then it has no words, and no descriptor.
     if (clear && dirty != 0) block->scan = heap::Scan::None;
@@ -337,9 +330,9 @@ void start_timing_refills() {
   time_refills = true;
 }
 
-heap::KeptRuns ask_for_runs_taken() {
-  const heap::KeptRuns taken = runs_taken;
-  runs_taken = {};
+RunDemand take_run_demand() {
+  const RunDemand taken = run_demand;
+  run_demand = {};
   return taken;
 }
 

@@ -1,7 +1,7 @@
 // Between the slow path and the holes. Not for other rooms.
 #pragma once
 
-#include "alloc/hole.hpp"
+#include "alloc/cache.hpp"
 #include "world/thread.hpp"
 
 namespace jd::alloc {
@@ -29,8 +29,13 @@ ThreadCache* own_cache(world::Thread* thread);
 // lock held.
 HoleRow* make_row(ThreadCache* owner, KindNumber kind);
 
-// Leaves the hole's block. As retire.
-void retire_mixed(MixedHole* hole);
+// Leaves the hole's block. If that has gaps that are worth it, others may allocate from them. As
+// retire.
+void leave_block_with_gaps(MixedHole* hole);
+
+// Notes the slots that were ready in a hole whose thread is gone, for drop_lost_slots. Pre: the
+// lock is held.
+void note_lost_slots(const Hole& hole);
 
 // Registers the calling thread, and starts the runtime, if that has not happened yet. False if
 // there is no memory for the thread's record.
@@ -79,8 +84,8 @@ bool wants_piece(const Refill& refill);
 // without collecting or growing. Pre: as for take_blocks; wants_piece.
 bool take_piece(const Refill& refill, Kept kept);
 
-// A new period between two collections begins. Pre: the lock is held.
-void begin_period();  // for the reserves (reserve.cpp)
-void begin_shares();  // for shares_since_gc (hole.cpp)
+// For the reserves, a new period between two collections begins (reserve.cpp). Pre: the lock is
+// held.
+void begin_period();
 
 }  // namespace jd::alloc

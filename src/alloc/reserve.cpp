@@ -1,10 +1,11 @@
 // Blocks in reserve (docs/design/alloc.md, "Blocks in reserve"): a thread takes several blocks at a
 // time, so that it seldom needs the heap's lock.
-#include "alloc/collecting.hpp"
 #include "alloc/refill.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
+#include "heap/sweep.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
 
@@ -94,7 +95,7 @@ bool leave_used_block(Hole* hole) {
   const std::uint16_t free = heap::count_free_slots(block);
   if (!heap::nearly_full(block, free)) return false;
   extra.free_slots = free;
-  // Release: who sees that nobody owns it may change what was written here, under the lock.
+  // Release: whoever sees that nobody owns it may change what was written here, under the lock.
   __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);
   return true;
 }

@@ -24,7 +24,7 @@ std::atomic<std::size_t> reported_allocated{0};
 
 }  // namespace
 
-// In this order, for who reads without the lock: for a moment too little, never twice.
+// In this order, for whoever reads without the lock: for a moment too little, never twice.
 void add_taken(ThreadCache* from) {
   const std::size_t taken = __atomic_load_n(&from->taken, __ATOMIC_RELAXED);
   const std::size_t more = taken - from->counted;
@@ -58,7 +58,37 @@ void start_new_totals() {
   __atomic_store_n(&total_at_gc, allocated_total + reported_allocated, __ATOMIC_RELAXED);
   freed_before_gc += freed_now.exchange(0);
   begin_period();
-  begin_shares();
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) c->taken_at_gc = c->counted;
+}
+
+void settle_totals() {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) add_taken(c);
+}
+
+Shares shares_since_gc() {
+  Shares shares{};
+  for (const ThreadCache* c = caches; c != nullptr; c = c->next) {
+    const std::size_t taken = c->counted - c->taken_at_gc;
+    shares.all += taken;
+    shares.largest = base::max_of(shares.largest, taken);
+  }
+  return shares;
+}
+
+std::size_t left_in_holes() {
+  std::size_t left = 0;
+  for (const ThreadCache* c = caches; c != nullptr; c = c->next) {
+    if (!c->has_blocks) continue;
+    c->for_each_row([&left](HoleRow* row, KindNumber) {
+      row->for_each_used([&left](const Hole& hole) {
+        // Its thread may be changing it: the two may be of different blocks.
+        const Word cursor = base::as_word(__atomic_load_n(&hole.cursor, __ATOMIC_RELAXED));
+        const Word end = base::as_word(__atomic_load_n(&hole.end, __ATOMIC_RELAXED));
+        if (cursor < end) left += base::min_of(end - cursor, Word{heap::kBlockSize});
+      });
+    });
+  }
+  return left;
 }
 
 Totals totals() {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "alloc/hole.hpp"
+#include "alloc/cache.hpp"
 
 namespace jd::alloc {
 

@@ -22,25 +22,19 @@ namespace jd::copy {
 
 using base::Word;
 
-struct Policy {
-  bool moves = true;
-  bool mcc = false;         // every collection is one of mcc.hpp
-  bool everything = false;  // JACKDAW_MOVE
-};
-extern Policy policy;  // set before the first layout is defined
-// Commits so many blocks more, as far as the heap may grow; in a stopped world. Cycle's.
-extern bool (*commit_more)(std::uint32_t blocks);
-// May it grow by so many?
-extern bool (*may_commit)(std::uint32_t blocks);
-// Is there anything to be done for typed objects, precise roots, or weak references? Set once,
-// under the heap's lock.
-extern bool in_use;
-
 enum class Wish : std::uint8_t { Automatic, Compact };
 
-// Chooses the blocks to be emptied. False: nothing is to be moved in this collection.
-// Pre of all: as above.
-[[nodiscard]] bool choose_sources(Wish wish);
+// How the heap grows in a stopped world; the room cycle's.
+struct Growth {
+  // Commits so many blocks more, as far as the heap may grow.
+  bool (*commit_more)(std::uint32_t blocks);
+  // May it grow by so many?
+  bool (*may_grow)(std::uint32_t blocks);
+};
+
+// Chooses the blocks to be emptied. False: nothing is to be moved in this collection. Otherwise
+// move_objects grows the heap so, if it has to. Pre of all: as above.
+[[nodiscard]] bool choose_sources(Wish wish, const Growth& growth);
 
 // The word may be a pointer that nobody rewrites: what it means stays where it is. past_end: so
 // does the object that ends there.
@@ -56,17 +50,5 @@ void fix_words();
 
 // After the sweep.
 void end_moving();
-
-// Since the start, but for what is said to be the last collection's.
-struct Counts {
-  std::uint64_t collections = 0;
-  std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t pinned_last = 0;
-  std::uint64_t pin_ns = 0;
-  std::uint64_t move_ns = 0;
-  std::uint64_t fix_ns = 0;
-};
-extern Counts counts;
 
 }  // namespace jd::copy

@@ -2,6 +2,7 @@
 // objects: those of one kind and size class. Between the files of evacuation only.
 #pragma once
 
+#include "copy/evacuate.hpp"
 #include "heap/growable.hpp"
 #include "heap/space.hpp"
 
@@ -34,6 +35,7 @@ inline bool higher(const TypedBlock& a, const TypedBlock& b) {
 
 // Used in a stopped world only.
 extern heap::Growable<TypedBlock> blocks;
+extern Growth growth;  // what choose_sources was given
 
 // Calls visit(begin, end) for the indices of each group.
 template <class Visit>

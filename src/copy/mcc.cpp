@@ -2,7 +2,9 @@
 
 #include "alloc/collecting.hpp"
 #include "copy/evacuate.hpp"
+#include "copy/hashes.hpp"
 #include "copy/holders.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "copy/weak.hpp"
 #include "heap/blocks.hpp"
@@ -11,7 +13,7 @@
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
-#include "mark/typed.hpp"
+#include "mark/descriptor.hpp"
 
 namespace jd::copy::mcc {
 namespace {
@@ -26,6 +28,7 @@ using heap::space;
 // All used in a stopped world only.
 heap::Growable<Place> queue;  // marked, not scanned
 bool queue_overflowed = false;
+bool (*commit)(std::uint32_t blocks) = nullptr;  // what begin() was given
 
 // Where copies of a kind go, and how far they were scanned.
 struct ToSpace {
@@ -35,7 +38,7 @@ struct ToSpace {
   std::size_t scanned_blocks = 0;
   unsigned scanned_granules = 0;  // of blocks[scanned_blocks]
 };
-// One for each source of layouts that there is.
+// One for each way in which layouts are found in mixed blocks.
 constexpr unsigned kToSpaces = 2;
 ToSpace to_spaces[kToSpaces];
 
@@ -44,11 +47,15 @@ ToSpace& to_space_of(unsigned kind) {
     if (to.kind == 0) to.kind = kind;
     if (to.kind == kind) return to;
   }
-  heap::broken_layout("more kinds of objects than sources of layouts", nullptr, kind);
+  heap::broken_layout("more kinds of objects than ways to find layouts", nullptr, kind);
 }
 
 bool is_from(BlockNumber number) {
   return space.blocks[number].state == BlockState::Mixed && roles[number] == Role::Source;
+}
+
+bool is_target(BlockNumber number) {
+  return space.blocks[number].state == BlockState::Mixed && roles[number] == Role::Target;
 }
 
 // In the place of a first word: neither a header nor the address of a layout ends so.
@@ -62,19 +69,14 @@ bool forwarded(Word memory, Word* to) {
 }
 
 bool find(Word word, Place* place) {
-  if (!heap::in_heap(word)) return false;
-  const BlockNumber number = heap::block_number(word);
-  if (space.blocks[number].state == BlockState::Mixed) {
-    // What is copied there now was no object when the word was written.
-    if (roles[number] == Role::Target) return false;
-    heap::learn_starts(number);
-  }
-  return heap::find_object(word, place) && place->is_held_by(word);
+  // What is copied there now was no object when the word was written.
+  if (!heap::in_heap(word) || is_target(heap::block_number(word))) return false;
+  return heap::find_object_in_stopped_world(word, place) && place->is_held_by(word);
 }
 
 bool find_ending_at(Word word, Place* place) {
   if (word % heap::kGranule != 0 || !find(word - 1, place)) return false;
-  if (place->is_mixed()) return place->address() + place->size() == word;
+  // Mixed blocks have a full class.
   if (!place->is_large() && !heap::is_full_class(place->block->size_class)) return false;
   return place->address() + place->size() == word;
 }
@@ -103,7 +105,7 @@ bool next_to_block(ToSpace* to) {
   const auto kind = static_cast<heap::KindNumber>(to->kind);
   constexpr std::uint32_t kStep = 64;
   BlockNumber number = heap::make_mixed_block(kind, &clean);
-  if (number == heap::kNoBlock && (commit_more(kStep) || commit_more(1))) {
+  if (number == heap::kNoBlock && (commit(kStep) || commit(1))) {
     number = heap::make_mixed_block(kind, &clean);
   }
   if (number == heap::kNoBlock) return false;
@@ -130,8 +132,8 @@ bool copy(const Place& place, Word* to) {
                    std::size_t{granules} * heap::kGranule);
   *reinterpret_cast<Word*>(place.address()) = copied.address() | kForwardTag;
   *to = copied.address();
-  ++copy::counts.objects;
-  copy::counts.bytes += std::size_t{granules} * heap::kGranule;
+  ++counts.objects;
+  counts.bytes += std::size_t{granules} * heap::kGranule;
   return true;
 }
 
@@ -180,7 +182,7 @@ void visit_ambiguous(const Place& place, void (*visit)(Word word)) {
 
 void scan(const Place& place) {
   const Kind& kind = heap::kinds[place.block->kind];
-  if (kind.source != heap::Source::None) {
+  if (kind.has_layout()) {
     heap::Typed typed;
     if (heap::typed_at(place.address(), kind, &typed)) heap::for_each_run(typed, visit_run);
     return;
@@ -244,14 +246,15 @@ bool is_live(Word word) {
 
 void rewrite(Word* word) { *word = moved(*word); }
 
-// Objects that nothing reached and finalization may look at: the bit of one that is known is among
-// the pins, which this policy needs for nothing else.
+// Objects that nothing reached and finalization may look at. The table of pinned objects, which
+// this policy needs for nothing else, has the bits of those that are known.
+auto& known_to_repair = pinned;
 bool repair_overflowed = false;
 
 void queue_for_repair(Word word) {
   Place place;
   if (!find(word, &place) || place.marked()) return;
-  if (!pins[heap::number_of(place.block)].add(place.slot)) return;
+  if (!known_to_repair[heap::number_of(place.block)].add(place.slot)) return;
   if (!queue.push(place)) repair_overflowed = true;
 }
 
@@ -268,7 +271,7 @@ void repair(const Place& place) {
   if (is_weak_kind(place.block->kind)) return rewrite(words);
   if (is_ephemeron_kind(place.block->kind)) return repair_run(words, 2);
   if (place.block->scan == Scan::None) return;
-  if (kind.source == heap::Source::None) {
+  if (!kind.has_layout()) {
     visit_ambiguous(place, queue_for_repair);
   } else if (heap::Typed typed; heap::typed_at(place.address(), kind, &typed)) {
     heap::for_each_run(typed, repair_run);
@@ -285,16 +288,16 @@ void repair_queued() {
 
 // Everything on promoted blocks, and those that were left, that was not reached.
 void count_promoted() {
-  counts = {};
+  last_promoted = {};
   heap::for_each_block([](BlockNumber number, const Block& block) {
     if (block.state != BlockState::Mixed) return;
     if (roles[number] == Role::Source || roles[number] == Role::Target) return;
-    ++counts.promoted_blocks;
+    ++last_promoted.blocks;
     unsigned live = 0;
     heap::for_each_marked(block,
                           [&](unsigned first) { live += heap::tile_end(number, first) - first; });
     const unsigned used = heap::used_granules(number);
-    counts.dead_bytes += std::size_t{used - base::min_of(used, live)} * heap::kGranule;
+    last_promoted.dead_bytes += std::size_t{used - base::min_of(used, live)} * heap::kGranule;
   });
 }
 
@@ -304,7 +307,7 @@ void for_each_untyped(bool disclaimable_only, Visit visit) {
   heap::for_each_block([&](BlockNumber, Block& block) {
     const Kind& kind = heap::kinds[block.kind];
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
-    if (kind.source != heap::Source::None) return;
+    if (kind.has_layout()) return;
     if (disclaimable_only && !kind.mark_from_unreachable) return;
     heap::for_each_bit(block.allocated, block.slots, [&](unsigned slot) {
       visit(Place{&block, slot});
@@ -322,9 +325,10 @@ void promote_word(Word word) { promote(word, false); }
 
 }  // namespace
 
-Counts counts;
+Promoted last_promoted;
 
-bool begin() {
+bool begin(bool (*commit_more)(std::uint32_t blocks)) {
+  commit = commit_more;
   for (ToSpace& to : to_spaces) {
     to.gap = {0, 0};
     to.blocks.clear();
@@ -354,7 +358,7 @@ void promote(Word word, bool past_end) {
 void promote_from_objects() {
   // A dead object's procedure is called, too: nobody knows yet which is dead.
   for_each_untyped(false, [](const Place& place) { visit_ambiguous(place, promote_word); });
-  visit_pinned(promote_word);
+  visit_program_pins(promote_word);
 }
 
 void leave_holes() { alloc::leave_mixed_holes(is_from); }
@@ -380,7 +384,7 @@ void traverse() {
   visit_weak_words(rewrite);
   rekey_hashes(moved);
   count_promoted();
-  ++copy::counts.collections;
+  ++counts.collections;
 }
 
 void repair_from(Word object) {
@@ -391,7 +395,7 @@ void repair_from(Word object) {
     // Nobody knows which did not fit: all again. Each pass without room for one has found another.
     heap::for_each_block([](BlockNumber number, Block& block) {
       if (number >= blocks_with_roles()) return;
-      heap::for_each_bit(pins[number].words, heap::kMaxSlots, [&](unsigned slot) {
+      heap::for_each_bit(known_to_repair[number].words, heap::kMaxSlots, [&](unsigned slot) {
         repair({&block, slot});
         repair_queued();
       });
@@ -417,7 +421,7 @@ void end() {
   const BlockNumber last = base::min_of(space.committed, blocks_with_roles());
   for (BlockNumber b = 1; b < last; ++b) {
     roles[b] = Role::None;
-    pins[b] = {};
+    known_to_repair[b] = {};
   }
 }
 

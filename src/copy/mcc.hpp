@@ -25,15 +25,16 @@ namespace jd::copy::mcc {
 
 using base::Word;
 
-// Of the last collection.
-struct Counts {
-  std::uint64_t promoted_blocks = 0;
+// By the last collection.
+struct Promoted {
+  std::uint64_t blocks = 0;
   std::uint64_t dead_bytes = 0;  // on them
 };
-extern Counts counts;
+extern Promoted last_promoted;
 
 // Prepares a collection; false if there is no memory for its tables: then nothing can move in it.
-[[nodiscard]] bool begin();
+// For copies it commits so many blocks more, as far as the heap may grow; the room cycle's.
+[[nodiscard]] bool begin(bool (*commit_more)(std::uint32_t blocks));
 // The pin stage: an ambiguous word, and all those in objects without layouts.
 void promote(Word word, bool past_end);
 void promote_from_objects();

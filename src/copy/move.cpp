@@ -3,7 +3,9 @@
 
 #include "copy/evacuate.hpp"
 #include "copy/groups.hpp"
+#include "copy/hashes.hpp"
 #include "copy/holders.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "copy/weak.hpp"
 #include "heap/blocks.hpp"
@@ -28,7 +30,7 @@ template <class Make>
 BlockNumber new_block(Make make) {
   bool clean = false;
   BlockNumber number = make(&clean);
-  if (number == heap::kNoBlock && commit_more(1) && prepare_roles()) number = make(&clean);
+  if (number == heap::kNoBlock && growth.commit_more(1) && prepare_roles()) number = make(&clean);
   return number;
 }
 
@@ -172,7 +174,7 @@ bool empty_block(std::size_t index, std::size_t end, Targets* targets) {
   const BlockNumber number = blocks[index].number;
   Block& block = space.blocks[number];
   for (unsigned w = 0; w < block.bit_words(); ++w) {
-    for (std::uint64_t rest = live_bits(block, w) & ~pins[number].words[w]; rest != 0;
+    for (std::uint64_t rest = live_bits(block, w) & ~pinned[number].words[w]; rest != 0;
          rest &= rest - 1) {
       const heap::Place from{&block, w * 64 + base::lowest_bit(rest)};
       const std::size_t bytes =
@@ -227,12 +229,6 @@ void fix_object(const heap::Place& place, const heap::Kind& kind) {
 
 }  // namespace
 
-Policy policy;
-bool (*commit_more)(std::uint32_t blocks) = nullptr;
-bool (*may_commit)(std::uint32_t blocks) = nullptr;
-bool in_use = false;
-Counts counts;
-
 void move_objects() {
   std::sort(blocks.begin(), blocks.end(), lower);
   for_each_group([](std::size_t begin, std::size_t end) {
@@ -250,12 +246,12 @@ Word moved(Word word) { return is_source(word) ? moved_from(word, nullptr, nullp
 void fix_words() {
   heap::for_each_block([](BlockNumber, Block& block) {
     const heap::Kind& kind = heap::kinds[block.kind];
-    if (block.state == BlockState::Free || kind.source == heap::Source::None) return;
+    if (block.state == BlockState::Free || !kind.has_layout()) return;
     if (block.scan == heap::Scan::None) return;
     heap::for_each_marked(block, [&](unsigned slot) { fix_object({&block, slot}, kind); });
   });
   const auto fix_lone_word = [](Word* word) { fix_word(word, nullptr); };
-  visit_root_variables(fix_lone_word);
+  visit_precise_roots(fix_lone_word);
   visit_weak_words(fix_lone_word);
   rekey_hashes(moved);
 }

@@ -1,10 +1,11 @@
 // What must not move: objects that a word means which nobody will rewrite.
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
-#include "mark/typed.hpp"
+#include "mark/descriptor.hpp"
 
 namespace jd::copy {
 namespace {
@@ -16,7 +17,7 @@ using heap::Scan;
 
 void pin_slot(const Block& block, unsigned slot) {
   if (!block.is_allocated(slot) || !block.marked(slot)) return;
-  if (pins[heap::number_of(&block)].add(slot)) ++counts.pinned_last;
+  if (pinned[heap::number_of(&block)].add(slot)) ++counts.pinned_last;
 }
 
 void pin_word(Word word) { pin_meaning_of(word, false); }
@@ -47,7 +48,8 @@ void pin_meaning_of(Word word, bool past_end) {
   if (is_source(word) && heap::find_place(word, &place)) pin_slot(*place.block, place.slot);
   if (!past_end || word % heap::kGranule != 0 || !is_source(word - 1)) return;
   if (!heap::find_place(word - 1, &place)) return;
-  if (heap::is_full_class(place.block->size_class) || place.is_mixed()) {
+  // Mixed blocks have a full class.
+  if (heap::is_full_class(place.block->size_class)) {
     pin_slot(*place.block, place.slot);
   }
 }
@@ -56,7 +58,7 @@ void pin_from_objects() {
   heap::for_each_block([](BlockNumber, Block& block) {
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
     const Kind& kind = heap::kinds[block.kind];
-    if (kind.source != heap::Source::None) return;
+    if (kind.has_layout()) return;
     for (unsigned w = 0; w < block.bit_words(); ++w) {
       // Dead objects that their disclaim function may keep have their words as they are.
       const std::uint64_t read =
@@ -64,7 +66,7 @@ void pin_from_objects() {
       heap::for_each_bit(&read, 64, [&](unsigned bit) { pin_from({&block, w * 64 + bit}); });
     }
   });
-  visit_pinned(pin_word);
+  visit_program_pins(pin_word);
 }
 
 }  // namespace jd::copy

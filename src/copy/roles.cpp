@@ -3,16 +3,16 @@
 namespace jd::copy {
 
 heap::SideTable<Role> roles;
-heap::SideTable<Pins> pins;
+heap::SideTable<PinnedBits> pinned;
 
-bool prepare_roles() { return roles.cover() && pins.cover(); }
+bool prepare_roles() { return roles.cover() && pinned.cover(); }
 
 // The second to be extended.
-BlockNumber blocks_with_roles() { return pins.covered(); }
+BlockNumber blocks_with_roles() { return pinned.covered(); }
 
 void discard_roles() {
   roles.discard();
-  pins.discard();
+  pinned.discard();
 }
 
 }  // namespace jd::copy

@@ -15,7 +15,7 @@ using heap::BlockNumber;
 // objects may have been copied, until memory for copies ran out (mcc.hpp).
 enum class Role : std::uint8_t { None, Source, Target, Left };
 
-struct Pins {
+struct PinnedBits {
   std::uint64_t words[heap::kBitWords + 1];
   [[nodiscard]] bool has(unsigned slot) const { return (words[slot / 64] >> (slot % 64)) & 1; }
   // True if it was not set before.
@@ -26,11 +26,11 @@ struct Pins {
     return fresh;
   }
 };
-static_assert(sizeof(Pins) == 128);
+static_assert(sizeof(PinnedBits) == 128);
 
 // By block number; all Role::None and clear outside of a moving collection.
 extern heap::SideTable<Role> roles;
-extern heap::SideTable<Pins> pins;
+extern heap::SideTable<PinnedBits> pinned;
 
 // Has the tables cover all committed blocks. False if the system refuses.
 [[nodiscard]] bool prepare_roles();

@@ -3,6 +3,7 @@
 
 #include "copy/evacuate.hpp"
 #include "copy/groups.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "heap/mixed.hpp"
 #include "heap/runs.hpp"
@@ -55,7 +56,7 @@ bool list_blocks(BlockNumber* most) {
   constexpr std::uint32_t kParts = 1024;
   std::uint64_t empty = 0;
   heap::for_each_block([&](BlockNumber number, const Block& block) {
-    if (!heap::is_alone(block) || heap::kinds[block.kind].source == heap::Source::None) return;
+    if (!heap::is_alone(block) || !heap::kinds[block.kind].has_layout()) return;
     if (space.extras[number].owner != nullptr) return;
     const unsigned live =
         block.state == BlockState::Mixed ? heap::live_granules(number) : live_slots(block);
@@ -71,7 +72,7 @@ bool list_blocks(BlockNumber* most) {
 // By how much a compaction may let the heap grow.
 BlockNumber growth_for_compaction() {
   const BlockNumber blocks = space.committed / kCompactionShare;
-  return may_commit(blocks) ? blocks : 0;
+  return growth.may_grow(blocks) ? blocks : 0;
 }
 
 // Of a group with blocks [begin, end): as many sources, from the first on, as the others have room
@@ -126,8 +127,10 @@ bool may_be_worth_it(BlockNumber most, Wish wish) {
 }  // namespace
 
 heap::Growable<TypedBlock> blocks;
+Growth growth;
 
-bool choose_sources(Wish wish) {
+bool choose_sources(Wish wish, const Growth& how_to_grow) {
+  growth = how_to_grow;
   if (!policy.moves || policy.mcc || !may_be_worth_it(space.committed, wish)) return false;
   BlockNumber most = 0;
   if (!list_blocks(&most) || blocks.count() == 0 || !may_be_worth_it(most, wish) ||
@@ -153,7 +156,7 @@ bool choose_sources(Wish wish) {
 void end_moving() {
   for (const TypedBlock& block : blocks) {
     roles[block.number] = Role::None;
-    pins[block.number] = {};
+    pinned[block.number] = {};
   }
   blocks.clear();
 }

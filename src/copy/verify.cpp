@@ -48,7 +48,7 @@ void verify_words(const heap::Typed& typed) {
 void verify_typed_words() {
   heap::for_each_block([](BlockNumber number, const Block& block) {
     const heap::Kind& kind = heap::kinds[block.kind];
-    if (block.state == BlockState::Free || kind.source == heap::Source::None) return;
+    if (block.state == BlockState::Free || !kind.has_layout()) return;
     // A large object that is still being cleared is none yet.
     if (block.scan == heap::Scan::None) return;
     heap::for_each_marked(block, [&](unsigned slot) {
@@ -63,7 +63,7 @@ void verify_pins() {
   heap::for_each_block([](BlockNumber number, const Block& block) {
     if (block.state == BlockState::Free || roles[number] != Role::Source) return;
     for (unsigned slot = 0; slot < block.slots; ++slot) {
-      if (pins[number].has(slot) && !(block.marked(slot) && block.is_allocated(slot))) {
+      if (pinned[number].has(slot) && !(block.marked(slot) && block.is_allocated(slot))) {
         os::fatal("heap verifier: a pinned object moved (block ", number, ", slot ", slot, ")");
       }
     }

@@ -1,6 +1,6 @@
 #include "copy/weak.hpp"
 
-#include "copy/waiting.hpp"
+#include "copy/waiting_ephemerons.hpp"
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
 #include "heap/walk.hpp"
@@ -28,30 +28,23 @@ unsigned make_kind(unsigned* number, heap::Layout* layout, const char* name, std
   // No hole has so much: jd_new, which must not make them, comes to the slow path, and is told.
   layout->bytes = UINT32_MAX;
   layout->fixed = UINT32_MAX;
-  heap::kinds[made].source = heap::Source::Homogeneous;
+  heap::kinds[made].layout_from = heap::LayoutFrom::Block;
   heap::kinds[made].layout = layout;
   *number = made;
   return made;
 }
 
-// Pre: in the heap.
-bool find_learnt(Word word, heap::Place* place) {
-  const heap::BlockNumber number = heap::block_number(word);
-  // Asked of each ephemeron in each round.
-  if (heap::space.blocks[number].state == heap::BlockState::Mixed) heap::learn_starts(number);
-  return heap::find_object(word, place);
-}
-
-// In the heap, but freed by hand.
+// In the heap, but freed by hand: no object any more.
 bool is_no_object(Word word) {
   heap::Place place;
-  return heap::in_heap(word) && !find_learnt(word, &place);
+  return heap::in_heap(word) && !heap::find_object_in_stopped_world(word, &place);
 }
 
-// Or freed by hand.
+// Not marked, or freed by hand. (Asked of each ephemeron in each round.)
 bool is_dead(Word word) {
   heap::Place place;
-  return heap::in_heap(word) && (!find_learnt(word, &place) || !place.marked());
+  return heap::in_heap(word) &&
+         (!heap::find_object_in_stopped_world(word, &place) || !place.marked());
 }
 
 template <class Object>
@@ -111,7 +104,7 @@ bool wait_for_marks(Ephemeron* ephemeron) {
   if (ephemeron->key == 0 || is_marked_or_outside(ephemeron->value)) return true;
   if (!heap::find_place(base::as_word(ephemeron), &own)) return true;
   const bool outside = !heap::in_heap(ephemeron->key);
-  if (!outside && !find_learnt(ephemeron->key, &key)) return true;
+  if (!outside && !heap::find_object_in_stopped_world(ephemeron->key, &key)) return true;
   if ((outside || !own.marked()) && !waiting.add(own, ephemeron)) return false;
   return outside || waiting.add(key, ephemeron);
 }

@@ -5,7 +5,8 @@
 // in turn, until one marks nothing. From the second on a value is traced at once, so that a pass
 // follows a chain, in which values lead to each other's keys, as long as it goes the pass's way
 // through memory. Where that does not end after a few, the chain turns too often: then each
-// ephemeron waits for the object that it lacks (waiting.hpp). Not under mcc, where passes go on.
+// ephemeron waits for the object that it lacks (waiting_ephemerons.hpp). Not under mcc, where
+// passes go on.
 #pragma once
 
 #include "heap/kinds.hpp"

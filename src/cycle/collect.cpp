@@ -1,26 +1,28 @@
 // A collection (cycle.req.order):
 //
 //   start callback → look at the loaded libraries → stop the world → hide holes → clear marks
-//   → client's roots, static data, stacks → mark → finalization → sweep → show holes → resume
-//   → disclaim → plan the next
+//   → client's roots, static data, stacks → mark → finalization → move objects → sweep
+//   → show holes → resume → disclaim → plan the next
 #include "cycle/collect.hpp"
 
 #include "alloc/collecting.hpp"
 #include "alloc/totals.hpp"
 #include "copy/evacuate.hpp"
-#include "copy/holders.hpp"
+#include "copy/hashes.hpp"
 #include "copy/mcc.hpp"
+#include "copy/policy.hpp"
 #include "copy/verify.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/leaks.hpp"
+#include "cycle/measured.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/return_memory.hpp"
 #include "cycle/roots.hpp"
-#include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/verify.hpp"
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
 #include "mark/choice.hpp"
@@ -52,8 +54,7 @@ class MarkRoots final : public world::RootVisitor {
     if (low >= high) return;
     bytes += os::stack_bytes(low, high);
     if (stacks_began == 0) stacks_began = os::now_ns();
-    // Programs that turn interior pointers off do without past-the-end ones, with bdwgc as here.
-    marker.scan_stack(low, high, GC_all_interior_pointers != 0);
+    marker.scan_stack(low, high, ends_hold_objects());
   }
   std::size_t bytes = 0;
   // When the first stack came: all come one after another, and little behind them
@@ -74,10 +75,11 @@ void tell_threads(GC_EventType event) {
   });
 }
 
-// NotStopped: some threads run (world::try_to_stop_world).
-enum class Outcome { Done, RootsUnknown, Abandoned, NotStopped };
-// Under the heap's lock.
-Outcome last_outcome = Outcome::Done;
+// NotBegun: in a borrowed process, or for lack of memory. NotStopped: some threads run
+// (world::try_to_stop_world).
+enum class Outcome { Done, NotBegun, RootsUnknown, Abandoned, NotStopped };
+// What threads_did_not_stop says. Under the heap's lock.
+bool last_did_not_stop = false;
 
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
 // in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
@@ -194,16 +196,10 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
   copy::verify_typed_words();
 }
 
-// Where not all roots are known, everything is done that the program takes part in, and nothing is
-// reclaimed.
-heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
-  const bool verify = options.verify != 0;
-  // Here, so that what holes give back was counted before.
-  alloc::settle_totals();
-  alloc::hide_holes();
-  if (verify) verify_structures();
-  const std::uint64_t begin = os::now_ns();
-  tell(GC_EVENT_MARK_START);
+// Marks all that the roots lead to; where every collection copies, copies it, if there is memory
+// for that. The collection is abandoned where the program's function says so. Returns how long it
+// took, from the moment on when there were no marks.
+std::uint64_t reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   heap::clear_marks();
   marker.set_strategy(strategy_now());
   marker.set_stop_question(nullptr);
@@ -211,32 +207,17 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   // Nothing may move for words that nobody looked at.
   const bool copies = copy::policy.mcc && cycle->outcome == Outcome::Done;
   if (copies && cycle->asked_to_stop()) cycle->outcome = Outcome::Abandoned;
-  const bool copied =
+  *copied =
       copies && cycle->outcome == Outcome::Done && copy_everything(stack_top, &measured.root_bytes);
-  if (!copied && cycle->outcome != Outcome::Abandoned && !mark_everything(stack_top, *cycle)) {
+  if (!*copied && cycle->outcome != Outcome::Abandoned && !mark_everything(stack_top, *cycle)) {
     cycle->outcome = Outcome::Abandoned;
   }
-  const std::uint64_t reached = os::now_ns();
-  alloc::unmark_mixed_holes();
-  if (cycle->outcome == Outcome::Done && verify) {
-    verify_marks(stack_top, MarkVerifier::When::Marked);
-  }
-  if (cycle->outcome != Outcome::Done) {
-    tell(GC_EVENT_MARK_END);
-    heap::keep_everything();
-    alloc::unmark_mixed_holes();
-    alloc::show_holes();
-    return {};
-  }
-  finish_marking();
-  // Links were cleared and finalizers are due by now.
-  if (marker.was_stopped()) {
-    os::fatal(
-        "the child of a fork() in a signal handler has returned into a collection's end, whose "
-        "other markers it does not have; it should have called exec or _exit");
-  }
-  tell(GC_EVENT_MARK_END);
-  const std::uint64_t marked = os::now_ns();
+  return os::now_ns() - cleared;
+}
+
+// What is not marked becomes free, once objects were moved, if any are.
+heap::SweepCount reclaim(char* stack_top, bool copied) {
+  const bool verify = options.verify != 0;
   alloc::drop_lost_slots();
   alloc::retire_idle_holes();
   const bool moving = move_objects(stack_top);
@@ -254,9 +235,44 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   // Where a hole begins there is no object yet that anybody should visit.
   alloc::unmark_mixed_holes();
   alloc::show_holes();
+  return count;
+}
+
+// Where not all roots are known, everything is done that the program takes part in, and nothing is
+// reclaimed.
+heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
+  const bool verify = options.verify != 0;
+  // Here, so that what holes give back was counted before.
+  alloc::settle_totals();
+  alloc::hide_holes();
+  if (verify) verify_structures();
+  const std::uint64_t begin = os::now_ns();
+  tell(GC_EVENT_MARK_START);
+  bool copied = false;
+  const std::uint64_t reaching = reach_everything(stack_top, cycle, &copied);
+  // A word one past the last object may have marked where a hole begins.
+  alloc::unmark_mixed_holes();
+  if (cycle->outcome != Outcome::Done) {
+    tell(GC_EVENT_MARK_END);
+    heap::keep_everything();
+    alloc::unmark_mixed_holes();
+    alloc::show_holes();
+    return {};
+  }
+  if (verify) verify_marks(stack_top, MarkVerifier::When::Marked);
+  finish_marking();
+  // Links were cleared and finalizers are due by now.
+  if (marker.was_stopped()) {
+    os::fatal(
+        "the child of a fork() in a signal handler has returned into a collection's end, whose "
+        "other markers it does not have; it should have called exec or _exit");
+  }
+  tell(GC_EVENT_MARK_END);
+  const std::uint64_t marked = os::now_ns();
+  const heap::SweepCount count = reclaim(stack_top, copied);
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
-  if (!copied) strategy_choices.note(count.live_objects, reached - cleared);
+  if (!copied) strategy_choices.note(count.live_objects, reaching);
   measured.mark_last = marked - begin;
   measured.mark_total += marked - begin;
   measured.sweep_last = swept - marked;
@@ -296,12 +312,12 @@ void report() {
   os::log("  roots ", measured.root_bytes / base::kKiB, " KiB, threads ", world::thread_count(),
           ", free blocks ", heap::free_blocks(), ", finalizers ", finalization.finalizers,
           ", links ", finalization.short_links + finalization.long_links, ", due ",
-          finalization.ready, ", mark stack overflows ", measured.mark_stack_overflows);
+          finalization.due, ", mark stack overflows ", measured.mark_stack_overflows);
   if (copy::in_use) {
     os::log("  since the start: ", copy::counts.collections, " collections moved ",
             copy::counts.objects, " objects, ", copy::counts.bytes / base::kKiB,
             " KiB; pinned in the last ", copy::counts.pinned_last, ", promoted blocks ",
-            copy::mcc::counts.promoted_blocks);
+            copy::mcc::last_promoted.blocks);
   }
   const mark::Team::Counts team = mark::team.counts();
   os::log("  markers ", mark::team.helpers() + 1, ", packets ", team.packets, ", waits ",
@@ -385,19 +401,21 @@ void run_cycle(void* data, char* stack_top) {
 
 }  // namespace
 
+Measurements measured;
+
 bool collect_locked(int (*stop_function)()) {
-  Cycle cycle{stop_function, Outcome::RootsUnknown};
-  last_outcome = Outcome::Abandoned;
+  Cycle cycle{stop_function, Outcome::NotBegun};
+  last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;
   const std::uint64_t begin = os::now_ns();
   os::call_with_registers_on_stack(run_cycle, &cycle);
   os::clear_vector_registers();
   measured.collecting_total += os::now_ns() - begin;
-  last_outcome = cycle.outcome;
+  last_did_not_stop = cycle.outcome == Outcome::NotStopped;
   return cycle.outcome == Outcome::Done;
 }
 
-bool threads_did_not_stop() { return last_outcome == Outcome::NotStopped; }
+bool threads_did_not_stop() { return last_did_not_stop; }
 
 }  // namespace jd::cycle

@@ -2,11 +2,11 @@
 
 #include <atomic>
 
-#include "copy/evacuate.hpp"
+#include "copy/policy.hpp"
 #include "copy/weak.hpp"
 #include "cycle/links.hpp"
+#include "cycle/measured.hpp"
 #include "cycle/pacing.hpp"
-#include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/growable.hpp"
 #include "heap/layout.hpp"
@@ -89,8 +89,8 @@ void keep(const Place& place) {
   place.set_mark();
 }
 
-// Queues the words of an object that are not pointers to (or into) itself.
-void push_others_than_self(mark::Marker* marker, const Place& place) {
+// Marks what the object's words lead to, but not the object itself.
+void mark_all_but_self(mark::Marker* marker, const Place& place) {
   const Word begin = place.address();
   const Word end = begin + place.size();
   if (place.block->scan == heap::Scan::None) return;
@@ -102,7 +102,7 @@ void push_others_than_self(mark::Marker* marker, const Place& place) {
   // What the layout says is no pointer may hold the address of an object that has moved.
   const heap::Kind& kind = heap::kinds[place.block->kind];
   heap::Typed typed;
-  if (kind.source == heap::Source::None) {
+  if (!kind.has_layout()) {
     mark_words(reinterpret_cast<const Word*>(begin), place.size() / sizeof(Word));
   } else if (heap::typed_at(begin, kind, &typed)) {
     heap::for_each_run(typed, mark_words);
@@ -116,7 +116,7 @@ void mark_from(mark::Marker* marker, const Entry& entry) {
     case FinalizerOrder::NoOrder:
       return;
     case FinalizerOrder::IgnoreSelf:
-      push_others_than_self(marker, place);
+      mark_all_but_self(marker, place);
       break;
     case FinalizerOrder::Ordered:
     case FinalizerOrder::Unreachable:
@@ -131,7 +131,7 @@ void mark_from(mark::Marker* marker, const Entry& entry) {
 // finalizer any more.
 Finalizers::Queue take_unreachable() {
   Finalizers::Queue unreachable;
-  finalizers.sort(&unreachable, [](Entry* entry) {
+  finalizers.sift(&unreachable, [](Entry* entry) {
     Place place;
     if (!heap::find_object(entry->key, &place)) return Finalizers::To::Nowhere;
     return place.marked() ? Finalizers::To::Table : Finalizers::To::Queue;
@@ -145,7 +145,7 @@ void enqueue_unreachable(mark::Marker* marker, Finalizers::Queue now_due) {
   bool any_last = false;
   // What the due objects refer to must be there when their finalizers run. Only objects without
   // order have not marked it yet.
-  finalizers.sort_queue(&now_due, [&](Entry* entry) {
+  finalizers.sift_queue(&now_due, [&](Entry* entry) {
     if (place_of(entry->key).marked()) return Finalizers::To::Table;
     any_last |= comes_last(*entry);
     return Finalizers::To::Queue;
@@ -158,7 +158,7 @@ void enqueue_unreachable(mark::Marker* marker, Finalizers::Queue now_due) {
   marker->drain();
   if (any_last) {
     // Those wait that turn out to be reachable from others that are due.
-    finalizers.sort_queue(&now_due, [](Entry* entry) {
+    finalizers.sift_queue(&now_due, [](Entry* entry) {
       const Place place = place_of(entry->key);
       if (comes_last(*entry) && place.marked()) return Finalizers::To::Table;
       keep(place);
@@ -298,9 +298,9 @@ void warn_of_cycles() {
   if (object != 0) warn("GC Warning: Finalization cycle involving %p\n", object);
 }
 
-bool finalizers_ready() { return due_count.load(std::memory_order_relaxed) != 0; }
+bool finalizers_due() { return due_count.load(std::memory_order_relaxed) != 0; }
 
-int invoke_ready() {
+int run_due() {
   int count = 0;
   Entry next;
   while (take_due(&next)) {
@@ -310,8 +310,8 @@ int invoke_ready() {
   return count;
 }
 
-void notify_or_invoke() {
-  if (!finalizers_ready()) return;
+void notify_or_run() {
+  if (!finalizers_due()) return;
   if (GC_finalize_on_demand == 0) {
     const auto* here = static_cast<const char*>(os::frame_address());
     forget_runs_left(here);
@@ -321,7 +321,7 @@ void notify_or_invoke() {
     passed_over = 0;
     const unsigned outer = depth;
     if (depth < kDeepest) runs[depth++] = here;
-    invoke_ready();
+    run_due();
     depth = outer;
     return;
   }
@@ -340,15 +340,15 @@ void finalize_everything() {
       LockGuard guard(heap_lock);
       if (finalizers.count() == 0) break;
       // Nobody awaits what is still reachable.
-      finalizers.sort(&due, [](Entry*) { return Finalizers::To::Queue; });
+      finalizers.sift(&due, [](Entry*) { return Finalizers::To::Queue; });
       due_untold = 0;
       publish_due();
     }
-    if (invoke_ready() == 0) break;
+    if (run_due() == 0) break;
   }
 }
 
-std::size_t count_registered() {
+std::size_t count_finalizers_and_links() {
   return finalizers.count() + count_links(LinkLength::Short) + count_links(LinkLength::Long);
 }
 
@@ -373,7 +373,7 @@ void visit_table(FinalizationTable table, void (*visit)(void* object, void** lin
     case FinalizationTable::Finalizers:
       return finalizers.for_each(
           [visit](Entry* entry) { visit(base::as_pointer(entry->key), nullptr); });
-    case FinalizationTable::Ready:
+    case FinalizationTable::Due:
       return finalizers.for_each_in(
           due, [visit](const Entry* entry) { visit(base::as_pointer(entry->key), nullptr); });
   }

@@ -65,28 +65,28 @@ void tell_about_finalization();
 void warn_of_cycles();
 
 // Finalizers that are due. Any thread, no lock: a hint.
-bool finalizers_ready();
+bool finalizers_due();
 // Runs due finalizers one by one, without the lock. Returns how many it ran.
-int invoke_ready();
+int run_due();
 // After a collection, or at a slow path: runs due finalizers, or, when the program wants to run
 // them itself, tells its notifier once a collection.
-void notify_or_invoke();
+void notify_or_run();
 // Makes every registered finalizer due, reachable or not, and runs them. Pre: no lock.
 void finalize_everything();
 
 // Finalizers and links.
-std::size_t count_registered();
+std::size_t count_finalizers_and_links();
 
 // For reports.
 struct FinalizationCounts {
   std::size_t finalizers;
   std::size_t short_links;
   std::size_t long_links;
-  std::size_t ready;
+  std::size_t due;
 };
 FinalizationCounts count_finalization();
 // Calls visit(object, link or null) for each entry of a table.
-enum class FinalizationTable : std::uint8_t { Finalizers, ShortLinks, LongLinks, Ready };
+enum class FinalizationTable : std::uint8_t { Finalizers, ShortLinks, LongLinks, Due };
 void visit_table(FinalizationTable table, void (*visit)(void* object, void** link));
 
 // For objects that move (copy/). The objects of finalizers may: their new addresses are asked for.

@@ -16,7 +16,7 @@ constexpr unsigned kMostTold = 40;
 bool is_freed_by_hand(const heap::Block& block) {
   const bool whole =
       block.state == heap::BlockState::Small || block.state == heap::BlockState::LargeHead;
-  return whole && heap::kinds[block.kind].source == heap::Source::None;
+  return whole && !heap::kinds[block.kind].has_layout();
 }
 
 // Calls visit(place) for each object that is allocated and not marked.

@@ -84,14 +84,14 @@ bool keep_link(const Link& link) {
 }  // namespace
 
 void clear_short_links() {
-  table_of(LinkLength::Short).sort(&in_unmarked, [](Link* link) {
+  table_of(LinkLength::Short).sift(&in_unmarked, [](Link* link) {
     if (!keep_link(*link)) return Links::To::Nowhere;
     return is_reachable(link->key) ? Links::To::Table : Links::To::Queue;
   });
 }
 
 void forget_short_links_in_dead_objects() {
-  table_of(LinkLength::Short).sort_queue(&in_unmarked, [](Link* link) {
+  table_of(LinkLength::Short).sift_queue(&in_unmarked, [](Link* link) {
     return is_reachable(link->key) ? Links::To::Table : Links::To::Nowhere;
   });
 }

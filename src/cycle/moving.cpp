@@ -3,6 +3,7 @@
 #include "copy/evacuate.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"
+#include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/pacing.hpp"
@@ -34,7 +35,7 @@ class AmbiguousRoots final : public world::RootVisitor {
   void stack(const void* low, const void* high) override {
     if (low >= high) return;
     bytes += os::stack_bytes(low, high);
-    look(low, high, GC_all_interior_pointers != 0);
+    look(low, high, ends_hold_objects());
   }
   std::size_t bytes = 0;
 
@@ -46,7 +47,7 @@ class AmbiguousRoots final : public world::RootVisitor {
       const Word word = *reinterpret_cast<const Word*>(at);
       // The last object of the heap ends where the heap does.
       if (!heap::in_heap(word) && !heap::in_heap(word - 1)) continue;
-      if (!copy::is_root(at)) visit_(word, past_end);
+      if (!copy::is_precise_root(at)) visit_(word, past_end);
     }
   }
   Visit visit_;
@@ -65,15 +66,13 @@ void wish_to_compact() { wish = copy::Wish::Compact; }
 
 bool move_objects(char* stack_top) {
   if (!copy::in_use || copy::policy.mcc) return false;
-  copy::commit_more = commit_for_copies;
-  copy::may_commit = may_grow;
   std::uint64_t at = os::now_ns();
-  const bool moving = copy::choose_sources(wish);
+  const bool moving = copy::choose_sources(wish, {commit_for_copies, may_grow});
   wish = copy::Wish::Automatic;
   if (!moving) return false;
   copy::counts.pinned_last = 0;
-  AmbiguousRoots pins(copy::pin_meaning_of);
-  visit_ambiguous_roots(&pins, stack_top);
+  AmbiguousRoots pinning(copy::pin_meaning_of);
+  visit_ambiguous_roots(&pinning, stack_top);
   visit_immovable([](Word address) { copy::pin_meaning_of(address, false); });
   copy::pin_from_objects();
   copy::counts.pin_ns += lap(&at);
@@ -88,8 +87,7 @@ bool move_objects(char* stack_top) {
 bool copy_everything(char* stack_top, std::size_t* root_bytes) {
   namespace mcc = copy::mcc;
   std::uint64_t at = os::now_ns();
-  copy::commit_more = commit_quietly;
-  if (!mcc::begin()) return false;
+  if (!mcc::begin(commit_quietly)) return false;
   AmbiguousRoots promoting(mcc::promote);
   visit_ambiguous_roots(&promoting, stack_top);
   visit_immovable([](Word address) { mcc::promote(address, false); });
@@ -99,8 +97,8 @@ bool copy_everything(char* stack_top, std::size_t* root_bytes) {
   copy::counts.pin_ns += lap(&at);
   AmbiguousRoots reaching(mcc::reach);
   visit_ambiguous_roots(&reaching, stack_top);
-  copy::visit_pinned([](Word memory) { mcc::reach(memory, false); });
-  copy::visit_root_variables(mcc::reach_slot);
+  copy::visit_program_pins([](Word memory) { mcc::reach(memory, false); });
+  copy::visit_precise_roots(mcc::reach_slot);
   mcc::traverse();
   copy::counts.move_ns += lap(&at);
   rekey_finalizers(mcc::moved);

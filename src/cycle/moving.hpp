@@ -6,11 +6,11 @@
 
 namespace jd::cycle {
 
-// Pre of both: the heap's lock is held. The next collection moves all that it may.
+// The next collection moves all that it may. Pre: the heap's lock is held.
 void wish_to_compact();
 
-// After marking, before the sweep, in a stopped world. False if nothing is moved; else the sweep
-// must be followed by copy::end_moving.
+// After marking, before the sweep, in a stopped world. False if nothing is moved; otherwise the
+// sweep must be followed by copy::end_moving.
 bool move_objects(char* stack_top);
 
 // Instead of marking, where the policy is MCC's: copies and marks everything. False if there was no

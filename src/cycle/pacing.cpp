@@ -1,17 +1,20 @@
 #include "cycle/pacing.hpp"
 
 #include "alloc/collecting.hpp"
+#include "alloc/pacer.hpp"
 #include "alloc/totals.hpp"
-#include "copy/evacuate.hpp"
+#include "copy/policy.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/measured.hpp"
 #include "cycle/moving.hpp"
-#include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/size_classes.hpp"
 #include "heap/huge_pages.hpp"
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/space.hpp"
+#include "heap/sweep.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
@@ -43,13 +46,13 @@ constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 // for that to go: a table of them that has grown is a reason to collect (TableLimit). Differs from
 // bdwgc: not before an eighth of what makes a collection due was allocated (docs/design/cycle.md,
 // "Finalizers and links").
-constexpr std::size_t kRegisteredShare = 8;
+constexpr std::size_t kGrownTableShare = 8;
 
 // Where a program asks for fewer collections by a divisor of 1, as much is allocated between two of
 // them as lives, not twice as much: ours are short enough. Where many finalizers and links are
 // registered, it is no more than by default (docs/design/cycle.md, "Finalizers and links").
 constexpr GC_word kLeastDivisor = 2;
-constexpr GC_word kLeastDivisorForRegistered = 3;
+constexpr GC_word kLeastDivisorForLargeTable = 3;
 
 // No collection before this part of what makes one due was handed out to the program: in a small
 // heap, holes of some thirty pairs of kind and size are as much as is due, and each collection
@@ -71,7 +74,7 @@ constexpr std::size_t kDueForRun = 2;
 constexpr std::size_t kShareOfRuns = 4;
 
 // Under the heap's lock.
-heap::KeptRuns run_demand;
+alloc::RunDemand run_demand;
 // Under the heap's lock. What the last collection planned, but for the least: for one thread that
 // allocates, and for several.
 std::size_t planned = 0;
@@ -145,7 +148,7 @@ std::size_t due_after() { return due_after(alloc::shares_since_gc()); }
 // to grow instead.
 bool is_two_thirds_full(std::size_t charged) {
   const BlockNumber used = space.committed - heap::free_blocks();
-  const BlockNumber full = space.committed - space.committed / 3;
+  const BlockNumber full = space.committed - space.committed / heap::kShareForCopies;
   return used >= full && charged >= base::max_of(bytes_of(space.committed / 8), kLeastBetween);
 }
 
@@ -171,10 +174,10 @@ void catch_up() {
   if (collection_is_due()) collect_locked(settings.stop_function);
 }
 
-void collect_for_registered() {
+void collect_for_grown_table() {
   if (collecting_is_off()) return;
   const std::size_t charged = charged_bytes();
-  if (charged >= due_after() / kRegisteredShare) collect_locked(settings.stop_function);
+  if (charged >= due_after() / kGrownTableShare) collect_locked(settings.stop_function);
 }
 
 namespace {
@@ -188,7 +191,7 @@ void keep_added_blocks() {
 
 // Where small objects have taken the last free block, the next large one needs a compaction.
 void plan_kept_blocks() {
-  const heap::KeptRuns taken = alloc::ask_for_runs_taken();
+  const alloc::RunDemand taken = alloc::take_run_demand();
   run_demand.blocks =
       base::max_of(taken.blocks, run_demand.blocks - run_demand.blocks / kDemandDecay);
   run_demand.length =
@@ -199,8 +202,8 @@ void plan_kept_blocks() {
     keep_added_blocks();
     return;
   }
-  heap::kept_runs = run_demand;
-  heap::kept_runs.blocks = base::min_of(run_demand.blocks, space.committed / kMostKeptShare);
+  heap::kept_runs = {base::min_of(run_demand.blocks, space.committed / kMostKeptShare),
+                     run_demand.length};
 }
 
 }  // namespace
@@ -214,8 +217,8 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   // let go.
   const std::size_t lesser = last_work == 0 ? work : base::min_of(work, last_work);
   last_work = work;
-  const bool many = count_registered() >= TableLimit::kLeast;
-  const GC_word least = many ? kLeastDivisorForRegistered : kLeastDivisor;
+  const bool many = count_finalizers_and_links() >= TableLimit::kLeast;
+  const GC_word least = many ? kLeastDivisorForLargeTable : kLeastDivisor;
   const GC_word divisor = base::max_of(least, GC_word{GC_free_space_divisor});
   planned = lesser / divisor;
   planned_for_several = work / divisor;

@@ -22,7 +22,7 @@ bool has_room();
 void catch_up();
 
 // Collects because a table of finalizers or links has grown, if the price is not out of proportion.
-void collect_for_registered();
+void collect_for_grown_table();
 
 // When a table of finalizers or links has grown so much that it is a reason to collect: by half
 // since it last was one, but not below 4096 entries. (bdwgc: when it is full, also not below
@@ -35,7 +35,7 @@ class TableLimit {
   template <class Table>
   void before_adding_to(const Table& table) {
     if (table.count() < limit_) return;
-    collect_for_registered();
+    collect_for_grown_table();
     limit_ = base::max_of(table.count() + table.count() / 2, kLeast);
   }
 

@@ -3,9 +3,9 @@
 #include <atomic>
 
 #include "copy/roles.hpp"
-#include "cycle/runtime.hpp"
+#include "cycle/measured.hpp"
 #include "heap/mixed.hpp"
-#include "heap/runs.hpp"
+#include "heap/resident.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
 #include "os/cpu.hpp"

@@ -7,7 +7,7 @@
 namespace jd::cycle {
 namespace {
 
-// Who receives root ranges now; null unless the program is being asked for its own. Under the
+// Whoever receives root ranges now; null unless the program is being asked for its own. Under the
 // heap's lock.
 world::RootVisitor* root_receiver = nullptr;
 

@@ -3,10 +3,11 @@
 #include <atomic>
 
 #include "alloc/allocate.hpp"
-#include "alloc/collecting.hpp"
+#include "alloc/pacer.hpp"
+#include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
-#include "copy/evacuate.hpp"
+#include "copy/policy.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
 #include "cycle/leaks.hpp"
@@ -19,6 +20,7 @@
 #include "heap/blocks.hpp"
 #include "heap/huge_pages.hpp"
 #include "heap/runs.hpp"
+#include "heap/sweep.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
@@ -102,7 +104,7 @@ void apply_options() {
       options.markers != 0 ? options.markers : base::min_of(cpus, kMostByDefault);
   if (settings.serves_malloc) markers = 1;
   base::note_marking_object(&mark::team, sizeof mark::team);
-  // Who says when marking is shared gets helpers then.
+  // A user who sets the patience gets helpers at that moment, whatever the defaults say.
   const bool patience_given = base::was_given(&base::Options::mark_patience);
   mark::team.configure({.markers = static_cast<unsigned>(
                             base::min_of(markers, std::uint64_t{mark::Team::kMostMarkers})),
@@ -153,7 +155,7 @@ void make_heap() {
       base::as_pointer(heap::block_address(heap::space.reserved - 1) + heap::kBlockSize);
   start_size_classes();
   std::size_t first = options.initial_heap_size;
-  // Who sets a lower limit has not asked for more, and needs no warning.
+  // Whoever sets a lower limit has not asked for more, and needs no warning.
   if (settings.max_heap_size != 0 && first == base::Options{}.initial_heap_size) {
     first = base::min_of(first, base::align_down(settings.max_heap_size, heap::kBlockSize));
   }
@@ -169,7 +171,7 @@ void handle_forks() {
   if (settings.handle_fork != 1) return;
   // Set by the installer (release), read by all (acquire).
   static std::atomic<bool> done{false};
-  // Its kernel id. Set once, by who becomes it; each compares with its own (relaxed).
+  // Its kernel id. Set once, by the thread that becomes it; each compares with its own (relaxed).
   static std::atomic<int> installer{0};
   if (done.load(std::memory_order_acquire)) return;
   const int self = os::thread_id();
@@ -221,7 +223,7 @@ void on_slow_path() {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0) collect_locked();
   }
-  if (finalizers_ready()) notify_or_invoke();
+  if (finalizers_due()) notify_or_run();
   finish_collection();
 }
 
@@ -236,8 +238,6 @@ void* out_of_memory(std::size_t bytes) {
 }
 
 }  // namespace
-
-Measurements measured;
 
 bool started() { return is_started.load(std::memory_order_acquire); }
 
@@ -267,7 +267,7 @@ bool collect_now(int (*stop_function)()) {
     done = GC_dont_gc == 0 && collect_locked(stop_function);
   }
   finish_collection();
-  if (done) notify_or_invoke();
+  if (done) notify_or_run();
   return done;
 }
 
@@ -281,7 +281,7 @@ void collect_and_return_memory(int (*stop_function)()) {
     return_free_memory_later(0);
   }
   finish_collection();
-  notify_or_invoke();
+  notify_or_run();
 }
 
 void compact() {
@@ -305,7 +305,7 @@ void compact() {
     return_free_memory_later(0);
   }
   finish_collection();
-  notify_or_invoke();
+  notify_or_run();
 }
 
 void collect_if_due() {
@@ -315,7 +315,7 @@ void collect_if_due() {
     if (GC_dont_gc == 0 && collection_is_due()) collect_locked(settings.stop_function);
   }
   finish_collection();
-  if (finalizers_ready()) notify_or_invoke();
+  if (finalizers_due()) notify_or_run();
 }
 
 bool expand(std::size_t bytes) {

@@ -22,6 +22,10 @@ namespace jd::cycle {
 // The environment, read once at the start.
 extern base::Options options;
 
+// Does a pointer one past an object's end hold the object? Programs that turn interior pointers off
+// do without, with bdwgc as here.
+inline bool ends_hold_objects() { return GC_all_interior_pointers != 0; }
+
 // A checked object, and the place in the program that made it. file: null if it is none.
 struct MadeAt {
   const void* object = nullptr;  // as the program knows it

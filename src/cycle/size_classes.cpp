@@ -53,7 +53,7 @@ void use_fine_classes() {
 }  // namespace
 
 void start_size_classes() {
-  ends = GC_all_interior_pointers != 0 ? heap::Ends::Apart : heap::Ends::Together;
+  ends = ends_hold_objects() ? heap::Ends::Apart : heap::Ends::Together;
   choose_classes();
 }
 

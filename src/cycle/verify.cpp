@@ -1,4 +1,5 @@
-// Checks heap.req.runs, heap.req.bits, mark.req.complete and mark.req.free.
+// Checks heap.req.runs, heap.req.bits, heap.req.zeroed, heap.req.starts, mark.req.complete and
+// mark.req.free.
 #include "cycle/verify.hpp"
 
 #include "alloc/collecting.hpp"
@@ -70,27 +71,41 @@ void verify_zeroed(BlockNumber number, const Block& block) {
   }
 }
 
-// Objects, gaps and a hole fill a mixed block; none overlaps another.
-void verify_mixed(BlockNumber number) {
+// What lies at an address of a mixed block, and where that ends: by what is there, not by the bits.
+struct Tile {
+  enum class What : std::uint8_t { Object, Hole, Gap, Nothing } what;
+  Word end;
+};
+Tile tile_at(BlockNumber number, Word at) {
   const auto* hole = static_cast<const heap::MixedHole*>(space.extras[number].owner);
+  if (hole != nullptr && hole->cursor < hole->end && at == base::as_word(hole->cursor)) {
+    return {Tile::What::Hole, base::as_word(hole->end)};
+  }
+  heap::Granules gap{};
+  const Word start = heap::block_address(number);
+  const auto granule = static_cast<unsigned>((at - start) / heap::kGranule);
+  if (heap::find_gap(number, granule, 1, &gap) && gap.from == granule) {
+    return {Tile::What::Gap, start + Word{gap.to} * heap::kGranule};
+  }
+  heap::Typed typed;
+  if (!heap::typed_at(at, heap::kinds[space.blocks[number].kind], &typed)) {
+    return {Tile::What::Nothing, at};
+  }
+  return {Tile::What::Object,
+          base::align_up(typed.object + typed.words * sizeof(Word), heap::kGranule)};
+}
+
+// heap.req.starts: objects, gaps and a hole fill a mixed block; none overlaps another.
+void verify_mixed(BlockNumber number) {
   const Word start = heap::block_address(number);
   const Word end = start + heap::kMixedGranules * heap::kGranule;
   for (Word at = start; at < end;) {
-    if (hole != nullptr && hole->cursor < hole->end && at == base::as_word(hole->cursor)) {
-      at = base::as_word(hole->end);
-      continue;
+    const Tile tile = tile_at(number, at);
+    if (tile.what == Tile::What::Nothing) {
+      broken("in a mixed block, something begins that is neither object nor gap", number,
+             (at - start) / heap::kGranule);
     }
-    heap::Granules gap{};
-    const auto granule = static_cast<unsigned>((at - start) / heap::kGranule);
-    if (heap::find_gap(number, granule, 1, &gap) && gap.from == granule) {
-      at = start + Word{gap.to} * heap::kGranule;
-      continue;
-    }
-    heap::Typed typed;
-    if (!heap::typed_at(at, heap::kinds[space.blocks[number].kind], &typed)) {
-      broken("in a mixed block, something begins that is neither object nor gap", number, granule);
-    }
-    at = base::align_up(typed.object + typed.words * sizeof(Word), heap::kGranule);
+    at = tile.end;
   }
 }
 
@@ -281,31 +296,16 @@ bool lookup_known(BlockNumber b, Word offset, BlockNumber* number, unsigned* slo
 
 // Object by object from the block's beginning, instead of by the bits.
 bool lookup_mixed(BlockNumber b, Word offset, BlockNumber* number, unsigned* slot) {
-  const auto* hole = static_cast<const heap::MixedHole*>(space.extras[b].owner);
   const Word start = heap::block_address(b);
-  Word at = start;
-  while (at < start + heap::kMixedGranules * heap::kGranule) {
-    heap::Granules gap{};
-    heap::Typed typed;
-    const auto granule = static_cast<unsigned>((at - start) / heap::kGranule);
-    Word end = 0;
-    bool is_object = false;
-    if (hole != nullptr && hole->cursor < hole->end && at == base::as_word(hole->cursor)) {
-      end = base::as_word(hole->end);
-    } else if (heap::find_gap(b, granule, 1, &gap) && gap.from == granule) {
-      end = start + Word{gap.to} * heap::kGranule;
-    } else if (heap::typed_at(at, heap::kinds[space.blocks[b].kind], &typed)) {
-      end = base::align_up(typed.object + typed.words * sizeof(Word), heap::kGranule);
-      is_object = true;
-    } else {
-      return false;
-    }
-    if (start + offset < end) {
+  for (Word at = start; at < start + heap::kMixedGranules * heap::kGranule;) {
+    const Tile tile = tile_at(b, at);
+    if (tile.what == Tile::What::Nothing) return false;
+    if (start + offset < tile.end) {
       *number = b;
-      *slot = granule;
-      return is_object;
+      *slot = static_cast<unsigned>((at - start) / heap::kGranule);
+      return tile.what == Tile::What::Object;
     }
-    at = end;
+    at = tile.end;
   }
   return false;
 }
@@ -364,8 +364,7 @@ void require_marked_before(Word word, Word from) {
   unsigned slot = 0;
   if (!lookup(word - 1, &b, &slot)) return;
   const Block& block = space.blocks[b];
-  if (block.state == BlockState::Mixed)
-    return;  // the next object's header lies between, or its bits
+  if (block.state == BlockState::Mixed) return;  // not checked there
   const bool small = block.state == BlockState::Small;
   if (small && !heap::is_full_class(block.size_class)) return;
   const std::size_t size = small ? block.slot_size : space.extras[b].bytes;
@@ -420,10 +419,10 @@ void MarkVerifier::range(const void* low, const void* high) {
 
 void MarkVerifier::stack(const void* low, const void* high) {
   range(low, high);
-  if (GC_all_interior_pointers == 0) return;
+  if (!ends_hold_objects()) return;
   visit_words(low, high, [](Word word, Word at) {
     // A precise root points to its object and nowhere else: what ends there may have moved.
-    if (word % heap::kGranule == 0 && !copy::is_root(at)) require_marked_before(word, at);
+    if (word % heap::kGranule == 0 && !copy::is_precise_root(at)) require_marked_before(word, at);
   });
 }
 

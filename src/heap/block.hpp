@@ -40,7 +40,7 @@ enum class Scan : std::uint8_t { None, Words, Descriptor };
 enum class Starts : std::uint32_t { Open, Known, KnownBesideHole };
 
 // A block's record. All fields but the bit words are written under the heap's lock, or in a
-// stopped world, and read by the marker in a stopped world. (One exception: who makes a large
+// stopped world, and read by the marker in a stopped world. (One exception: whoever makes a large
 // object that is still to be cleared sets its `scan` afterwards, without the lock.)
 //
 //   byte 0        16                                    136                      256
@@ -115,7 +115,7 @@ struct BlockExtra {
   // The thread's hole that allocates from this block; null when no thread owns it. Read without the
   // lock, too (atomic).
   void* owner;
-  // Large head: the object's bytes, a multiple of the granule. Who makes the object longer sets
+  // Large head: the object's bytes, a multiple of the granule. Whoever makes the object longer sets
   // them when it has cleared what was gained, without the lock (release).
   std::uint64_t bytes;
   // Free slots when last counted (by a sweep or by frees since).
@@ -130,7 +130,7 @@ struct BlockExtra {
   bool listed;
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block;
-  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them. Or the pages were
+  // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them, or the pages were
   // clean, and no slot was handed out yet.
   bool zeroed;
 };

@@ -1,7 +1,9 @@
 #include "heap/blocks.hpp"
 
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
+#include "heap/sweep.hpp"
 #include "os/log.hpp"
 
 namespace jd::heap {
@@ -12,13 +14,8 @@ BlockList lists[kMaxKinds][kSizeClasses];
 
 BlockList& list_of(const Block& block) { return lists[block.kind][block.size_class]; }
 
-// Who frees a slot looks without the lock.
-void set_listed(BlockExtra* extra, bool listed) {
-  __atomic_store_n(&extra->listed, listed, __ATOMIC_RELAXED);
-}
-
-// Who has freed the last object of a block may still look at these two, when others have released
-// the block and taken it again (alloc's give_slot_back).
+// Whoever has freed the last object of a block may still look at these two, when others have
+// released the block and taken it again (alloc's give_slot_back).
 void set_unowned(BlockExtra* extra) {
   __atomic_store_n(&extra->owner, nullptr, __ATOMIC_RELAXED);
   set_listed(extra, false);
@@ -32,7 +29,6 @@ void unlist(BlockNumber number) {
 }  // namespace
 
 bool poison_freed = false;
-SweepPolicy sweep_policy;
 
 void poison(Word address, std::size_t size) {
   __builtin_memset(base::as_pointer(address), kPoisonByte, size);
@@ -78,7 +74,8 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   block.size_class = static_cast<std::uint8_t>(size_class);
   block.run = 1;
   base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
-  // Who has just freed the last object that was here before may still be looking (alloc/free.cpp).
+  // Whoever has just freed the last object that was here before may still be looking
+  // (alloc/free.cpp).
   for (unsigned w = 0; w < block.bit_words(); ++w) {
     __atomic_store_n(&block.allocated[w], 0, __ATOMIC_RELAXED);
   }
@@ -101,7 +98,7 @@ bool will_be_filled(std::size_t bytes) {
   return bytes <= kBlockSize && bytes > kBlockSize - kBlockSize / 4;
 }
 
-// Blocks of a large object, as those that are not its first look. How many hold old data.
+// Writes body records for these blocks of a large object. Returns how many hold old data.
 BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to, bool filled) {
   for (BlockNumber distance = from; distance < to; ++distance) {
     Block& body = space.blocks[head + distance];

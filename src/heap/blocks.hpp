@@ -38,21 +38,15 @@ void release_block(BlockNumber number);
 // records say that they are free.
 void become_free(BlockNumber number, BlockNumber count);
 
-// How sweeping and the search for free slots go. Set at the start.
-struct SweepPolicy {
-  bool eager = false;  // JACKDAW_SWEEP
-  // A block is nearly full when fewer than slots / divisor are free; 0: none is
-  // (JACKDAW_NEARLY_FULL).
-  unsigned nearly_full_divisor = 8;
-  // Gaps of mixed blocks are not allocated from (copy/, JD_MCC).
-  bool keep_gaps = false;
-};
-extern SweepPolicy sweep_policy;
-
 // Puts a block that has free slots and no owner on the list of its kind and size class, unless it
 // is nearly full (Boehm 2000: such blocks cost more to search than they give).
 void list_block(BlockNumber number);
 [[nodiscard]] bool nearly_full(const Block& block, unsigned free_slots);
+
+// Is the block on a list? Whoever frees a slot reads this without the lock.
+inline void set_listed(BlockExtra* extra, bool listed) {
+  __atomic_store_n(&extra->listed, listed, __ATOMIC_RELAXED);
+}
 
 // For the sweep: forgets all lists, then adds blocks in address order.
 void forget_lists();

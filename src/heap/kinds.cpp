@@ -11,10 +11,11 @@ Scan scan_for(Word descriptor, bool add_size) {
 }  // namespace
 
 Kind kinds[kMaxKinds] = {
-    {0, false, false, false, false, Scan::None},
-    {0, true, true, false, false, Scan::Words},
-    {0, true, true, true, false, Scan::Words},
-    {0, false, false, true, false, Scan::None},
+    // kAtomic, kNormal, kUncollectable and kAtomicUncollectable.
+    {.scan = Scan::None},
+    {.add_size = true, .clear = true, .scan = Scan::Words},
+    {.add_size = true, .clear = true, .uncollectable = true, .scan = Scan::Words},
+    {.uncollectable = true, .scan = Scan::None},
 };
 unsigned kind_count = kBuiltInKinds;
 MarkProcedure mark_procedures[kMaxProcedures];
@@ -22,7 +23,10 @@ unsigned mark_procedure_count = kReservedProcedures;
 
 unsigned add_kind(Word descriptor, bool add_size, bool clear) {
   if (kind_count == kMaxKinds) return kMaxKinds;
-  kinds[kind_count] = {descriptor, add_size, clear, false, false, scan_for(descriptor, add_size)};
+  kinds[kind_count] = {.descriptor = descriptor,
+                       .add_size = add_size,
+                       .clear = clear,
+                       .scan = scan_for(descriptor, add_size)};
   return kind_count++;
 }
 

@@ -14,7 +14,7 @@ namespace jd::heap {
 inline constexpr Word kDescriptorTag = 3;
 inline constexpr Word kTagLength = 0;  // scan that many bytes, from the object's beginning
 inline constexpr Word kTagBitmap = 1;  // bit 63 is word 0, bit 62 word 1, ...
-inline constexpr std::size_t kBitmapWords = 62;  // that one has room for
+inline constexpr std::size_t kBitmapWords = 62;  // that a bitmap descriptor has room for
 inline constexpr Word kTagProcedure = 2;         // call a mark procedure
 inline constexpr Word kTagPerObject = 3;         // the real descriptor is in, or behind, the object
 
@@ -24,11 +24,12 @@ inline constexpr Word kIndirectBias = 0x10;
 inline constexpr unsigned kProcedureBits = 6;
 inline constexpr unsigned kMaxProcedures = 1u << kProcedureBits;
 // As bdwgc does, the first numbers are kept: 0 for the procedure that gcj-style programs install,
-// the others for the marker's own (mark/typed.hpp).
+// the others for the marker's own (mark/descriptor.hpp).
 inline constexpr unsigned kReservedProcedures = 8;
 
 using KindNumber = std::uint8_t;
-// Many are layouts' (heap/layout.hpp).
+// 128 of homogeneous layouts (JD_MAX_HOMOGENEOUS); four built in, and some eight that layouts, weak
+// references and described objects share; the others are programs'.
 inline constexpr unsigned kMaxKinds = 192;
 
 // The built-in kinds; the first four have the ABI's numbers.
@@ -43,30 +44,35 @@ using DisclaimFunction = int (*)(void* object);
 
 struct Layout;
 
-// How the layout of a kind's objects is found, if they have one (include/jackdaw/layout.h).
-enum class Source : std::uint8_t { None, Homogeneous, Self, Header };
+// Where the layout of a kind's objects is found, if they have one: it is that of the whole block's
+// objects, or the object's first word or its header leads to it. (To programs, a layout's source:
+// JD_HOMOGENEOUS, JD_SELF, JD_HEADER.)
+enum class LayoutFrom : std::uint8_t { Nothing, Block, FirstWord, Header };
 
 struct Kind {
-  Word descriptor;
+  Word descriptor = 0;
   // The slot's size is to be added to the descriptor (a length of 0 then means the whole object).
-  bool add_size;
+  bool add_size = false;
   // Objects read as zero when they are handed out.
-  bool clear;
+  bool clear = false;
   // Objects are roots and are never reclaimed but by an explicit free.
-  bool uncollectable;
+  bool uncollectable = false;
   // With a disclaim function: what an unreachable object points at stays until it is disclaimed.
-  bool mark_from_unreachable;
-  Scan scan;
-  Source source = Source::None;
+  bool mark_from_unreachable = false;
+  Scan scan = Scan::None;
+  LayoutFrom layout_from = LayoutFrom::Nothing;
   DisclaimFunction disclaim = nullptr;
-  const Layout* layout = nullptr;  // Source::Homogeneous
-  // Source::Homogeneous: which of the first words are pointers, bit 63 for word 0; 0 if the
+  const Layout* layout = nullptr;  // LayoutFrom::Block
+  // LayoutFrom::Block: which of the first words are pointers, bit 63 for word 0; 0 if the
   // descriptor says it in another way.
   Word pointer_bits = 0;
-  // Source::Homogeneous: bytes from the object's beginning between which all words are pointers,
+  // LayoutFrom::Block: bytes from the object's beginning between which all words are pointers,
   // and beyond which none is; the end may lie behind the object's. 0 and 0: no such run is known.
   std::uint32_t run_begin = 0;
   std::uint32_t run_end = 0;
+
+  // Are its objects typed?
+  [[nodiscard]] bool has_layout() const { return layout_from != LayoutFrom::Nothing; }
 };
 
 // For an object of so many bytes.

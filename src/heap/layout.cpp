@@ -53,10 +53,7 @@ std::size_t words_with_elements(const Layout& layout, Word object) {
 
 std::size_t words_with_homogeneous_elements(const Layout& layout, Word memory) {
   const Block& block = space.blocks[block_number(memory)];
-  std::size_t bytes =
-      block.state == BlockState::LargeHead ? extra_of(&block).bytes : block.slot_size;
-  // A loose slot's last word stays unused: the marker takes its end for the next one's beginning.
-  if (block.state == BlockState::Small && !is_full_class(block.size_class)) bytes -= sizeof(Word);
+  const std::size_t bytes = unmixed_size(block) - unused_at_end(block);
   const std::size_t words = bytes / sizeof(Word);
   const std::size_t step = layout.element_bytes / sizeof(Word);
   if (step <= 1) return words;

@@ -33,11 +33,11 @@ struct Layout {
   std::uint32_t hole;
   std::uint32_t bytes;
   std::uint32_t offset;
-  std::uint32_t source;
+  std::uint32_t source;  // a jd_source: LayoutFrom, less one
   std::uint32_t array_hole;
   std::uint32_t fixed;
   std::uint32_t element_bytes;  // 0: no variable part
-  std::uint32_t count_offset;   // Source::Self: of the number of elements
+  std::uint32_t count_offset;   // JD_SELF: of the number of elements
   std::uint32_t in_order;
   std::uint32_t most_inline;
 
@@ -90,7 +90,7 @@ struct Typed {
 
 // The address that the program knows an object by whose memory begins there.
 inline Word object_in(Word memory, const Kind& kind) {
-  return kind.source == Source::Header ? memory + kHeaderBytes : memory;
+  return kind.layout_from == LayoutFrom::Header ? memory + kHeaderBytes : memory;
 }
 
 // Words of a self-describing object with that layout and elements.
@@ -118,10 +118,10 @@ inline const Layout& layout_of_header(Word header, Word memory) {
 
 // Bytes of memory, from its first on, that an object takes which says its layout itself; 0 if it is
 // in the making. Reads no more than is needed.
-inline std::size_t memory_bytes(Word memory, Source source) {
+inline std::size_t memory_bytes(Word memory, LayoutFrom from) {
   const Word first = *reinterpret_cast<const Word*>(memory);
   if (first == 0) return 0;
-  if (source == Source::Header) {
+  if (from == LayoutFrom::Header) {
     if (__builtin_expect((first & 7) != kHeaderTag, 0)) {
       broken_layout("a header word was overwritten", nullptr, memory);
     }
@@ -140,15 +140,15 @@ inline std::size_t words_of_homogeneous(const Layout& layout, Word memory) {
 
 // The typed object in the memory that begins there. False if it is in the making: then nothing of
 // it but zeros was written. Ends the program if its first word leads to no layout. Pre: the memory
-// of an allocated object of a kind with this source (not None).
+// of an allocated object, of a kind with layouts.
 [[nodiscard]] inline bool typed_at(Word memory, const Kind& kind, Typed* typed) {
-  if (kind.source == Source::Homogeneous) {
+  if (kind.layout_from == LayoutFrom::Block) {
     *typed = {kind.layout, memory, words_of_homogeneous(*kind.layout, memory)};
     return true;
   }
   const Word first = *reinterpret_cast<const Word*>(memory);
   if (first == 0) return false;
-  if (kind.source == Source::Header) {
+  if (kind.layout_from == LayoutFrom::Header) {
     *typed = {&layout_of_header(first, memory), memory + kHeaderBytes, header_words(first)};
   } else {
     const Layout& layout = layout_of_self(first, memory);

@@ -60,9 +60,6 @@ unsigned last_boundary(BlockNumber number, unsigned granule) {
 Word granule_address(BlockNumber number, unsigned granule) {
   return block_address(number) + Word{granule} * kGranule;
 }
-unsigned granule_of(BlockNumber number, const char* p) {
-  return static_cast<unsigned>((base::as_word(p) - block_address(number)) / kGranule);
-}
 
 char* start_byte(BlockNumber number, unsigned granule) {
   return base::as_pointer(block_address(number) + kStartBytes + granule);
@@ -315,7 +312,8 @@ bool find_mixed(Word address, Place* place) {
 }
 
 std::size_t mixed_size(const Place& place) {
-  return base::align_up(memory_bytes(place.address(), kinds[place.block->kind].source), kGranule);
+  return base::align_up(memory_bytes(place.address(), kinds[place.block->kind].layout_from),
+                        kGranule);
 }
 
 unsigned sweep_mixed(BlockNumber number, unsigned* free) {

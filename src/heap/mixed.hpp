@@ -1,12 +1,13 @@
 // Mixed blocks: objects of all sizes one behind another, in the order in which they were allocated;
-// of one source, and with pointers or without.
+// of one kind, so that their layouts are found in the same way; with pointers or without.
 //
 // A mixed block has the geometry of a block of 16-byte slots, so that the marker's hot path takes
 // it for one: the bit of an object's first granule is the object's. Its record's words mean
 //
 //   allocated  where an object begins (or will: a hole's cursor)
 //   marks      what the marker was led to. A word into the middle of an object sets a bit of its
-//              own, on the way to the object's (Marker::describe); the sweep drops such bits.
+//              own, on the way to the object's (Marker::pointers_at_granule); the sweep drops such
+//              bits.
 //   gaps       where free space begins; in a table beside the records
 //
 // Objects that were allocated since the block was last looked at have no bits yet. Behind a block's
@@ -49,7 +50,8 @@ struct MixedHole {
   char* passed_at;
   unsigned passed;
 };
-// Of a thread: for each kind one, and behind these for each one beside it (alloc/mixed.cpp).
+// Of a thread: for each kind one, and behind these for each one beside it (alloc/mixed.cpp). The
+// kinds: with headers or without, with pointers or without (typed/holes.hpp).
 inline constexpr unsigned kMixedKinds = 4;
 inline constexpr unsigned kMixedHoles = 2 * kMixedKinds;
 
@@ -66,6 +68,11 @@ struct Granules {
   unsigned to;
   [[nodiscard]] unsigned count() const { return to - from; }
 };
+
+// Where an address lies in its block.
+inline unsigned granule_of(BlockNumber number, const char* p) {
+  return static_cast<unsigned>((base::as_word(p) - block_address(number)) / kGranule);
+}
 
 // The first gap at or behind a granule with so many granules or more; false if there is none.
 // By the block's owner, or in a stopped world.
@@ -85,6 +92,14 @@ void clear_start_bytes(BlockNumber number, Granules granules);
 // In a stopped world:
 void unmark_hole(const MixedHole& hole);
 void learn_starts(BlockNumber number);
+// find_object, for where many words are looked at: what a mixed block's starts say is learnt once
+// for the block, not for each word that leads there.
+[[nodiscard]] inline bool find_object_in_stopped_world(Word word, Place* place) {
+  if (!in_heap(word)) return false;
+  const BlockNumber number = block_number(word);
+  if (space.blocks[number].state == BlockState::Mixed) learn_starts(number);
+  return find_object(word, place);
+}
 // Granules that objects take, dead or alive.
 unsigned used_granules(BlockNumber number);
 // Calls of these are for marked objects, whose blocks' starts are known.

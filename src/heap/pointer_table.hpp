@@ -91,11 +91,11 @@ class PointerTable {
   template <class Visit>
   void keep_if(Visit visit) {
     Queue none;
-    sort(&none, [visit](Node* node) { return visit(node) ? To::Table : To::Nowhere; });
+    sift(&none, [visit](Node* node) { return visit(node) ? To::Table : To::Nowhere; });
   }
   // Visits every node; visit(node) says where it goes.
   template <class Visit>
-  void sort(Queue* queue, Visit visit) {
+  void sift(Queue* queue, Visit visit) {
     walk([&](NodeNumber n) {
       const To to = visit(at(n));
       if (to == To::Table) return;
@@ -111,7 +111,7 @@ class PointerTable {
   // Visits every node in the queue; visit(node) says where it goes. Needs no memory. Pre: no node
   // in the table has the key of one that goes there.
   template <class Visit>
-  void sort_queue(Queue* queue, Visit visit) {
+  void sift_queue(Queue* queue, Visit visit) {
     Queue left;
     for (NodeNumber n = queue->first; n != 0;) {
       const NodeNumber next = next_outside(n);
@@ -158,8 +158,8 @@ class PointerTable {
   template <class NewKey>
   void rekey(NewKey new_key) {
     Queue all;
-    sort(&all, [](Node*) { return To::Queue; });
-    sort_queue(&all, [new_key](Node* node) {
+    sift(&all, [](Node*) { return To::Queue; });
+    sift_queue(&all, [new_key](Node* node) {
       node->key = new_key(node->key);
       return To::Table;
     });

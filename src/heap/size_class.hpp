@@ -1,8 +1,8 @@
 // Size classes: the sizes of slots, each twice.
 //
-// Slot sizes go in steps of one granule up to 256 bytes, an eighth of a doubling up to 1 KiB, and
-// above that they are the sizes that divide a block, so that little of a block is wasted (but for
-// 16-byte slots, see kBitWords).
+// Slot sizes go in steps of one granule up to 256 bytes, an eighth of a doubling up to 1 KiB (but
+// 816 for 832: 20 to a block instead of 19), and above that they are the sizes that divide a block,
+// so that little of a block is wasted (but for 16-byte slots, see kBitWords).
 //
 // Each size has a *loose* class, for requests that leave at least the slot's last word unused, and
 // a *full* one, for requests that use it. Only the end of an object in a full slot is the beginning
@@ -26,6 +26,13 @@ inline constexpr std::array<std::uint16_t, 44> kSizes = {
     256, 288,  320,  352,  384,  416,  448,  480,  512,  576,  640,  704,  768,  816,  896,
     960, 1024, 1168, 1360, 1488, 1632, 1808, 2048, 2336, 2720, 3264, 4096, 5456, 8192,
 };
+constexpr bool sizes_ascend_by_granules() {
+  for (std::size_t i = 0; i < kSizes.size(); ++i) {
+    if (kSizes[i] % kGranule != 0 || (i != 0 && kSizes[i] <= kSizes[i - 1])) return false;
+  }
+  return true;
+}
+static_assert(sizes_ascend_by_granules());
 
 }  // namespace detail
 
@@ -96,6 +103,12 @@ constexpr unsigned class_for(std::size_t bytes) {
 
 constexpr unsigned slots_in_block(unsigned size_class) {
   return static_cast<unsigned>(base::min_of(kBlockSize / slot_size_of(size_class), kMaxSlots));
+}
+
+// Bytes at an object's end that stay unused, which are its loose slot's last word: the marker takes
+// an address past such a slot's end for that of the next object alone.
+constexpr std::size_t unused_at_end(const Block& block) {
+  return block.state == BlockState::LargeHead || is_full_class(block.size_class) ? 0 : sizeof(Word);
 }
 
 static_assert(detail::kSizes.back() == kMaxSmall);

@@ -47,7 +47,7 @@ void count_live(const Block& block, std::size_t objects, std::size_t bytes, Swee
   count->live_objects += objects;
   count->live_bytes += bytes;
   if (block.scan == Scan::None) count->live_atomic_bytes += bytes;
-  if (kinds[block.kind].source != Source::None) count->live_typed_bytes += bytes;
+  if (kinds[block.kind].has_layout()) count->live_typed_bytes += bytes;
 }
 
 enum class World { Stopped, Running };
@@ -73,8 +73,7 @@ bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   if (poison_freed) poison_dead_slots(number, block);
   for (unsigned w = 0; w < block.bit_words(); ++w) sweep_word<kWorld>(block, w);
   const unsigned live = count_bits(block.allocated, block.slots);
-  // After disclaiming the world runs, and who frees a slot looks without the lock.
-  __atomic_store_n(&extra.listed, false, __ATOMIC_RELAXED);
+  set_listed(&extra, false);
   count_live(block, live, std::size_t{live} * block.slot_size, count);
   count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
   if (live == 0 && extra.owner == nullptr) {
@@ -93,7 +92,7 @@ bool sweep_mixed_block(BlockNumber number, Block& block, SweepCount* count) {
   for (unsigned w = 0; w < block.bit_words(); ++w) {
     objects += base::count_ones(block.marks[w] & block.allocated[w]);
   }
-  __atomic_store_n(&extra.listed, false, __ATOMIC_RELAXED);
+  set_listed(&extra, false);
   extra.zeroed = false;
   if (objects == 0 && extra.owner == nullptr) {
     count->freed_bytes += std::size_t{used_granules(number)} * kGranule;
@@ -146,6 +145,8 @@ bool has_dead_objects(const Block& block) {
 
 }  // namespace
 
+SweepPolicy sweep_policy;
+
 void clear_marks() {
   for_each_block([](BlockNumber, Block& block) {
     // Where an object of a mixed block begins may not be known yet.
@@ -170,7 +171,7 @@ SweepCount sweep() {
       is_free = true;
     } else if (kinds[block.kind].disclaim != nullptr && has_dead_objects(block)) {
       BlockExtra& extra = space.extras[number];
-      extra.listed = false;
+      set_listed(&extra, false);
       extra.next = deferred;
       deferred = number;
     } else if (block.state == BlockState::Mixed) {

@@ -15,6 +15,19 @@
 
 namespace jd::heap {
 
+// How sweeping and the search for free slots go. Set at the start.
+struct SweepPolicy {
+  bool eager = false;  // JACKDAW_SWEEP
+  // A block is nearly full when fewer than slots / divisor are free; 0: none is
+  // (JACKDAW_NEARLY_FULL).
+  unsigned nearly_full_divisor = 8;
+  // Gaps of mixed blocks are not allocated from (copy/, JD_MCC).
+  bool keep_gaps = false;
+};
+extern SweepPolicy sweep_policy;
+// Where gaps are kept, this part of the heap is for copies: the paper's third (copy/mcc.hpp).
+inline constexpr BlockNumber kShareForCopies = 3;
+
 struct SweepCount {
   std::size_t live_objects = 0;
   std::size_t live_bytes = 0;         // all kinds

@@ -64,8 +64,16 @@ constexpr std::uint64_t bits_between(unsigned word, unsigned from, unsigned to) 
   return bits;
 }
 
-// Acquire: who finds that a block has no object any more may release it, and what others did to its
-// objects before they freed them (GC_free's release) is to come before its next use.
+// The free slots of a block among the 64 of a word. Of a block from which others allocate, or whose
+// objects they free, as of some moment.
+inline std::uint64_t free_slots(const Block& block, unsigned word) {
+  const unsigned left = block.slots - word * 64;
+  const std::uint64_t all = left < 64 ? (std::uint64_t{1} << left) - 1 : ~std::uint64_t{0};
+  return ~__atomic_load_n(&block.allocated[word], __ATOMIC_RELAXED) & all;
+}
+
+// Acquire: whoever finds that a block has no object any more may release it, and what others did to
+// its objects before they freed them (GC_free's release) is to come before its next use.
 inline unsigned count_bits(const std::uint64_t* words, unsigned slots) {
   unsigned count = 0;
   for (unsigned w = 0; w * 64 < slots; ++w) {

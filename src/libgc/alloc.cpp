@@ -1,4 +1,4 @@
-// Allocation of the usual kinds. The fast path is in alloc/hole.hpp.
+// Allocation of the usual kinds. The fast path is in alloc/cache.hpp.
 #include <errno.h>
 #include <string.h>
 

@@ -75,7 +75,7 @@ void* GC_same_obj(void* p, void* q) {
   cycle::start();
   const char* first = base_of(p);
   const char* second = base_of(q);
-  const bool ends_hold = GC_all_interior_pointers != 0;
+  const bool ends_hold = cycle::ends_hold_objects();
   const bool same = first == second || ((ends_hold || first == nullptr) && is_end(p, second)) ||
                     ((ends_hold || second == nullptr) && is_end(q, first));
   if (!same) GC_same_obj_print_proc(p, q);

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "alloc/allocate.hpp"
+#include "cycle/measured.hpp"
 #include "libgc/support.hpp"
 #include "os/log.hpp"
 #include "world/stop.hpp"

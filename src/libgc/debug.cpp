@@ -47,8 +47,8 @@ Word unfinished_mark(const Header* header) { return kUnfinished ^ base::as_word(
 
 size_t whole_words(size_t bytes) { return base::align_up(bytes, sizeof(Word)); }
 
-// Is the length one that the object's place has room for? Else it was overwritten itself, and what
-// it leads to is neither read nor written.
+// Is the length one that the object's place has room for? Otherwise it was overwritten itself, and
+// what it leads to is neither read nor written.
 bool length_possible(const Header* header, const heap::Place& place) {
   constexpr size_t kAround = sizeof(Header) + sizeof(Word);
   // What is left of a slot is whole words.

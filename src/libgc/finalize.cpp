@@ -129,8 +129,8 @@ int GC_move_long_link(void** from, void** to) {
   return move_link(from, to, LinkLength::Long, "Bad new_link arg to GC_move_long_link");
 }
 
-int GC_should_invoke_finalizers() { return cycle::finalizers_ready(); }
-int GC_invoke_finalizers() { return cycle::invoke_ready(); }
+int GC_should_invoke_finalizers() { return cycle::finalizers_due(); }
+int GC_invoke_finalizers() { return cycle::run_due(); }
 GC_API void GC_finalize_all() { cycle::finalize_everything(); }
 // The tables are apart from the heap and the collector looks at them itself.
 GC_API void GC_push_finalizer_structures() {}

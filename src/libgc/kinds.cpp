@@ -5,7 +5,7 @@
 #include "gc/gc_gcj.h"
 #include "heap/arena.hpp"
 #include "libgc/support.hpp"
-#include "mark/typed.hpp"
+#include "mark/descriptor.hpp"
 
 using namespace jd;
 using namespace jd::libgc;

@@ -5,7 +5,7 @@
 
 #include "gc/gc_mark.h"
 #include "heap/kinds.hpp"
-#include "heap/runs.hpp"
+#include "heap/resident.hpp"
 #include "heap/walk.hpp"
 #include "libgc/support.hpp"
 #include "os/cpu.hpp"
@@ -154,7 +154,7 @@ void GC_dump_finalization() {
   print("Finalizers:\n");
   cycle::visit_table(FinalizationTable::Finalizers, print_entry);
   print("Due:\n");
-  cycle::visit_table(FinalizationTable::Ready, print_entry);
+  cycle::visit_table(FinalizationTable::Due, print_entry);
 }
 
 // There are no free lists: what is free is said by the blocks' bits.

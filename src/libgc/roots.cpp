@@ -3,8 +3,8 @@
 #include "cycle/roots.hpp"
 
 #include "libgc/support.hpp"
+#include "mark/descriptor.hpp"
 #include "mark/marker.hpp"
-#include "mark/typed.hpp"
 
 using namespace jd;
 using namespace jd::libgc;

@@ -4,6 +4,8 @@
 #include <atomic>
 
 #include "alloc/totals.hpp"
+#include "cycle/measured.hpp"
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/walk.hpp"
 #include "libgc/support.hpp"

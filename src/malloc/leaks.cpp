@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cycle/collect.hpp"
+#include "cycle/measured.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"

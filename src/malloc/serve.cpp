@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "alloc/allocate.hpp"
-#include "alloc/collecting.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/space.hpp"

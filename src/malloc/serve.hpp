@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "alloc/hole.hpp"
+#include "alloc/cache.hpp"
 #include "base/options.hpp"
 #include "heap/kinds.hpp"
 

@@ -1,23 +1,53 @@
-// Objects that are not simply words: descriptors of the ABI's four sorts (gc_mark.h).
-#include "heap/kinds.hpp"
+#include "mark/descriptor.hpp"
+
+#include "heap/arena.hpp"
+#include "heap/layout.hpp"
+#include "mark/elements.hpp"
 #include "mark/marker.hpp"
-#include "mark/typed.hpp"
 #include "os/log.hpp"
 
 namespace jd::mark {
 namespace {
 
-// A per-object descriptor may lead to another; one level is what the ABI allows.
+// A kind's per-object descriptor may lead to that in a described object's last word
+// (libgc/described.cpp), and this, which is the program's, to one more.
 constexpr unsigned kMaxDepth = 2;
+
+// A long bitmap: its length, and the words behind it. Never freed: programs make one a type.
+struct LongBitmap {
+  std::size_t bits;
+  Word words[];
+};
+
+constexpr std::size_t kFirstCapacity = 64;
+
+// Grown under the heap's lock, read by the marker in a stopped world.
+LongBitmap** bitmaps;
+std::size_t bitmap_count;
+std::size_t bitmap_capacity;
+
+bool make_room() {
+  if (bitmap_count < bitmap_capacity) return true;
+  const std::size_t capacity = bitmap_capacity == 0 ? kFirstCapacity : 2 * bitmap_capacity;
+  auto* larger = static_cast<LongBitmap**>(heap::table_take(capacity * sizeof(LongBitmap*)));
+  if (larger == nullptr) return false;
+  if (bitmaps != nullptr) {
+    base::copy_bytes(larger, bitmaps, bitmap_count * sizeof(LongBitmap*));
+    heap::table_give(bitmaps, bitmap_capacity * sizeof(LongBitmap*));
+  }
+  bitmaps = larger;
+  bitmap_capacity = capacity;
+  return true;
+}
 
 }  // namespace
 
 // A single word takes the way of a range, so that it passes through the ring.
-void Marker::queue_word(const Word* word) {
+void Marker::push_word_at(const Word* at) {
   if (top_ == limit_ && !extend_stack()) {
-    mark_word(*word);
+    mark_word(*at);
   } else {
-    *top_++ = {word, word + 1};
+    *top_++ = {at, at + 1};
   }
 }
 
@@ -40,6 +70,29 @@ Word Marker::final_descriptor(Word object, std::size_t size, Word descriptor) {
   return descriptor;
 }
 
+bool keep_long_bitmap(const Word* bitmap, std::size_t bits, Word* number) {
+  const std::size_t words = base::div_up(bits, 64);
+  if (!make_room()) return false;
+  auto* kept =
+      static_cast<LongBitmap*>(heap::arena_take(sizeof(LongBitmap) + words * sizeof(Word)));
+  if (kept == nullptr) return false;
+  kept->bits = bits;
+  base::copy_bytes(kept->words, bitmap, words * sizeof(Word));
+  *number = bitmap_count;
+  bitmaps[bitmap_count++] = kept;
+  return true;
+}
+
+void Marker::scan_long_bitmap(Word object, std::size_t size, Word number) {
+  JD_CHECK(number < bitmap_count, "a descriptor names a bitmap that does not exist");
+  const LongBitmap& bitmap = *bitmaps[number];
+  const std::size_t end = base::min_of(bitmap.bits, size / sizeof(Word));
+  const Word* words = reinterpret_cast<const Word*>(object);
+  for (std::size_t i = 0; i < end; ++i) {
+    if (((bitmap.words[i / 64] >> (i % 64)) & 1) != 0) push_word_at(&words[i]);
+  }
+}
+
 void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
   descriptor = final_descriptor(object, size, descriptor);
   switch (descriptor & heap::kDescriptorTag) {
@@ -52,7 +105,7 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
       const Word* end = word + size / sizeof(Word);
       Word bits = descriptor & ~heap::kDescriptorTag;
       for (; bits != 0 && word < end; bits <<= 1, ++word) {
-        if ((bits >> 63) != 0) queue_word(word);
+        if ((bits >> 63) != 0) push_word_at(word);
       }
       return;
     }
@@ -61,7 +114,7 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
   }
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   const Word environment = descriptor >> (2 + heap::kProcedureBits);
-  if (index == kTypedArrayProcedure) return scan_typed_array(object, size);
+  if (index == kDescribedArrayProcedure) return scan_described_array(object, size);
   if (index == kLongBitmapProcedure) return scan_long_bitmap(object, size, environment);
   if (index == kLayoutProcedure) {
     heap::Typed typed;
@@ -79,7 +132,7 @@ void call_procedure(Word object, std::size_t size, Word descriptor) {
   descriptor = Marker::final_descriptor(object, size, descriptor);
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   if ((descriptor & heap::kDescriptorTag) != heap::kTagProcedure) return;
-  if (index == kTypedArrayProcedure) {
+  if (index == kDescribedArrayProcedure) {
     const Elements elements = elements_of(object, size);
     for (std::size_t i = 0; i < elements.count; ++i) {
       call_procedure(elements.at(i), elements.size, elements.descriptor);

@@ -66,7 +66,7 @@ class Exchange {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Takes part in the phase that is under way, as the guest of some number that the phase has.
   // False if there is none, or it has as many as it may.
   template <class Receive, class Work>
-  bool visit(Receive receive, Work work) {
+  bool help_as_guest(Receive receive, Work work) {
     unsigned number = 0;
     const std::uint32_t phase = phase_.load(std::memory_order_acquire);
     if (!join_as_guest(phase, &number)) return false;
@@ -148,7 +148,7 @@ class Exchange {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // store is a release).
   Atomic<std::uint32_t> phase_{0};
   // Counts packets and ends. Idle markers wait on it: they read it, then look for a packet, then
-  // say that they sleep (sleepers_), then wait while it is the same. Who changes it looks at
+  // say that they sleep (sleepers_), then wait while it is the same. Whoever changes it looks at
   // sleepers_ afterwards. So one of the two sees the other (sequentially consistent, all four
   // accesses).
   Atomic<std::uint32_t> change_{0};

@@ -1,4 +1,5 @@
-// Four words at a time that don't lie in the heap: what most words of static data and stacks are.
+// Passes over words of static data four at a time: few lie in the heap. (Stacks are not filtered:
+// roots.cpp.)
 #pragma once
 
 #include <cstddef>

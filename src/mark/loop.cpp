@@ -4,10 +4,10 @@
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
+#include "mark/elements.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
-#include "mark/typed.hpp"
 #include "mark/visit.hpp"
 #include "os/cpu.hpp"
 
@@ -78,7 +78,7 @@ constexpr std::ptrdiff_t kSplitWords = 1024;
 // Copied and passed by value: then the rings' counters stay in registers.
 struct Marker::Rings {
   Ring<Word, kWordRing> words;                // not looked at yet
-  DelayLine<Range, kObjectDistance> objects;  // marked, not scanned yet
+  DelayLine<Entry, kObjectDistance> objects;  // marked, not scanned yet
 };
 
 bool Marker::mark(const heap::Place& place) {
@@ -95,10 +95,10 @@ bool Marker::mark(const heap::Place& place) {
 }
 
 // What an object without words to scan looks like.
-constexpr Range kNothing = {};
+constexpr Entry kNothing = {};
 
 // Words that lead into the body of a large object, or nowhere.
-Range Marker::visit_unusual(Word word) {
+Entry Marker::visit_unusual(Word word) {
   heap::Place place;
   if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return kNothing;
   return contents_of(*place.block, place.address());
@@ -106,16 +106,16 @@ Range Marker::visit_unusual(Word word) {
 
 // An object with a descriptor stays one entry until it is taken from the ring or the stack. So a
 // mark procedure that pushes an object of its own kind, which pushes another, does not recurse.
-Range Marker::contents_of(const Block& block, Word address) {
+Entry Marker::contents_of(const Block& block, Word address) {
   if (block.scan == Scan::None) return kNothing;
-  if (block.scan == Scan::Descriptor) return Range::object(address);
+  if (block.scan == Scan::Descriptor) return Entry::object(address);
   return {reinterpret_cast<const Word*>(address),
           reinterpret_cast<const Word*>(address + heap::unmixed_size(block))};
 }
 
 // What the descriptor of an object says is to be scanned. What a procedure finds is on the stack.
 struct Marker::Described {
-  Range range = kNothing;
+  Entry range = kNothing;
   Pointers pointers = {};
 };
 
@@ -124,7 +124,7 @@ struct Marker::Described {
 inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind) {
   const Word first = *reinterpret_cast<const Word*>(memory);
   if (__builtin_expect(first == 0, 0)) return {};
-  const bool headed = kind.source == heap::Source::Header;
+  const bool headed = kind.layout_from == heap::LayoutFrom::Header;
   const heap::Layout& layout =
       headed ? heap::layout_of_header(first, memory) : heap::layout_of_self(first, memory);
   if (__builtin_expect(!layout.is_short, 0)) return scan_mixed(memory, kind);
@@ -205,13 +205,13 @@ inline void Marker::push_word(Word word) {
   if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {
     mark_word(word);
   } else {
-    *top_++ = Range::word(word);
+    *top_++ = Entry::word(word);
   }
 }
 
 // Whether share() has anything to do. Asked first, since somebody stays hungry for as long as a
 // list is all that there is.
-inline bool Marker::may_share(const Range& current) const {
+inline bool Marker::may_share(const Entry& current) const {
   return top_ - bottom_ >= kLeastShared || current.end - current.next > 2 * kSplitWords ||
          (top_ == bottom_ && bottom_ != stack_);
 }
@@ -229,9 +229,9 @@ bool Marker::run_loop() {
   constexpr bool kAlone = kCompany == Company::Alone;
   const View view = kAlone ? View() : View(own_marks_.entries(), touched_.entries());
   Word waiting_words[kWordRing];
-  Range waiting_objects[kObjectDistance];
+  Entry waiting_objects[kObjectDistance];
   Ring<Word, kWordRing> words(waiting_words);
-  DelayLine<Range, kObjectDistance> objects(waiting_objects);
+  DelayLine<Entry, kObjectDistance> objects(waiting_objects);
   if (kRing) objects.clear();
   const auto await_record = [&](Word word, bool and_object) {
     if (kAlone) {
@@ -246,7 +246,7 @@ bool Marker::run_loop() {
   unsigned distance = kWordDistance;
   unsigned most = kMostWords;
   for (;;) {
-    Range range;
+    Entry range;
     if (kRing && words.count() > distance) {
       const Word word = words.take();
       const bool is_new = kAlone ? visit<kCompany>(view, word, &range)
@@ -271,7 +271,7 @@ bool Marker::run_loop() {
         await_record(base::as_word(range.next), words.count() < kIdleBelow);
         continue;
       }
-      if (kRing && __builtin_expect(top_ >= many_, 0) && !range.is_tagged()) {
+      if (kRing && __builtin_expect(top_ >= long_stack_, 0) && !range.is_tagged()) {
         // What is left of an object (push_rest), whose lines have left the caches.
         prefetch(range.next);
         prefetch(range.end - 1);
@@ -322,7 +322,7 @@ bool Marker::run_loop() {
       range = share(range);
     }
     const auto take = [&](Word word) {
-      Range child;
+      Entry child;
       if (!visit<kCompany>(view, word, &child)) return;
       if (kOnGrey) prefetch(child.next);
       push(child);
@@ -415,9 +415,9 @@ bool Marker::run_loop() {
 // the caches by then, but take less room. Those of a range for which the stack has no room are
 // pushed one by one, too: it may belong to an object that is not marked itself, which no pass over
 // the heap would find.
-inline void Marker::push_rest(const View& view, Range range) {
+inline void Marker::push_rest(const View& view, Entry range) {
   if ((range.end - range.next > kRestWords ||
-       (range.end - range.next > kHalfLineWords && top_ >= many_)) &&
+       (range.end - range.next > kHalfLineWords && top_ >= long_stack_)) &&
       (top_ != limit_ || extend_stack())) {
     *top_++ = range;
     return;
@@ -431,9 +431,9 @@ inline void Marker::push_rest(const View& view, Range range) {
     }
     return;
   }
-  Range* top = top_;
+  Entry* top = top_;
   for (; range.next < range.end; ++range.next) {
-    if (view.holds(*range.next)) *top++ = Range::word(*range.next);
+    if (view.holds(*range.next)) *top++ = Entry::word(*range.next);
   }
   top_ = top;
 }
@@ -443,12 +443,12 @@ inline void Marker::push_rest(const View& view, Range range) {
 void Marker::put_back(Rings rings) {
   passed_ = rings.objects.passed();
   while (rings.objects.count() != 0) {
-    const Range range = rings.objects.take();
+    const Entry entry = rings.objects.take();
     // A range may have come from the stack, and then belong to an object that is not marked itself.
-    if (range.is_tagged()) {
-      push(range);
+    if (entry.is_tagged()) {
+      push(entry);
     } else {
-      push_range(range.next, range.end);
+      push_range(entry.next, entry.end);
     }
   }
   while (rings.words.count() != 0) push_word(rings.words.take());
@@ -456,7 +456,7 @@ void Marker::put_back(Rings rings) {
 
 // Gives away entries of the stack, or half of `current`, the range that this marker is about to
 // scan: so it is not without work itself. Returns what is left of `current`.
-Range Marker::share(Range current) {
+Entry Marker::share(Entry current) {
   // What was given away from an empty stack's beginning is room again.
   if (top_ == bottom_) bottom_ = top_ = stack_;
   bool split = false;
@@ -470,7 +470,7 @@ Range Marker::share(Range current) {
   if (entries < kLeastShared && !split) return current;
   const auto count = static_cast<unsigned>(base::min_of(
       base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{Team::kPacketEntries}));
-  Range packet[Team::kPacketEntries];
+  Entry packet[Team::kPacketEntries];
   for (unsigned i = 0; i < count; ++i) packet[i] = bottom_[2 * i];
   if (!team.give(packet, count)) return current;
   if (entries > 1) {

@@ -16,22 +16,14 @@ using heap::kBlockShift;
 using heap::Scan;
 using heap::space;
 
-// A stack must hold at least the ranges of one step.
+// A stack must hold at least the entries of one step.
 constexpr std::size_t kLeastEntries = 16;
 // What is committed at first: 64 KiB, which few programs ever fill. The rest is committed when it
 // is needed, because systems count committed memory (RLIMIT_DATA, strict overcommit).
-constexpr std::size_t kFirstEntries = 64 * base::kKiB / sizeof(Range);
+constexpr std::size_t kFirstEntries = 64 * base::kKiB / sizeof(Entry);
 // A stack that is so large a part of the heap is long (docs/design/mark.md, "Objects of more than a
 // line").
 constexpr std::size_t kLongStackShare = 8;
-
-// Once for a block, not for each word that leads there.
-bool find_object_in_stopped_world(Word word, heap::Place* place) {
-  if (!heap::in_heap(word)) return false;
-  const heap::BlockNumber number = heap::block_number(word);
-  if (space.blocks[number].state == BlockState::Mixed) heap::learn_starts(number);
-  return heap::find_object(word, place);
-}
 
 }  // namespace
 
@@ -63,7 +55,7 @@ void Marker::mark_objects_at_granules(Block* block) {
 }
 
 // Some marked object was not scanned, and nobody knows which: scan them all again. A pass that
-// loses a range again has marked an object that was not marked before, so the passes end.
+// loses an entry again has marked an object that was not marked before, so the passes end.
 void Marker::rescan_marked_objects() {
   heap::for_each_block([this](heap::BlockNumber, Block& block) {
     if (block.state == BlockState::Free || block.scan == Scan::None) return;
@@ -92,13 +84,13 @@ bool Marker::initialise(std::size_t entries) {
     // address space. If it is not enough, or not to be had, the overflow path is there.
     entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
   }
-  Range* stack = nullptr;
+  Entry* stack = nullptr;
   // A packet fits: what another marker gives away may be the contents of an object that is not
   // marked, which would not be found again.
   const std::size_t least = base::min_of(entries, std::size_t{Team::kPacketEntries});
   for (; entries >= least; entries /= 2) {
-    const std::size_t bytes = base::align_up(entries * sizeof(Range), os::page_size());
-    stack = static_cast<Range*>(os::reserve(bytes, os::page_size()));
+    const std::size_t bytes = base::align_up(entries * sizeof(Entry), os::page_size());
+    stack = static_cast<Entry*>(os::reserve(bytes, os::page_size()));
     if (stack != nullptr) break;
   }
   if (stack == nullptr) return false;
@@ -116,7 +108,7 @@ void Marker::set_strategy(MarkStrategy strategy) {
   if (strategy == MarkStrategy::Ring) ring_use_.begin();
   const std::size_t share = (std::size_t{space.committed} << kBlockShift) / kLongStackShare;
   const auto reserved = static_cast<std::size_t>(reserved_limit_ - stack_);
-  many_ = stack_ + base::min_of(share / sizeof(Range), reserved);
+  long_stack_ = stack_ + base::min_of(share / sizeof(Entry), reserved);
 }
 
 bool Marker::extend_stack() {
@@ -125,7 +117,7 @@ bool Marker::extend_stack() {
   // Doubling, in whole pages: limit_ stays a page's end until the last step.
   const std::size_t more = base::min_of(base::max_of(now, kFirstEntries), room);
   if (more == 0) return false;
-  const std::size_t bytes = base::align_up(more * sizeof(Range), os::page_size());
+  const std::size_t bytes = base::align_up(more * sizeof(Entry), os::page_size());
   if (!os::commit(limit_, bytes)) return false;
   limit_ += more;
   return true;
@@ -134,7 +126,7 @@ bool Marker::extend_stack() {
 bool Marker::mark_word(Word word) {
   if (!heap::in_heap(word)) return false;
   heap::Place place;
-  if (!find_object_in_stopped_world(word, &place) || !place.is_held_by(word) || !mark(place))
+  if (!heap::find_object_in_stopped_world(word, &place) || !place.is_held_by(word) || !mark(place))
     return false;
   push_contents(place);
   return true;
@@ -143,7 +135,7 @@ bool Marker::mark_word(Word word) {
 // Only an object that fills its slot ends where another may begin.
 void Marker::mark_unusual_object_ending_at(Word word) {
   heap::Place before;
-  if (!find_object_in_stopped_world(word - 1, &before) || before.marked()) return;
+  if (!heap::find_object_in_stopped_world(word - 1, &before) || before.marked()) return;
   if (!before.is_large() && !heap::is_full_class(before.block->size_class)) return;
   if (before.address() + before.size() != word) return;
   before.set_mark();
@@ -173,7 +165,7 @@ bool Marker::prepare_own_marks() {
 }
 
 void Marker::discard_tables() {
-  const std::size_t bytes = static_cast<std::size_t>(limit_ - stack_) * sizeof(Range);
+  const std::size_t bytes = static_cast<std::size_t>(limit_ - stack_) * sizeof(Entry);
   if (bytes != 0) os::discard(stack_, base::align_up(bytes, os::page_size()));
   own_marks_.discard();
   touched_.discard();
@@ -208,7 +200,7 @@ void Marker::merge_own_marks() {
   }
 }
 
-void Marker::receive(const Range* entries, unsigned count) {
+void Marker::receive(const Entry* entries, unsigned count) {
   for (unsigned i = 0; i < count; ++i) push(entries[i]);
 }
 
@@ -218,7 +210,7 @@ void Marker::adopt_overflow(Marker* other) {
 }
 
 void Marker::push_contents(const heap::Place& place) {
-  const Range contents = contents_of(*place.block, place.address());
+  const Entry contents = contents_of(*place.block, place.address());
   if (contents.next != nullptr) push(contents);
 }
 

@@ -1,5 +1,5 @@
 // The marker: small FIFO rings, of candidate words and of newly marked objects, in front of a LIFO
-// stack of ranges.
+// stack of entries.
 //
 // Sources: Boehm, "Reducing Garbage Collector Cache Misses" (2000), for prefetch-on-grey; Cher,
 // Hosking & Vitek, "Software Prefetching for Mark-Sweep Garbage Collection" (2004), for the FIFO.
@@ -20,7 +20,7 @@
 #include "heap/layout.hpp"
 #include "heap/side_table.hpp"
 #include "heap/space.hpp"
-#include "mark/range.hpp"
+#include "mark/entry.hpp"
 #include "mark/ring.hpp"
 #include "mark/ring_use.hpp"
 
@@ -32,7 +32,7 @@ struct Elements;
 
 class alignas(128) Marker {
  public:
-  // Reserves the mark stack: room for `entries` ranges; 0: for as many as the heap can need.
+  // Reserves the mark stack: room for so many entries; 0: for as many as the heap can need.
   // False if the system refuses.
   [[nodiscard]] bool initialise(std::size_t entries);
 
@@ -65,7 +65,7 @@ class alignas(128) Marker {
   // Queues the words of a range for scanning as heap words.
   void push_range(const void* low, const void* high);
 
-  // Marks all that the queued ranges reach. Post: nothing is queued; every marked object's
+  // Marks all that what is queued leads to. Post: nothing is queued; every marked object's
   // children are marked.
   void drain();
 
@@ -107,7 +107,7 @@ class alignas(128) Marker {
   // For the team. Marks what the stack's entries lead to, giving some away when others are hungry;
   // takes entries; takes over what another marker's overflow asks for.
   void run_in_team();
-  void receive(const Range* entries, unsigned count);
+  void receive(const Entry* entries, unsigned count);
   void adopt_overflow(Marker* other);
   // Room for this marker's own bits of all blocks; false if the system refuses.
   [[nodiscard]] bool prepare_own_marks();
@@ -144,20 +144,20 @@ class alignas(128) Marker {
   template <MarkStrategy kStrategy, Company kCompany>
   bool run_loop();
   template <Company kCompany>
-  bool visit(const View& view, Word word, Range* range);
+  bool visit(const View& view, Word word, Entry* contents);
   template <Company kCompany>
-  bool visit_inlined(const View& view, Word word, Range* range);
+  bool visit_inlined(const View& view, Word word, Entry* contents);
   bool mark(const heap::Place& place);
   static bool mark_in_team(const View& view, Word word, std::uint64_t* shared, std::uint64_t* own,
                            std::uint64_t bit);
-  [[nodiscard]] bool may_share(const Range& current) const;
-  Range share(Range current);
+  [[nodiscard]] bool may_share(const Entry& current) const;
+  Entry share(Entry current);
   void put_back(Rings rings);
-  Range visit_unusual(Word word);
-  static Range contents_of(const heap::Block& block, Word address);
+  Entry visit_unusual(Word word);
+  static Entry contents_of(const heap::Block& block, Word address);
   void scan_descriptor(Word object, std::size_t size, Word descriptor);
   void scan_long_bitmap(Word object, std::size_t size, Word number);
-  void scan_typed_array(Word object, std::size_t size);
+  void scan_described_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);
   // The elements of a large object are scanned step by step: the others wait on the stack.
   void scan_elements(const Elements& elements);
@@ -170,41 +170,41 @@ class alignas(128) Marker {
   Pointers pointers_at(Word memory, const heap::Kind& kind);
   Pointers scan_mixed(Word memory, const heap::Kind& kind);
   void mark_leaf(heap::Block* block, unsigned granule);
-  void queue_word(const Word* word);
+  void push_word_at(const Word* at);
   void queue_run(const Word* first, std::size_t count) {
-    if (count == 1) return queue_word(first);
+    if (count == 1) return push_word_at(first);
     push_range(first, first + count);
   }
-  // Where the stack is to be drained while roots are scanned.
-  Range* most_root_entries();
-  void mark_ambiguous(const View& view, Word word, bool past_end, const Range* most);
-  void scan_few(const View& view, Word at, Word end, const Range* most);
+  // The stack is to be drained where it grows beyond this, while roots are scanned.
+  Entry* drain_above();
+  void mark_ambiguous(const View& view, Word word, bool past_end, const Entry* most);
+  void scan_few(const View& view, Word at, Word end, const Entry* most);
   void mark_object_ending_at(const View& view, Word word);
   // At a block's beginning, or in one that has no slots.
   void mark_unusual_object_ending_at(Word word);
   // For the contents of marked objects: what does not fit is found again (drain).
-  void push(Range range) {
+  void push(Entry entry) {
     if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {
       overflowed_ = true;
     } else {
-      *top_++ = range;
+      *top_++ = entry;
     }
   }
   // For words of any origin: one that does not fit is marked at once.
   void push_word(Word word);
-  void push_rest(const View& view, Range range);
+  void push_rest(const View& view, Entry range);
   Described describe(Word object);
   void rescan_marked_objects();
   void mark_objects_at_granules(heap::Block* block);
 
-  Range* stack_ = nullptr;
-  Range* bottom_ = nullptr;  // the oldest entry; those below it were given away
-  Range* top_ = nullptr;     // one past the newest entry
-  Range* limit_ = nullptr;   // one past the last entry that is committed
-  Range* reserved_limit_ = nullptr;
+  Entry* stack_ = nullptr;
+  Entry* bottom_ = nullptr;  // the oldest entry; those below it were given away
+  Entry* top_ = nullptr;     // one past the newest entry
+  Entry* limit_ = nullptr;   // one past the last entry that is committed
+  Entry* reserved_limit_ = nullptr;
   // From here on the stack is long for the heap, and room on it counts more than time.
-  Range* many_ = nullptr;
-  // None is zero: markers that nobody uses are no pages of the library's file.
+  Entry* long_stack_ = nullptr;
+  // None must be 0, so that unused markers stay in .bss.
   MarkStrategy strategy_ = MarkStrategy::None;
   // How many entries the loop still takes from the stack before it comes back; 0: for ever.
   std::uint64_t patience_ = 0;

@@ -10,7 +10,7 @@ namespace {
 
 // What roots lead to is marked when so many entries wait, half a megabyte of them: seldom, so that
 // their time is measured apart. Not measured against others.
-constexpr std::ptrdiff_t kMostRootEntries = base::kMiB / 2 / sizeof(Range);
+constexpr std::ptrdiff_t kMostRootEntries = base::kMiB / 2 / sizeof(Entry);
 
 // Words of the stack that is being scanned that were looked at lately, each where its address says:
 // one in eight of its words (a guess), for clearing takes time, and at most all of these.
@@ -41,15 +41,15 @@ inline void Marker::mark_object_ending_at(const View& view, Word word) {
 }
 
 // Half, because marking needs some room itself.
-Range* Marker::most_root_entries() {
+Entry* Marker::drain_above() {
   return stack_ + base::min_of((reserved_limit_ - stack_) / 2, kMostRootEntries);
 }
 
 // Within the loops over roots: a call of it took a third more instructions.
 [[gnu::always_inline, gnu::no_sanitize_address]] inline void Marker::mark_ambiguous(
-    const View& view, Word word, bool past_end, const Range* most) {
+    const View& view, Word word, bool past_end, const Entry* most) {
   if (__builtin_expect(!view.holds(word), 0)) return mark_unusual_object_ending_at(word);
-  Range contents;
+  Entry contents;
   if (visit<Company::Alone>(view, word, &contents)) push(contents);
   if (past_end && word % heap::kGranule == 0) mark_object_ending_at(view, word);
   if (__builtin_expect(top_ > most, 0)) drain();
@@ -57,7 +57,7 @@ Range* Marker::most_root_entries() {
 
 // Apart, so that the loop over static data, of which little gets here, stays small.
 [[gnu::noinline, gnu::no_sanitize_address]] void Marker::scan_few(const View& view, Word at,
-                                                                  Word end, const Range* most) {
+                                                                  Word end, const Entry* most) {
   for (; at < end; at += sizeof(Word)) {
     const Word word = *reinterpret_cast<const Word*>(at);
     if (view.holds(word)) mark_ambiguous(view, word, false, most);
@@ -68,7 +68,7 @@ Range* Marker::most_root_entries() {
 void Marker::scan_roots(const void* low, const void* high) {
   const View view;
   const HeapFilter filter(view.base, view.base + view.span);
-  const Range* const most = most_root_entries();
+  const Entry* const most = drain_above();
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
   Word at = base::align_up(base::as_word(low), sizeof(Word));
   for (; at + HeapFilter::kBytes <= end; at += HeapFilter::kBytes) {
@@ -87,7 +87,7 @@ void Marker::scan_roots(const void* low, const void* high) {
   const Word end = base::align_down(base::as_word(high), sizeof(Word));
   Word at = base::align_up(base::as_word(low), sizeof(Word));
   if (at >= end) return;
-  const Range* const most = most_root_entries();
+  const Entry* const most = drain_above();
   const std::size_t words = (end - at) / sizeof(Word);
   const std::size_t remembered =
       base::min_of(std::size_t{1} << base::log2_floor(words / kRememberedOf + 1), kMostRemembered);

@@ -43,7 +43,7 @@ bool Team::mark(Marker* first) {
   if (!prepared) return false;
   exchange_.lead(
       helpers, guests,
-      [=](const Range* entries, unsigned count) { first->receive(entries, count); },
+      [=](const Entry* entries, unsigned count) { first->receive(entries, count); },
       [=] { first->run_in_team(); },
       [=, this] {
         if (guests != 0) pool_.wake(guests);
@@ -77,9 +77,9 @@ void Team::prepare_guests(const Pool& pool, unsigned count) {
 void Team::help_as_guest() {
   // As in a thread that is stopped: no handler of the client's writes to the heap meanwhile.
   const os::SignalsBlocked blocked;
-  exchange_.visit([](unsigned number, const Range* entries,
-                     unsigned count) { guest_markers[number].receive(entries, count); },
-                  [](unsigned number) { guest_markers[number].run_in_team(); });
+  exchange_.help_as_guest([](unsigned number, const Entry* entries,
+                             unsigned count) { guest_markers[number].receive(entries, count); },
+                          [](unsigned number) { guest_markers[number].run_in_team(); });
   os::clear_vector_registers();
 }
 
@@ -92,7 +92,7 @@ void* Team::run_helper(void* self) {
   auto* marker = static_cast<Marker*>(self);
   team.exchange_.help(
       static_cast<unsigned>(marker - helper_markers),
-      [=](const Range* entries, unsigned count) { marker->receive(entries, count); },
+      [=](const Entry* entries, unsigned count) { marker->receive(entries, count); },
       [=] { marker->run_in_team(); });
 }
 

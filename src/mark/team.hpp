@@ -16,8 +16,8 @@
 #include <cstdint>
 
 #include "base/options.hpp"
+#include "mark/entry.hpp"
 #include "mark/exchange.hpp"
-#include "mark/range.hpp"
 #include "os/lock.hpp"
 
 namespace jd::mark {
@@ -40,9 +40,9 @@ class Team {
   static constexpr std::uint64_t kPatienceWithFew = 16 * kPatience;
   // A process that ends soon, such as many a fork's child, marks less, and making threads in it
   // takes longer than that.
-  static constexpr std::uint64_t kWorthThreads = 2000000;
+  static constexpr std::uint64_t kWorthThreads = 2000000;  // ns: 2 ms
 
-  // So short, turns are by turns with the rings and without, however long each takes.
+  // Turns of at most so many entries alternate between using the rings and not.
   static constexpr std::uint64_t kStressTurn = 15;
 
   struct Settings {
@@ -110,10 +110,10 @@ class Team {
 
   // For working markers (Exchange).
   [[nodiscard]] bool hungry() const { return exchange_.hungry(); }
-  bool give(const Range* entries, unsigned count) { return exchange_.give(entries, count); }
+  bool give(const Entry* entries, unsigned count) { return exchange_.give(entries, count); }
 
  private:
-  using TheExchange = Exchange<Range, kPacketEntries, kMostMarkers, os::Machine, os::Lock>;
+  using TheExchange = Exchange<Entry, kPacketEntries, kMostMarkers, os::Machine, os::Lock>;
 
  public:
   using Counts = TheExchange::Counts;
@@ -130,7 +130,7 @@ class Team {
   }
   void publish(unsigned helpers);
 
-  // Outside of the object, whose first state would else fill a file's pages.
+  // Outside of the object, whose first state would otherwise fill a file's pages.
   static TheExchange::Packet packets[kMostMarkers];
   TheExchange exchange_{packets};
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "heap/space.hpp"
+#include "mark/entry.hpp"
 #include "mark/marker.hpp"
-#include "mark/range.hpp"
 
 namespace jd::mark {
 
@@ -61,17 +61,17 @@ inline bool Marker::mark_in_team(const View& view, Word word, std::uint64_t* sha
   return true;
 }
 
-// Everything from the first ring's end to the range: finds the slot, tests and sets the mark. True
-// if the object is newly marked and may have words to scan: then they are in *range.
+// Everything from the first ring's end to what is scanned next: finds the slot, tests and sets the
+// mark. True if the object is newly marked and may have words to scan: then they are in *contents.
 template <Marker::Company kCompany>
 [[gnu::always_inline]] inline bool Marker::visit_inlined(const View& view, Word word,
-                                                         Range* range) {
+                                                         Entry* contents) {
   heap::Block& block = view.record_of(word);
   const Word offset = word & (heap::kBlockSize - 1);
   const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
   if (__builtin_expect(slot >= block.slots, 0)) {
-    *range = visit_unusual(word);
-    return range->next != nullptr;
+    *contents = visit_unusual(word);
+    return contents->next != nullptr;
   }
   const std::uint64_t bit = std::uint64_t{1} << (slot & 63);
   std::uint64_t& marks = block.marks[slot >> 6];
@@ -87,9 +87,9 @@ template <Marker::Company kCompany>
   const Word address = word - offset + Word{slot} * block.slot_size;
   if (__builtin_expect(block.state == heap::BlockState::Small && block.scan == heap::Scan::Words,
                        1)) {
-    *range = {reinterpret_cast<const Word*>(address),
-              reinterpret_cast<const Word*>(address + block.slot_size)};
-    if (range->is_object()) __builtin_unreachable();
+    *contents = {reinterpret_cast<const Word*>(address),
+                 reinterpret_cast<const Word*>(address + block.slot_size)};
+    if (contents->is_object()) __builtin_unreachable();
     return true;
   }
   if (block.scan == heap::Scan::None) {
@@ -100,20 +100,20 @@ template <Marker::Company kCompany>
   const heap::Kind& kind = heap::kinds[block.kind];
   if (kind.run_end != 0 && block.state == heap::BlockState::Small) {
     const std::uint32_t end = base::min_of(kind.run_end, std::uint32_t{block.slot_size});
-    *range = {reinterpret_cast<const Word*>(address + kind.run_begin),
-              reinterpret_cast<const Word*>(address + end)};
+    *contents = {reinterpret_cast<const Word*>(address + kind.run_begin),
+                 reinterpret_cast<const Word*>(address + end)};
     return kind.run_begin < end;
   }
   // What its descriptor says may lie in the object, which has not arrived yet. (contents_of says so
   // too, but is a call.)
-  *range =
-      block.scan == heap::Scan::Descriptor ? Range::object(address) : contents_of(block, address);
+  *contents =
+      block.scan == heap::Scan::Descriptor ? Entry::object(address) : contents_of(block, address);
   return true;
 }
 
 template <Marker::Company kCompany>
-inline bool Marker::visit(const View& view, Word word, Range* range) {
-  return visit_inlined<kCompany>(view, word, range);
+inline bool Marker::visit(const View& view, Word word, Entry* contents) {
+  return visit_inlined<kCompany>(view, word, contents);
 }
 
 }  // namespace jd::mark

@@ -2,13 +2,14 @@
 #include "typed/layouts.hpp"
 
 #include "alloc/allocate.hpp"
-#include "copy/evacuate.hpp"
+#include "copy/policy.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/arena.hpp"
 #include "heap/blocks.hpp"
+#include "heap/sweep.hpp"
 #include "jackdaw/heap.h"
-#include "mark/typed.hpp"
+#include "mark/descriptor.hpp"
 #include "os/log.hpp"
 #include "typed/holes.hpp"
 #include "world/thread.hpp"
@@ -19,7 +20,7 @@ namespace {
 using heap::heap_lock;
 using heap::KindNumber;
 using heap::Layout;
-using heap::Source;
+using heap::LayoutFrom;
 using os::LockGuard;
 
 static_assert(offsetof(jd_layout, header) == offsetof(Layout, header) &&
@@ -42,7 +43,7 @@ struct SharedKinds {
   unsigned scanned = 0;
   unsigned pointer_free = 0;
 };
-SharedKinds shared_kinds[2];  // of Source::Self, Source::Header
+SharedKinds shared_kinds[2];  // of LayoutFrom::FirstWord, LayoutFrom::Header
 // What jd_heap_set_policy said.
 jd_policy program_policy = JD_EVACUATE;
 bool policy_is_settled = false;
@@ -117,7 +118,7 @@ bool holds_together(const jd_layout_info& info) {
   return true;
 }
 
-// A copy, for a bitmap with any bit set; else null. False when memory has run out.
+// A copy, for a bitmap with any bit set; otherwise null. False when memory has run out.
 bool copy_bits(const std::uint64_t* bits, std::size_t count, const std::uint64_t** copy) {
   *copy = nullptr;
   if (bits == nullptr) return true;
@@ -193,29 +194,29 @@ void find_run(const Layout& layout, heap::Kind* kind) {
 }
 
 // A new kind. False if there are no more.
-bool add_kind(Word descriptor, bool all_words, Source source, const Layout* layout,
+bool add_kind(Word descriptor, bool all_words, LayoutFrom from, const Layout* layout,
               unsigned* kind) {
   *kind = heap::add_kind(descriptor, all_words, true);
   if (*kind == heap::kMaxKinds) return false;
-  heap::kinds[*kind].source = source;
+  heap::kinds[*kind].layout_from = from;
   heap::kinds[*kind].layout = layout;
-  if (source == Source::Homogeneous) find_run(*layout, &heap::kinds[*kind]);
-  if (source == Source::Homogeneous && layout->element_bytes == 0 &&
+  if (from == LayoutFrom::Block) find_run(*layout, &heap::kinds[*kind]);
+  if (from == LayoutFrom::Block && layout->element_bytes == 0 &&
       (descriptor & heap::kDescriptorTag) == heap::kTagBitmap) {
     heap::kinds[*kind].pointer_bits = descriptor & ~heap::kDescriptorTag;
   }
   return true;
 }
 
-bool find_shared_kind(Source source, bool has_pointers, unsigned* kind) {
+bool find_shared_kind(LayoutFrom from, bool has_pointers, unsigned* kind) {
   SharedKinds& kinds =
-      shared_kinds[static_cast<unsigned>(source) - static_cast<unsigned>(Source::Self)];
+      shared_kinds[static_cast<unsigned>(from) - static_cast<unsigned>(LayoutFrom::FirstWord)];
   const auto make = [&](bool scanned, unsigned* number) {
     if (*number != 0) return true;
     const Word descriptor =
         scanned ? mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count) : 0;
     unsigned made = 0;
-    if (!add_kind(descriptor, false, source, nullptr, &made)) return false;
+    if (!add_kind(descriptor, false, from, nullptr, &made)) return false;
     *number = made;
     return true;
   };
@@ -225,16 +226,16 @@ bool find_shared_kind(Source source, bool has_pointers, unsigned* kind) {
 }
 
 bool find_kind(Layout* layout) {
-  const auto source = static_cast<Source>(layout->source + 1);
+  const auto from = static_cast<LayoutFrom>(layout->source + 1);
   unsigned kind = 0;
-  if (source == Source::Homogeneous) {
+  if (from == LayoutFrom::Block) {
     if (homogeneous_layouts == JD_MAX_HOMOGENEOUS) return false;
     bool all_words = false;
     const Word descriptor = descriptor_for(*layout, &all_words);
-    if (!add_kind(descriptor, all_words, source, layout, &kind)) return false;
+    if (!add_kind(descriptor, all_words, from, layout, &kind)) return false;
     layout->hole = homogeneous_hole(homogeneous_layouts++);
   } else {
-    if (!find_shared_kind(source, layout->may_have_pointers, &kind)) return false;
+    if (!find_shared_kind(from, layout->may_have_pointers, &kind)) return false;
   }
   layout->kind = static_cast<KindNumber>(kind);
   return true;
@@ -346,7 +347,7 @@ KindNumber mixed_kind(const Layout& layout) {
 }
 
 unsigned mixed_number(const Layout& layout) {
-  return 2u * (layout.source == JD_HEADER ? 1 : 0) + (is_scanned(layout) ? 1 : 0);
+  return shared_kind_number(layout.source == JD_HEADER, is_scanned(layout));
 }
 
 bool in_mixed_block(const Layout& layout, std::size_t bytes) {
@@ -434,7 +435,7 @@ const jd_layout* jd_layout_of(const void* address) {
     heap::Typed found{};
     if (!heap::find_object(base::as_word(address), &place)) return nullptr;
     const heap::Kind& kind = heap::kinds[place.block->kind];
-    if (kind.source == heap::Source::None || !heap::typed_at(place.address(), kind, &found)) {
+    if (!kind.has_layout() || !heap::typed_at(place.address(), kind, &found)) {
       return nullptr;
     }
     return reinterpret_cast<const jd_layout*>(found.layout);
@@ -448,7 +449,7 @@ size_t jd_size_of(const void* object) {
     if (!heap::find_object(word, &place)) return 0;
     const heap::Kind& kind = heap::kinds[place.block->kind];
     if (heap::object_in(place.address(), kind) != word) return 0;
-    if (kind.source == heap::Source::None) return place.size();
+    if (!kind.has_layout()) return place.size();
     return heap::typed_at(place.address(), kind, &found) ? found.words * sizeof(base::Word) : 0;
   });
 }

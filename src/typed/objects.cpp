@@ -1,11 +1,13 @@
 // What programs say and ask of single objects: pins, roots, weak references, finalizers.
 #include "alloc/allocate.hpp"
 #include "alloc/refill.hpp"
-#include "copy/evacuate.hpp"
+#include "copy/hashes.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"
+#include "copy/policy.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/measured.hpp"
 #include "cycle/runtime.hpp"
 #include "jackdaw/heap.h"
 #include "os/log.hpp"
@@ -65,8 +67,7 @@ void jd_unpin(void* object) {
   if (copy::unpin(place.address())) return;
   const heap::Kind& kind = heap::kinds[place.block->kind];
   heap::Typed found{};
-  const bool has_layout =
-      kind.source != heap::Source::None && heap::typed_at(place.address(), kind, &found);
+  const bool has_layout = kind.has_layout() && heap::typed_at(place.address(), kind, &found);
   os::fatal("jd_unpin: ", object, " is not pinned (layout ",
             has_layout ? found.layout->name : "none", ")");
 }
@@ -82,7 +83,7 @@ int jd_root_add(void* variable) {
   void* const held = *static_cast<void**>(variable);
   const LockGuard guard(heap_lock);
   typed::settle_policy();
-  const bool added = copy::add_root(static_cast<Word*>(variable));
+  const bool added = copy::add_precise_root(static_cast<Word*>(variable));
   asm volatile("" : : "r"(held) : "memory");
   return added ? 1 : 0;
 }
@@ -90,7 +91,7 @@ int jd_root_add(void* variable) {
 void jd_root_remove(void* variable) {
   cycle::start();
   const LockGuard guard(heap_lock);
-  copy::remove_root(static_cast<Word*>(variable));
+  copy::remove_precise_root(static_cast<Word*>(variable));
 }
 
 uint64_t jd_epoch() {
@@ -152,8 +153,8 @@ void jd_heap_get_counts(jd_heap_counts* counts) {
   counts->moved_objects = copy::counts.objects;
   counts->moved_bytes = copy::counts.bytes;
   counts->pinned_objects = copy::counts.pinned_last;
-  counts->promoted_blocks = copy::mcc::counts.promoted_blocks;
-  counts->dead_bytes = copy::mcc::counts.dead_bytes;
+  counts->promoted_blocks = copy::mcc::last_promoted.blocks;
+  counts->dead_bytes = copy::mcc::last_promoted.dead_bytes;
   counts->typed_bytes = cycle::measured.live_typed_bytes;
   counts->mark_ns = cycle::measured.mark_total;
   counts->pin_ns = copy::counts.pin_ns;

@@ -6,7 +6,7 @@
 
 #define GC_THREADS
 #define GC_NO_THREAD_REDIRECTS
-#include "alloc/hole.hpp"
+#include "alloc/cache.hpp"
 #include "gc/gc.h"
 #include "jackdaw/heap.h"
 #include "jackdaw/layout.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 
 namespace {

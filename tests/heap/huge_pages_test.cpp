@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "heap/blocks.hpp"
-#include "heap/runs.hpp"
+#include "heap/resident.hpp"
 #include "heap/space.hpp"
 #include "os/memory.hpp"
 

@@ -30,7 +30,7 @@ class MixedBlock {
     EXPECT_TRUE(reserved);
     static const unsigned kind = [] {
       const unsigned added = add_kind(kTagPerObject, false, true);
-      kinds[added].source = Source::Header;
+      kinds[added].layout_from = LayoutFrom::Header;
       return added;
     }();
     bool clean = false;

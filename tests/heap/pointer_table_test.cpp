@@ -121,7 +121,7 @@ TEST_F(Tables, QueuesKeepTheirOrderAndAreNotWalked) {
     }
     Table::Queue taken;
     std::set<base::Word> gone;
-    table.sort(&taken, [&](Node* node) {
+    table.sift(&taken, [&](Node* node) {
       if (node->value == 0) {
         waiting.push_back(node->key);
         gone.insert(node->key);
@@ -149,7 +149,7 @@ TEST_F(Tables, QueuesKeepTheirOrderAndAreNotWalked) {
     // Some go back, some are dropped, the rest waits on.
     if (round % 7 != 0) continue;
     std::deque<base::Word> left;
-    table.sort_queue(&queue, [&](Node* node) {
+    table.sift_queue(&queue, [&](Node* node) {
       switch (node->key >> 3 & 3) {
         case 0:
           node->value = 2;

@@ -1,5 +1,6 @@
 // Free runs against a model: a plain array of which block is free.
 #include "heap/runs.hpp"
+#include "heap/resident.hpp"
 
 #include <gtest/gtest.h>
 

@@ -55,7 +55,7 @@ struct Markers {
   }
   // Guests' markers are the last.
   bool visit() {
-    return exchange.visit(
+    return exchange.help_as_guest(
         [this](unsigned g, const int* e, unsigned n) { receive(&markers[kMost - 1 - g], e, n); },
         [this](unsigned g) { work(&markers[kMost - 1 - g]); });
   }

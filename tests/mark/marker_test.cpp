@@ -266,7 +266,7 @@ Word* words_of(const Place& place) { return reinterpret_cast<Word*>(place.addres
 
 // So many blocks as a heap of which a stack of so many entries is a long part (marker.cpp).
 constexpr BlockNumber kBlocks = 64;
-constexpr std::size_t kLongStack = kBlocks * kBlockSize / 8 / sizeof(jd::mark::Range);
+constexpr std::size_t kLongStack = kBlocks * kBlockSize / 8 / sizeof(jd::mark::Entry);
 
 // As the contents of a finalizable object are: queued, though nothing marks the object itself. On a
 // long stack they come back through the second ring.

@@ -1,5 +1,6 @@
-// Objects that come with a description of where their pointers are.
-#include "mark/typed.hpp"
+// Objects that come with a description of where their pointers are: "typed" ones in the ABI, which
+// for us are those with layouts.
+#include "mark/descriptor.hpp"
 
 #include "gc/gc_typed.h"
 #include "libgc/support.hpp"
@@ -12,18 +13,16 @@ namespace {
 using base::Word;
 
 constexpr unsigned kWordBits = 64;
-// A bitmap descriptor's two low bits are its tag.
-constexpr size_t kBitmapBits = kWordBits - 2;
 
 // Made when first needed; written once under the lock, read after asking for them.
-struct TypedKinds {
+struct DescribedKinds {
   std::atomic<bool> made{false};
   heap::KindNumber object = 0;  // descriptor in the last word
-  heap::KindNumber array = 0;   // TypedArrayTail in the last words
+  heap::KindNumber array = 0;   // DescribedArrayTail in the last words
 };
-TypedKinds kinds;
+DescribedKinds kinds;
 
-const TypedKinds& typed_kinds() {
+const DescribedKinds& described_kinds() {
   if (kinds.made.load(std::memory_order_acquire)) return kinds;
   cycle::start();
   LockGuard guard(heap_lock);
@@ -31,7 +30,7 @@ const TypedKinds& typed_kinds() {
     const Word last_word = (Word{0} - sizeof(Word)) | heap::kTagPerObject;
     kinds.object = static_cast<heap::KindNumber>(heap::add_kind(last_word, true, true));
     kinds.array = static_cast<heap::KindNumber>(
-        heap::add_kind(mark::procedure_descriptor(mark::kTypedArrayProcedure, 0), false, true));
+        heap::add_kind(mark::procedure_descriptor(mark::kDescribedArrayProcedure, 0), false, true));
     if (kinds.object >= heap::kMaxKinds || kinds.array >= heap::kMaxKinds) {
       abort_with("Too many kinds");
     }
@@ -73,11 +72,11 @@ size_t room_in(const void* object, heap::KindNumber kind) {
 extern "C" {
 
 GC_descr GC_make_descriptor(const GC_word* bitmap, size_t bits) {
-  typed_kinds();
+  described_kinds();
   while (bits > 0 && !bit(bitmap, bits - 1)) --bits;
   if (bits == 0) return 0;
   if (all_set(bitmap, bits)) return bits * sizeof(Word);
-  if (bits > kBitmapBits) return long_descriptor(bitmap, bits);
+  if (bits > heap::kBitmapWords) return long_descriptor(bitmap, bits);
   GC_descr descriptor = heap::kTagBitmap;
   for (size_t i = 0; i < bits; ++i) {
     if (bit(bitmap, i)) descriptor |= Word{1} << (kWordBits - 1 - i);
@@ -86,7 +85,7 @@ GC_descr GC_make_descriptor(const GC_word* bitmap, size_t bits) {
 }
 
 void* GC_malloc_explicitly_typed(size_t bytes, GC_descr descriptor) {
-  const TypedKinds& known = typed_kinds();
+  const DescribedKinds& known = described_kinds();
   size_t with_word = 0;
   if (!base::checked_add(base::max_of(bytes, size_t{1}), sizeof(Word), &with_word)) {
     with_word = SIZE_MAX;
@@ -103,15 +102,15 @@ void* GC_malloc_explicitly_typed_ignore_off_page(size_t bytes, GC_descr descript
 }
 
 void* GC_calloc_explicitly_typed(size_t n, size_t size, GC_descr descriptor) {
-  const TypedKinds& known = typed_kinds();
+  const DescribedKinds& known = described_kinds();
   size_t bytes = array_bytes(n, size);
   if (n <= 1) return GC_malloc_explicitly_typed(bytes, n == 0 ? 0 : descriptor);
-  if (!base::checked_add(bytes, sizeof(mark::TypedArrayTail), &bytes)) bytes = SIZE_MAX;
+  if (!base::checked_add(bytes, sizeof(mark::DescribedArrayTail), &bytes)) bytes = SIZE_MAX;
   auto* object = static_cast<char*>(alloc::allocate(bytes, known.array));
   const size_t room = room_in(object, known.array);
   if (room == 0) return object;
   auto* tail =
-      reinterpret_cast<mark::TypedArrayTail*>(object + room - sizeof(mark::TypedArrayTail));
+      reinterpret_cast<mark::DescribedArrayTail*>(object + room - sizeof(mark::DescribedArrayTail));
   tail->element_size = size;
   tail->element_descriptor = descriptor;
   // Last: until then the marker sees an array without elements.

@@ -1,20 +1,11 @@
-#include "mark/typed.hpp"
+#include "mark/elements.hpp"
 
-#include "heap/arena.hpp"
 #include "heap/layout.hpp"
+#include "mark/descriptor.hpp"
 #include "mark/marker.hpp"
-#include "os/log.hpp"
 
 namespace jd::mark {
 namespace {
-
-// A long bitmap: its length, and the words behind it. Never freed: programs make one a type.
-struct LongBitmap {
-  std::size_t bits;
-  Word words[];
-};
-
-constexpr std::size_t kFirstCapacity = 64;
 
 // Steps of a large array's elements in a part of it: what no other marker gets. 4096 words, some
 // tens of microseconds; others were not tried.
@@ -25,25 +16,6 @@ std::size_t elements_in_step(const Elements& elements) {
 }
 
 std::size_t lowest_power(std::size_t n) { return n & (~n + 1); }
-
-// Grown under the heap's lock, read by the marker in a stopped world.
-LongBitmap** bitmaps;
-std::size_t bitmap_count;
-std::size_t bitmap_capacity;
-
-bool make_room() {
-  if (bitmap_count < bitmap_capacity) return true;
-  const std::size_t capacity = bitmap_capacity == 0 ? kFirstCapacity : 2 * bitmap_capacity;
-  auto* larger = static_cast<LongBitmap**>(heap::table_take(capacity * sizeof(LongBitmap*)));
-  if (larger == nullptr) return false;
-  if (bitmaps != nullptr) {
-    base::copy_bytes(larger, bitmaps, bitmap_count * sizeof(LongBitmap*));
-    heap::table_give(bitmaps, bitmap_capacity * sizeof(LongBitmap*));
-  }
-  bitmaps = larger;
-  bitmap_capacity = capacity;
-  return true;
-}
 
 Word bits_of_element(std::size_t size, Word descriptor) {
   if (size > 64 * sizeof(Word) || size % sizeof(Word) != 0) return 0;
@@ -73,37 +45,14 @@ Elements elements_of(const heap::Typed& typed) {
 
 Elements elements_of(Word object, std::size_t size) {
   const auto* tail =
-      reinterpret_cast<const TypedArrayTail*>(object + size - sizeof(TypedArrayTail));
+      reinterpret_cast<const DescribedArrayTail*>(object + size - sizeof(DescribedArrayTail));
   // An array whose tail is not written yet has no elements. And programs write beyond their arrays.
   const std::size_t element = tail->element_size;
   if (element == 0) return {};
-  const std::size_t room = (size - sizeof(TypedArrayTail)) / element;
+  const std::size_t room = (size - sizeof(DescribedArrayTail)) / element;
   return {object,  base::min_of(tail->elements, room),
           element, bits_of_element(element, tail->element_descriptor),
           nullptr, tail->element_descriptor};
-}
-
-bool keep_long_bitmap(const Word* bitmap, std::size_t bits, Word* number) {
-  const std::size_t words = base::div_up(bits, 64);
-  if (!make_room()) return false;
-  auto* kept =
-      static_cast<LongBitmap*>(heap::arena_take(sizeof(LongBitmap) + words * sizeof(Word)));
-  if (kept == nullptr) return false;
-  kept->bits = bits;
-  base::copy_bytes(kept->words, bitmap, words * sizeof(Word));
-  *number = bitmap_count;
-  bitmaps[bitmap_count++] = kept;
-  return true;
-}
-
-void Marker::scan_long_bitmap(Word object, std::size_t size, Word number) {
-  JD_CHECK(number < bitmap_count, "a descriptor names a bitmap that does not exist");
-  const LongBitmap& bitmap = *bitmaps[number];
-  const std::size_t end = base::min_of(bitmap.bits, size / sizeof(Word));
-  const Word* words = reinterpret_cast<const Word*>(object);
-  for (std::size_t i = 0; i < end; ++i) {
-    if (((bitmap.words[i / 64] >> (i % 64)) & 1) != 0) queue_word(&words[i]);
-  }
 }
 
 void Marker::scan_layout(const heap::Typed& typed) {
@@ -119,7 +68,7 @@ void Marker::scan_layout(const heap::Typed& typed) {
   scan_elements(elements_of(typed));
 }
 
-void Marker::scan_typed_array(Word object, std::size_t size) {
+void Marker::scan_described_array(Word object, std::size_t size) {
   const Elements elements = elements_of(object, size);
   if (size > heap::kMaxSmall) return scan_elements(elements);
   for (std::size_t i = 0; i < elements.count; ++i) scan_element(elements, i);
@@ -140,14 +89,14 @@ void Marker::scan_elements(const Elements& elements) {
   if (elements.count == 0) return;
   Pointers pointers = next_elements(elements, 0);
   for (; pointers.bits != 0; pointers.bits <<= 1, ++pointers.first) {
-    if ((pointers.bits >> 63) != 0) queue_word(pointers.first);
+    if ((pointers.bits >> 63) != 0) push_word_at(pointers.first);
   }
 }
 
 // Elements wait on the stack. For those for which it has no room, there is no other time.
 void Marker::await_elements(const Elements& elements, std::size_t index, std::size_t end) {
   if (top_ != limit_ || extend_stack()) {
-    *top_++ = Range::object(elements.at(index));
+    *top_++ = Entry::object(elements.at(index));
     return;
   }
   for (; index < end; ++index) scan_element(elements, index);
@@ -194,7 +143,7 @@ Marker::Pointers Marker::waiting_elements(Word address) {
   const heap::Kind& kind = heap::kinds[place.block->kind];
   Elements elements{};
   heap::Typed typed;
-  if (kind.source == heap::Source::None) {
+  if (!kind.has_layout()) {
     elements = elements_of(memory, place.size());
   } else if (heap::typed_at(memory, kind, &typed)) {
     elements = elements_of(typed);

@@ -1,4 +1,4 @@
-#include "copy/waiting.hpp"
+#include "copy/waiting_ephemerons.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,170 @@
+// How threads come by their caches and rows, and leave them.
+#include "alloc/cache.hpp"
+
+#include "alloc/refill.hpp"
+#include "alloc/totals.hpp"
+#include "heap/arena.hpp"
+#include "heap/blocks.hpp"
+#include "heap/sweep.hpp"
+#include "world/thread.hpp"
+
+namespace jd::alloc {
+namespace {
+
+// What a thread without pointer-free objects, or without a cache, allocates from: nothing, so that
+// it comes to the slow path. Never written, because a take() that fails writes nothing.
+constinit HoleRow unused_row{};
+constexpr ThreadCache cache_without_thread() {
+  ThreadCache none{};
+  none.rows.set(heap::kAtomic, &unused_row);
+  return none;
+}
+constinit ThreadCache no_cache = cache_without_thread();
+
+// Under the heap's lock.
+ThreadCache* free_caches = nullptr;
+HoleRow* free_rows = nullptr;  // linked through the first hole's cursor
+
+// Under the heap's lock, and by the thread. Null: there is no memory for it.
+ThreadCache* make_cache(world::Thread* thread) {
+  ThreadCache* fresh = free_caches;
+  if (fresh != nullptr) {
+    free_caches = fresh->next;
+  } else {
+    fresh = static_cast<ThreadCache*>(heap::arena_take(sizeof(ThreadCache)));
+    if (fresh == nullptr) return nullptr;
+  }
+  fresh->taken = 0;
+  fresh->counted = 0;
+  fresh->taken_at_gc = 0;
+  fresh->freed = 0;
+  fresh->freed_counted = 0;
+  fresh->uncollectable = 0;
+  fresh->uncollectable_counted = 0;
+  fresh->refilled_in = 0;
+  fresh->reserved = 0;
+  fresh->has_blocks = false;
+  for (MixedHole& hole : fresh->mixed) hole = {};
+  fresh->rows.set(heap::kNormal, &fresh->normal);
+  fresh->rows.set(heap::kAtomic, &unused_row);
+  fresh->next = caches;
+  fresh->previous = nullptr;
+  if (caches != nullptr) caches->previous = fresh;
+  caches = fresh;
+  ++cache_count;
+  thread->cache = fresh;
+  cache = fresh;
+  return fresh;
+}
+
+// Where gaps are kept, nobody allocates from what is left of a hole before its block is free: it
+// counts as taken. Otherwise threads that come and go would fill the heap without a collection ever
+// being due.
+void count_rest(ThreadCache* gone, const MixedHole& hole) {
+  if (!heap::sweep_policy.keep_gaps || hole.cursor == nullptr || hole.end < hole.limit) return;
+  gone->count_taken(static_cast<std::size_t>(hole.end - hole.limit));
+}
+
+// For the next thread. The holes keep their counts of changes: whoever is in the middle of reading
+// one must not meet the same count again.
+void empty(HoleRow* row, bool is_gone) {
+  row->for_each_used([row, is_gone](Hole& hole) {
+    // Before the hole's block: a fork may have come when that was still in the reserve, too.
+    Reserve& reserve = row->reserve_of(&hole);
+    if (reserve.first != heap::kNoBlock) give_back_reserve(&reserve);
+    reserve = {};
+    if (hole.block == heap::kNoBlock) {
+      // Taken back by a collection that stopped the thread in the middle of something.
+      if (is_gone || hole.cursor != nullptr) hole.move_to(nullptr, nullptr, 0);
+      return;
+    }
+    // Slots that were ready may have been handed out; those behind were not.
+    if (is_gone && hole.cursor < hole.limit) {
+      if (hole.changes % 2 == 0) note_lost_slots(hole);
+      hole.cursor = hole.limit;
+    }
+    // In the middle of a change of place, what was claimed may belong to the place before, and so
+    // may the end.
+    if (is_gone && hole.changes % 2 != 0) {
+      hole.cursor = hole.end;
+      hole.claimed = 0;
+      ++hole.changes;
+    }
+    retire(&hole);
+  });
+  for (std::uint64_t& bits : row->used) bits = 0;
+}
+
+// `is_gone`: the thread is not there any more, and may have been in the middle of an allocation.
+// Slots that were ready stay allocated until the next collection finds them unmarked.
+void leave(world::Thread* thread, bool is_gone) {
+  auto* gone = static_cast<ThreadCache*>(thread->cache);
+  if (gone == nullptr) return;
+  thread->cache = nullptr;
+  if (forget_typed != nullptr) forget_typed(gone, cache == gone);
+  for (const MixedHole& hole : gone->mixed) count_rest(gone, hole);
+  add_taken(gone);
+  for (MixedHole& hole : gone->mixed) leave_block_with_gaps(&hole);
+  gone->for_each_row([gone, is_gone](HoleRow* row, KindNumber kind) {
+    gone->rows.set(kind, nullptr);
+    empty(row, is_gone);
+    if (row != &gone->normal && row != &unused_row) {
+      row->holes[0].cursor = reinterpret_cast<char*>(free_rows);
+      free_rows = row;
+    }
+  });
+  (gone->previous == nullptr ? caches : gone->previous->next) = gone->next;
+  if (gone->next != nullptr) gone->next->previous = gone->previous;
+  gone->next = free_caches;
+  free_caches = gone;
+  --cache_count;
+  if (cache == gone) cache = &no_cache;
+}
+
+}  // namespace
+
+ThreadCache* caches = nullptr;
+unsigned cache_count = 0;
+constinit thread_local ThreadCache* cache = &no_cache;
+void (*forget_typed)(ThreadCache* cache, bool own) = nullptr;
+
+static void set_up_row(HoleRow* row) {
+  for (unsigned c = 0; c < heap::kSizeClasses; ++c) {
+    row->holes[c].last_byte = static_cast<std::uint16_t>(heap::slot_size_of(c) - 1);
+  }
+  row->is_set_up = true;
+}
+
+ThreadCache* own_cache(world::Thread* thread) {
+  if (thread->cache == nullptr) {
+    os::LockGuard guard(heap::heap_lock);
+    return make_cache(thread);
+  }
+  return static_cast<ThreadCache*>(thread->cache);
+}
+
+bool RowTable::make_room(KindNumber kind) {
+  if (kind < kFew || more_ != nullptr) return true;
+  more_ = static_cast<HoleRow**>(heap::arena_take((heap::kMaxKinds - kFew) * sizeof(HoleRow*)));
+  return more_ != nullptr;
+}
+
+HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
+  HoleRow* row = owner->rows[kind];
+  if (row == &unused_row) row = nullptr;
+  if (!owner->rows.make_room(kind)) return nullptr;
+  if (row == nullptr && free_rows != nullptr) {
+    row = free_rows;
+    free_rows = reinterpret_cast<HoleRow*>(row->holes[0].cursor);
+    row->holes[0].cursor = nullptr;
+  }
+  if (row == nullptr) row = static_cast<HoleRow*>(heap::arena_take(sizeof(HoleRow)));
+  if (row == nullptr) return nullptr;
+  if (!row->is_set_up) set_up_row(row);
+  owner->rows.set(kind, row);
+  return row;
+}
+
+}  // namespace jd::alloc
+
+void (*const jd::world::thread_leaves)(Thread*, bool) = jd::alloc::leave;

@@ -1,0 +1,49 @@
+// Addresses that programs hand in, as objects to be freed or resized. Not for other rooms.
+#pragma once
+
+#include "alloc/cache.hpp"
+#include "world/thread.hpp"
+
+namespace jd::alloc {
+
+// Does not look at the kinds of most objects.
+inline bool has_layout(const heap::Block& block) {
+  return block.kind >= heap::kBuiltInKinds && heap::kinds[block.kind].has_layout();
+}
+
+// Slots of a hole count as allocated, but nobody has them. Pre: the slot of the block, which is a
+// small one, with this address.
+[[gnu::always_inline]] inline bool is_in_hole(BlockNumber number, const void* address,
+                                              unsigned slot) {
+  const auto* hole = static_cast<const Hole*>(
+      __atomic_load_n(&heap::space.extras[number].owner, __ATOMIC_ACQUIRE));
+  return hole != nullptr && hole->contains_slot(address, slot);
+}
+
+// The usual case of is_object: true if the address is the beginning of an object in a slot, which
+// may be freed or resized.
+[[gnu::always_inline]] inline bool is_small_object(const void* object, heap::Place* place) {
+  const Word address = base::as_word(object);
+  if (!heap::in_heap(address)) return false;
+  const heap::BlockNumber number = heap::block_number(address);
+  heap::Block* block = &heap::space.blocks[number];
+  if (block->state != heap::BlockState::Small || has_layout(*block)) return false;
+  const std::size_t offset = address & (heap::kBlockSize - 1);
+  const unsigned slot = block->slot_of(offset);
+  if (slot >= block->slots || std::size_t{slot} * block->slot_size != offset) return false;
+  if (!block->is_allocated(slot) || is_in_hole(number, object, slot)) return false;
+  *place = {block, slot};
+  return true;
+}
+
+// True if the address is the beginning of an object that may be freed or resized; says why not.
+[[gnu::noinline]] bool is_object(const void* object, const char* name, heap::Place* place);
+
+// No collection stops this thread: it is not registered, or in a blocking section. (It does not
+// register here. libc frees what it keeps for a thread when nothing of ours is called any more.)
+inline bool is_never_stopped() {
+  const world::Thread* thread = world::self();
+  return thread == nullptr || thread->blocked;
+}
+
+}  // namespace jd::alloc

@@ -1,0 +1,40 @@
+// What the room cycle does for allocation.
+#pragma once
+
+#include <cstddef>
+
+#include "heap/space.hpp"
+
+namespace jd::alloc {
+
+using heap::BlockNumber;
+
+// Defined by cycle. Pre of make_room: the heap's lock is held.
+struct Pacer {
+  // Starts the runtime; the thread is not registered. Any number of calls.
+  void (*start)();
+  // No free run is long enough for `blocks` blocks (one, for a small block): collects or grows the
+  // heap. False if nothing more is to be had or, for one block, only what is kept: who gets that at
+  // the first attempt tries once more with Kept::MayGo. The lock may have been released meanwhile.
+  // `attempt`: how often it was called for the same allocation before.
+  bool (*make_room)(BlockNumber blocks, unsigned attempt);
+  // Would that give a block without more collections than the program's allocation calls for? Pre:
+  // as there.
+  bool (*has_room)();
+  // Collects if that was put off and is not any more. Pre: collection_is_overdue; the heap's lock
+  // is held, and may be released meanwhile.
+  void (*catch_up)();
+  // A slow path begins: the place for stress collections and for finalizers that are due. The lock
+  // is not held.
+  void (*on_slow_path)();
+  // Memory has run out: what the client's out-of-memory function returns. The lock is not held.
+  void* (*out_of_memory)(std::size_t bytes);
+};
+extern const Pacer pacer;
+
+// The heap had to grow where a collection was due, since the program had switched it off: it is
+// made up for before a thread takes blocks from the heap again (it may use its reserve first). Set
+// and cleared by cycle, read by allocation, all under the heap's lock.
+extern bool collection_is_overdue;
+
+}  // namespace jd::alloc

@@ -1,0 +1,31 @@
+// What allocation is told at the start, and what it then measures.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace jd::alloc {
+
+// For one-slot holes under stress, so that every allocation takes the slow path. Set at the start.
+extern bool every_allocation_is_slow;
+// bdwgc's byte of padding (JACKDAW_PAD_OBJECTS). Set at the start, together with
+// every_allocation_is_slow: the fast path knows nothing of it.
+extern std::size_t padding;
+
+// Bytes that are cleared at a time ahead of the cursor (docs/design/alloc.md, "Clearing ahead").
+// Set at the start.
+extern std::size_t clear_ahead;
+
+// What the lazy part of the sweep took, in os::ticks: looking for free slots in a block, and
+// clearing them. What reading the clock takes is left out. Counted if time_refills, which is set at
+// the start. Every refilling thread adds, the statistics read (relaxed; only the sums matter).
+struct RefillTicks {
+  std::atomic<std::uint64_t> finding{0};
+  std::atomic<std::uint64_t> clearing{0};
+};
+extern RefillTicks refill_ticks;
+extern bool time_refills;
+void start_timing_refills();  // at the start
+
+}  // namespace jd::alloc
