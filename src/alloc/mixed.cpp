@@ -108,7 +108,7 @@ namespace {
 
 // What is free is kept for large objects, and for copies.
 bool only_kept_blocks_left() {
-  return heap::only_kept_runs_left() ||
+  return heap::only_kept_runs_left() || pacer.collects_first() ||
          (heap::sweep_policy.keep_gaps &&
           heap::free_blocks() < space.committed / heap::kShareForCopies);
 }

@@ -18,7 +18,10 @@ struct Pacer {
   // the first attempt tries once more with Kept::MayGo. The lock may have been released meanwhile.
   // `attempt`: how often it was called for the same allocation before.
   bool (*make_room)(BlockNumber blocks, unsigned attempt);
-  // Would that give a block without more collections than the program's allocation calls for? Pre:
+  // Is so much allocated since the last collection that one is to come first, though there are free
+  // blocks? Asked often, so it does not look at what other threads have counted. Pre: as there.
+  bool (*collects_first)();
+  // Would make_room give a block without more collections than the program's allocation calls for? Pre:
   // as there.
   bool (*has_room)();
   // Collects if that was put off and is not any more. Pre: collection_is_overdue; the heap's lock

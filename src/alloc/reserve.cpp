@@ -1,5 +1,6 @@
 // Blocks in reserve (docs/design/alloc.md, "Blocks in reserve"): a thread takes several blocks at a
 // time, so that it seldom needs the heap's lock.
+#include "alloc/pacer.hpp"
 #include "alloc/refill.hpp"
 #include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
@@ -111,7 +112,9 @@ BlockNumber find_block(const Refill& refill, Kept kept) {
   const unsigned size_class = refill.size_class();
   const BlockNumber listed = heap::take_listed_block(refill.kind, size_class);
   if (listed != kNoBlock) return listed;
-  if (kept == Kept::Stay && heap::only_kept_runs_left()) return kNoBlock;
+  if (kept == Kept::Stay && (heap::only_kept_runs_left() || pacer.collects_first())) {
+    return kNoBlock;
+  }
   bool clean = false;
   const BlockNumber made = heap::make_small_block(refill.kind, size_class, &clean);
   if (made != kNoBlock) space.extras[made].zeroed = clean;

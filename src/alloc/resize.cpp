@@ -5,6 +5,7 @@
 #include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
+#include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 
 namespace jd::alloc {
@@ -16,10 +17,11 @@ using heap::Place;
 using os::LockGuard;
 
 // An object at the heap's end, or with free blocks alone behind it, grows with the heap. False if
-// that doesn't help. Pre: the lock is held, and may be released meanwhile.
+// that doesn't help, or if it has room elsewhere: a heap of which little lives would grow and grow
+// while its free blocks wait. Pre: the lock is held, and may be released meanwhile.
 bool make_room_behind(const Block& block, std::size_t bytes) {
   // A collection would not see what such a thread holds.
-  if (is_never_stopped()) return false;
+  if (is_never_stopped() || heap::has_run(heap::blocks_for(bytes))) return false;
   const heap::BlockNumber first = heap::number_of(&block);
   heap::BlockNumber end = first + block.run;
   if (end < heap::space.committed && heap::space.blocks[end].state == heap::BlockState::Free) {

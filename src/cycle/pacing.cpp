@@ -42,6 +42,14 @@ constexpr BlockNumber kMostShareGrowth = 64;
 // others waiting.
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
+// Free blocks are used up before anything is collected, but only until so many times as much was
+// allocated as makes a collection due, and no less than kLeastPastDue. Otherwise a heap that is far
+// larger than what lives, since it was full once or since its free runs are short, would be filled
+// all over between two collections, and no long run would last (docs/design/cycle.md, "Growing the
+// heap").
+constexpr std::size_t kPastDue = 3;
+constexpr std::size_t kLeastPastDue = 4 * base::kMiB;
+
 // Finalizers and links are often for objects that hold other memory, and it takes two collections
 // for that to go: a table of them that has grown is a reason to collect (TableLimit). Differs from
 // bdwgc: not before an eighth of what makes a collection due was allocated (docs/design/cycle.md,
@@ -88,6 +96,10 @@ std::size_t physical_limit = 0;
 BlockNumber added_for_copies = 0;
 // Did the last collection compact, for want of room?
 bool last_compacted = false;
+
+// The heap's size that the program asked for at the start, or by GC_expand_hp. Under the heap's
+// lock.
+BlockNumber asked_for = 0;
 
 std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
 
@@ -254,6 +266,12 @@ bool commit_blocks(BlockNumber blocks) {
   return true;
 }
 
+bool commit_as_asked(BlockNumber blocks) {
+  if (!commit_blocks(blocks)) return false;
+  asked_for = base::max_of(asked_for, space.committed);
+  return true;
+}
+
 namespace {
 
 // By how much the heap is to grow beyond what is needed.
@@ -334,6 +352,12 @@ bool little_was_allocated(std::size_t share) {
 
 }  // namespace
 
+bool collects_first() {
+  if (collecting_is_off() || copy::policy.mcc || space.committed <= asked_for) return false;
+  return charged_of(alloc::totals_unsynchronised()) >=
+         kPastDue * base::max_of(planned_for_several, kLeastPastDue);
+}
+
 bool has_room() { return may_grow(1) || (!collecting_is_off() && collection_is_due()); }
 
 bool make_room(BlockNumber blocks, unsigned attempt) {
@@ -348,6 +372,8 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
       collect_locked(settings.stop_function)) {
     return true;
   }
+  // The collection was refused.
+  if (blocks == 1 && attempt == 0 && heap::free_blocks() != 0 && collects_first()) return false;
   if (blocks == 1 && use_added_blocks()) return true;
   if (grow_heap(blocks)) return true;
   // A small object may have what is kept for copies and for large ones: the caller takes it.

@@ -16,6 +16,7 @@ bool collection_is_due();
 
 // Makes room for a run of that many blocks, by collecting or by growing: alloc::Pacer::make_room.
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
+bool collects_first();
 bool has_room();
 
 // Collects if the heap grew meanwhile only because the program had switched that off.
@@ -48,6 +49,9 @@ bool grow_heap(heap::BlockNumber least);
 
 // Commits exactly so many blocks, within GC_set_max_heap_size and the memory limit.
 bool commit_blocks(heap::BlockNumber blocks);
+
+// The same for the program, which wants so much to be filled before anything is collected.
+bool commit_as_asked(heap::BlockNumber blocks);
 
 // The same without a word to anybody: in a stopped world.
 bool commit_quietly(heap::BlockNumber blocks);

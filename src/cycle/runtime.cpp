@@ -321,13 +321,14 @@ void collect_if_due() {
 bool expand(std::size_t bytes) {
   // Down, as in bdwgc: programs ask for what is left to their limit. At least one block.
   const std::size_t blocks = base::max_of(bytes / heap::kBlockSize, std::size_t{1});
-  return blocks < heap::space.reserved && commit_blocks(static_cast<heap::BlockNumber>(blocks));
+  return blocks < heap::space.reserved && commit_as_asked(static_cast<heap::BlockNumber>(blocks));
 }
 
 }  // namespace jd::cycle
 
 const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start_without_registering,
                                            jd::cycle::make_room,
+                                           jd::cycle::collects_first,
                                            jd::cycle::has_room,
                                            jd::cycle::catch_up,
                                            jd::cycle::on_slow_path,

@@ -111,6 +111,18 @@ BlockNumber take_run(BlockNumber count, BlockNumber alignment) {
   return kNoBlock;
 }
 
+bool has_run(BlockNumber count) {
+  if (!has_memory_for(count)) return false;
+  const unsigned bin = bin_of(count);
+  const std::uint64_t candidates = bins_in_use & (~std::uint64_t{0} << bin);
+  if (candidates == 0) return false;
+  if (base::lowest_bit(candidates) != bin) return true;
+  for (BlockNumber b = bins[bin].head(); b != kNoBlock; b = space.extras[b].next) {
+    if (space.blocks[b].run >= count) return true;
+  }
+  return (candidates & (candidates - 1)) != 0;
+}
+
 bool take_run_at(BlockNumber first, BlockNumber count) {
   if (first >= space.committed || space.blocks[first].state != BlockState::Free) return false;
   const BlockNumber run = space.blocks[first].run;

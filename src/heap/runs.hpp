@@ -13,6 +13,9 @@ namespace jd::heap {
 // run fits. The blocks' `dirty` flags tell which must be cleared; their records are stale.
 BlockNumber take_run(BlockNumber count, BlockNumber alignment = 1);
 
+// Would take_run find so many?
+[[nodiscard]] bool has_run(BlockNumber count);
+
 // Takes these very blocks, if a free run begins at the first and is long enough.
 [[nodiscard]] bool take_run_at(BlockNumber first, BlockNumber count);
 
