@@ -82,7 +82,7 @@ std::size_t round_alignment(std::size_t alignment) {
 // malloc.req.fast
 JD_EXPORT void* malloc(std::size_t bytes) {
   if (__builtin_expect(
-          serve::fast && bytes <= serve::kMostSmall && !serve::hides_pointers(JD_CALLER), 1)) {
+          serve::fast && bytes <= serve::kMostSmall && !serve::may_hide_pointers(JD_CALLER), 1)) {
     alloc::HoleRow* row = alloc::cache->rows[serve::kScanned];
     if (__builtin_expect(row != nullptr, 1)) {
       void* slot = row->hole_for(serve::with_spare(bytes)).take();

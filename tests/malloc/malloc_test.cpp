@@ -192,32 +192,47 @@ TEST(MallocFree, TellsWhatIsWrongWithAPointer) {
 
 // --- malloc.req.hiding --------------------------------------------------------------------------
 
-TEST(MallocHiding, WhatALinkedLibraryHidesIsKept) {
+// By the library's name, and of a program by its function's.
+class MallocHiding : public testing::TestWithParam<const char*> {};
+
+TEST_P(MallocHiding, WhatItHidesIsKept) {
   const Variable poison("JACKDAW_POISON", "1");
   const Variable every("JACKDAW_COLLECT_EVERY", "100");
   for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
-    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LINKED});
+    const Result r = run_jackdaw({"run", mode, "--", std::string(JD_TEST_HIDING_IN) + GetParam()});
     EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
     EXPECT_EQ(r.err, "");
   }
 }
 
-TEST(MallocHiding, WhatALinkedLibraryHidesIsFreedByHand) {
+TEST_P(MallocHiding, WhatItHidesIsFreedByHand) {
   for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
-    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LINKED, "2000"});
+    const Result r =
+        run_jackdaw({"run", mode, "--", std::string(JD_TEST_HIDING_IN) + GetParam(), "2000"});
     EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
     EXPECT_LT(resident_kib(r), 40 * 1024) << mode;
   }
 }
 
-TEST(MallocHiding, WithALibraryThatIsLoadedLateNothingIsReclaimed) {
+INSTANTIATE_TEST_SUITE_P(Libraries, MallocHiding,
+                         testing::Values("fontconfig", "ruby-9.9", "swipl", "program"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
+                           return name;
+                         });
+
+TEST(MallocHidingLate, NothingIsReclaimed) {
   const Variable poison("JACKDAW_POISON", "1");
   const Variable every("JACKDAW_COLLECT_EVERY", "100");
   for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
-    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LOADING, JD_TEST_HIDING});
-    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
-    EXPECT_THAT(r.err, HasSubstr("not collecting any more"));
-    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    for (const std::string library : {JD_TEST_HIDING, JD_TEST_HIDING_RUBY}) {
+      const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LOADING, library});
+      EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+      EXPECT_THAT(r.err, HasSubstr("not collecting any more"));
+      EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    }
   }
 }
 
