@@ -115,6 +115,8 @@ static const struct test tests[] = {{"entries", test_entries},
                                     {"untouched", test_untouched},
                                     {"refused-handler", test_refused_handler},
                                     {"userfault", test_userfault},
+                                    {"sparse", test_sparse},
+                                    {"clear", test_clear},
                                     {"zeros-moved", test_zeros_moved},
                                     {"regrown", test_regrown},
                                     {NULL, NULL}};

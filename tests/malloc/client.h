@@ -54,6 +54,8 @@ void test_full_queue_at_the_end(const char* argument);
 void test_full_mappings(const char* argument);
 void test_refused_handler(const char* argument);
 void test_untouched(const char* argument);
+void test_sparse(const char* argument);
+void test_clear(const char* argument);
 void test_userfault(const char* argument);
 void test_zeros_moved(const char* argument);
 void test_regrown(const char* argument);

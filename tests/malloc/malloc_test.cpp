@@ -96,6 +96,22 @@ TEST(MallocObjects, ThatGrowAreNotThereTwice) {
   EXPECT_LT(resident_kib(r), 160 * 1024 * 2);
 }
 
+// Regression: each collection read all of it, and so gave every page of it page tables.
+TEST(MallocObjects, AreScannedWhereTheyWereWritten) {
+  const Variable every("JACKDAW_COLLECT_EVERY", "10000");
+  for (const char* mode : {"free", "ignore", "leak-check"}) {
+    const Result r = run(mode, {"sparse"});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+  }
+}
+
+TEST(MallocObjects, OfMuchMemoryAreNotTouchedToBeCleared) {
+  for (const char* mode : {"free", "ignore", "leak-check"}) {
+    const Result r = run(mode, {"clear"});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+  }
+}
+
 TEST(MallocGarbage, StaysWhereLeaksAreLookedFor) {
   const Scratch scratch;
   const Variable log("GC_LOG_FILE", scratch.path("log"));
