@@ -117,6 +117,7 @@ static const struct test tests[] = {{"entries", test_entries},
                                     {"userfault", test_userfault},
                                     {"sparse", test_sparse},
                                     {"clear", test_clear},
+                                    {"trim", test_trim},
                                     {"zeros-moved", test_zeros_moved},
                                     {"regrown", test_regrown},
                                     {NULL, NULL}};

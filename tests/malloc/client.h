@@ -56,6 +56,7 @@ void test_refused_handler(const char* argument);
 void test_untouched(const char* argument);
 void test_sparse(const char* argument);
 void test_clear(const char* argument);
+void test_trim(const char* argument);
 void test_userfault(const char* argument);
 void test_zeros_moved(const char* argument);
 void test_regrown(const char* argument);

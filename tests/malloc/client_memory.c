@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -123,6 +124,31 @@ void test_clear(const char* argument) {
     memset(object, 1, bytes);
     free(object);
   }
+}
+
+/* What libc's own functions, which know nothing of this heap, would say wrongly. */
+void test_trim(const char* argument) {
+  enum { COUNT = 50000, SIZE = 1500 };
+  static char* objects[COUNT];
+  const size_t all = (size_t)COUNT * SIZE;
+  struct mallinfo2 before;
+  struct mallinfo2 full;
+  int i;
+  (void)argument;
+  before = mallinfo2();
+  for (i = 0; i < COUNT; ++i) {
+    objects[i] = malloc(SIZE);
+    REQUIRE(objects[i] != NULL);
+    memset(objects[i], 1, SIZE);
+  }
+  full = mallinfo2();
+  REQUIRE(full.uordblks - before.uordblks >= all);
+  REQUIRE(full.arena >= full.uordblks && full.arena == full.uordblks + full.fordblks);
+  for (i = 0; i < COUNT; ++i) free(objects[i]);
+  memset(objects, 0, sizeof objects);
+  REQUIRE(malloc_trim(0) == 1);
+  REQUIRE(mallinfo2().arena < full.arena - all / 2);
+  malloc_stats();
 }
 
 static int faults_file;

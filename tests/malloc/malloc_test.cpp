@@ -112,6 +112,14 @@ TEST(MallocObjects, OfMuchMemoryAreNotTouchedToBeCleared) {
   }
 }
 
+TEST(MallocFigures, AreTheHeapsAndFreeBlocksGoBack) {
+  for (const char* mode : {"free", "ignore"}) {
+    const Result r = run(mode, {"trim"});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+    EXPECT_THAT(r.err, HasSubstr("bytes, of which"));
+  }
+}
+
 TEST(MallocGarbage, StaysWhereLeaksAreLookedFor) {
   const Scratch scratch;
   const Variable log("GC_LOG_FILE", scratch.path("log"));
@@ -311,6 +319,12 @@ TEST(MallocLeaks, AreReportedWithTheirStacks) {
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_EQ(r.out, "ok\n");
   EXPECT_THAT(r.err, HasSubstr("leak check of process "));
+  expect_known_leaks(r.err);
+}
+
+TEST(MallocLeaks, AreNotChangedByTrimming) {
+  const Result r = run("leak-check", {"leaks", "trim"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
   expect_known_leaks(r.err);
 }
 
