@@ -13,6 +13,7 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
+#include "os/memory.hpp"
 #include "world/thread.hpp"
 
 namespace jd::alloc {
@@ -262,6 +263,13 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   }
 }
 
+// Pre: whole blocks from `object` on are its own.
+void clear_large(char* object, std::size_t bytes) {
+  if (bytes >= clear_by_discarding_from && os::discard(object, base::align_up(bytes, kBlockSize)))
+    return;
+  base::clear_bytes(object, bytes);
+}
+
 // Since the last collection. Under the heap's lock.
 RunDemand run_demand;
 
@@ -304,7 +312,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     }
   }
   if (clear && dirty != 0) {
-    base::clear_bytes(object, rounded);
+    clear_large(object, rounded);
     // Release: this thread may be stopped right behind it, and then the words are read.
     heap::Scan scan = heap::kinds[kind].scan;
     __atomic_store(&block->scan, &scan, __ATOMIC_RELEASE);
@@ -322,6 +330,7 @@ bool ready_to_allocate() {
 
 bool collection_is_overdue = false;
 std::size_t clear_ahead = 0;
+std::size_t clear_by_discarding_from = SIZE_MAX;
 RefillTicks refill_ticks;
 bool time_refills = false;
 

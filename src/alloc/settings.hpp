@@ -17,6 +17,10 @@ extern std::size_t padding;
 // Set at the start.
 extern std::size_t clear_ahead;
 
+// Large objects of so many bytes or more get clear by giving old pages back to the system. Set at
+// the start.
+extern std::size_t clear_by_discarding_from;
+
 // What the lazy part of the sweep took, in os::ticks: looking for free slots in a block, and
 // clearing them. What reading the clock takes is left out. Counted if time_refills, which is set at
 // the start. Every refilling thread adds, the statistics read (relaxed; only the sums matter).

@@ -129,7 +129,11 @@ struct BlockExtra {
   // On its kind's list of blocks with free slots. As owner.
   bool listed;
   // Large head: only pointers into its first block hold the object.
-  bool held_by_first_block;
+  bool held_by_first_block : 1;
+  // Large head: a marker that asks which pages were written was told that nearly all are, and need
+  // not ask again. (Whoever sets the one of these two may lose the other's newest value: then it
+  // asks again.)
+  bool filled : 1;
   // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them, or the pages were
   // clean, and no slot was handed out yet.
   bool zeroed;

@@ -130,6 +130,7 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   space.extras[number].bytes = bytes;
   set_unowned(&space.extras[number]);
   space.extras[number].held_by_first_block = false;
+  space.extras[number].filled = false;
   space.extras[number].zeroed = false;
   head.state = BlockState::LargeHead;
   return &head;
@@ -155,6 +156,7 @@ bool resize_large(Block* head, std::size_t bytes) {
   // What GC_malloc_ignore_off_page promised was of another size: as bdwgc, which makes a new
   // object.
   space.extras[number].held_by_first_block = false;
+  space.extras[number].filled = false;
   return true;
 }
 

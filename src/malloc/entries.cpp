@@ -3,8 +3,11 @@
 #include <malloc.h>
 #include <stdlib.h>
 
+#include <limits>
+
 #include "alloc/allocate.hpp"
 #include "heap/space.hpp"
+#include "malloc/figures.hpp"
 #include "malloc/hiding.hpp"
 #include "malloc/serve.hpp"
 #include "os/memory.hpp"
@@ -77,12 +80,30 @@ std::size_t round_alignment(std::size_t alignment) {
   return alignment <= 1 ? 1 : std::size_t{1} << (base::log2_floor(alignment - 1) + 1);
 }
 
+// Into the fields of mallinfo and mallinfo2, of one name and two types.
+template <class Information>
+Information information() {
+  Information result{};
+  if (!serve::start()) return result;
+  using Field = decltype(result.arena);
+  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<Field>::max());
+  const auto field = [](std::size_t bytes) {
+    return static_cast<Field>(base::min_of(bytes, kMost));
+  };
+  const serve::Figures figures = serve::figures();
+  result.arena = field(figures.resident);
+  result.uordblks = field(figures.in_use);
+  result.fordblks = field(figures.resident - base::min_of(figures.in_use, figures.resident));
+  result.keepcost = field(figures.idle);
+  return result;
+}
+
 }  // namespace
 
 // malloc.req.fast
 JD_EXPORT void* malloc(std::size_t bytes) {
   if (__builtin_expect(
-          serve::fast && bytes <= serve::kMostSmall && !serve::hides_pointers(JD_CALLER), 1)) {
+          serve::fast && bytes <= serve::kMostSmall && !serve::may_hide_pointers(JD_CALLER), 1)) {
     alloc::HoleRow* row = alloc::cache->rows[serve::kScanned];
     if (__builtin_expect(row != nullptr, 1)) {
       void* slot = row->hole_for(serve::with_spare(bytes)).take();
@@ -176,3 +197,29 @@ JD_EXPORT std::size_t malloc_usable_size(void* object) {
   if (object == nullptr || serve::is_early(object)) return 0;
   return serve::usable_size(object);
 }
+
+JD_EXPORT int malloc_trim(std::size_t padding) {
+  JD_PASS_ON(malloc_trim, padding)
+  return serve::start() && serve::trim() ? 1 : 0;
+}
+
+JD_EXPORT void malloc_stats() {
+  JD_PASS_ON(malloc_stats)
+  if (serve::start()) serve::tell_figures();
+}
+
+// glibc calls it deprecated.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+JD_EXPORT struct mallinfo mallinfo() {
+  JD_PASS_ON(mallinfo)
+  return information<struct mallinfo>();
+}
+#pragma GCC diagnostic pop
+
+#if __GLIBC_PREREQ(2, 33)
+JD_EXPORT struct mallinfo2 mallinfo2() {
+  JD_PASS_ON(mallinfo2)
+  return information<struct mallinfo2>();
+}
+#endif

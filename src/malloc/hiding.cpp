@@ -4,22 +4,47 @@
 #include "os/log.hpp"
 #include "os/modules.hpp"
 
-// Of fontconfig: a pattern holds the distance to its elements (FcPattern::elts_offset), and nothing
-// else leads there.
+// One function of each: so that one which is linked into the program itself is found.
 extern "C" [[gnu::weak]] void create_pattern() asm("FcPatternCreate");
+extern "C" [[gnu::weak]] void allocate_for_ruby() asm("ruby_xmalloc");
+extern "C" [[gnu::weak]] void initialise_prolog() asm("PL_initialise");
 
 namespace jd::serve {
 namespace {
 
+struct HidingLibrary {
+  const char* name;    // what its file's name begins with
+  void (*function)();  // null where the program has none
+  os::Extent code;
+};
+
+constinit HidingLibrary libraries[] = {
+    // A pattern holds the distance to its elements (FcPattern::elts_offset), and nothing else leads
+    // there. Packagers of Python's call their copy libfontconfig-1a2b3c4d.so.1.
+    {"libfontconfig", create_pattern, {}},
+    // ruby/io.h declares the buffers of an rb_io_t packed: the pointer to one that is being parsed
+    // lies at 4 modulo 8.
+    {"libruby", allocate_for_ruby, {}},
+    // The arrays of atoms and functors begin with their first index: the pointer to a block of
+    // them lies before its first byte.
+    {"libswipl", initialise_prolog, {}},
+};
+
 // With one that comes later, by dlopen, there may be such objects already.
 bool may_collect() {
-  // Packagers of Python's call their copy libfontconfig-1a2b3c4d.so.1.
-  if (!os::is_loaded("/libfontconfig")) return true;
+  bool may = true;
+  for (const HidingLibrary& library : libraries) {
+    const os::LoadedFile file = os::find_loaded(library.name);
+    if (library.code.low != nullptr || file.path == nullptr) continue;
+    os::warn(library.name,
+             ", which hides pointers, was loaded after the start; not collecting any more. "
+             "LD_PRELOAD=",
+             file.path, " loads it at the start");
+    may = false;
+  }
+  if (may) return true;
   cycle::settings.may_collect = nullptr;
   GC_dont_gc = 1;
-  os::warn(
-      "libfontconfig, which hides pointers, was loaded after the start; not collecting any more. "
-      "LD_PRELOAD=libfontconfig.so.1 loads it at the start");
   return false;
 }
 
@@ -28,13 +53,31 @@ bool may_collect() {
 base::Word hiding_code = 0;
 base::Word hiding_code_bytes = 0;
 
-void find_hiding_code() {
-  if (&create_pattern != nullptr) {
-    const os::Extent bounds = os::bounds_of_object(reinterpret_cast<void*>(create_pattern));
-    hiding_code = base::as_word(bounds.low);
-    hiding_code_bytes = base::as_word(bounds.high) - hiding_code;
+bool is_in_hiding_code(const void* caller) {
+  for (const HidingLibrary& library : libraries) {
+    if (library.code.low <= caller && caller < library.code.high) return true;
   }
-  if (hiding_code_bytes == 0) cycle::settings.may_collect = may_collect;
+  return false;
+}
+
+void find_hiding_code() {
+  base::Word low = ~base::Word{0};
+  base::Word high = 0;
+  for (HidingLibrary& library : libraries) {
+    // By its file first: the address of a function is in the program where that was linked for
+    // fixed ones and takes it.
+    const void* inside = os::find_loaded(library.name).inside;
+    if (inside == nullptr) inside = reinterpret_cast<void*>(library.function);
+    if (inside != nullptr) library.code = os::bounds_of_object(inside);
+    if (library.code.low == nullptr) continue;
+    low = base::min_of(low, base::as_word(library.code.low));
+    high = base::max_of(high, base::as_word(library.code.high));
+  }
+  if (low < high) {
+    hiding_code = low;
+    hiding_code_bytes = high - low;
+  }
+  cycle::settings.may_collect = may_collect;
 }
 
 }  // namespace jd::serve

@@ -12,7 +12,7 @@ namespace {
   if (!start()) return;
   find_libc_functions();
   // Nobody changes the list of libraries yet.
-  has_other_collector = os::is_loaded("/libgc.so") || os::is_loaded("/libjackdaw.so");
+  has_other_collector = os::is_loaded("libgc.so") || os::is_loaded("libjackdaw.so");
   if (mode() == base::MallocMode::LeakCheck) leaks::begin();
 }
 

@@ -11,6 +11,7 @@
 #include "malloc/hiding.hpp"
 #include "malloc/leaks.hpp"
 #include "malloc/transfer.hpp"
+#include "mark/marker.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
 #include "os/memory.hpp"
@@ -47,6 +48,14 @@ void say_nothing(char*, GC_word) {}
 
 // SIGRTMAX-4: not one of bdwgc's two, on which a child may run, and one that gdb can pass on.
 constexpr int kStopSignal = 60;
+
+// Asking which pages of an object were written takes microseconds, and reading so much a hundred
+// times that (docs/design/malloc.md, "Objects of which little was written").
+constexpr std::size_t kByWrittenPagesFrom = 4 * base::kMiB;
+
+// As glibc's: a program that has learnt that so much of calloc's costs nothing until it is touched
+// finds it so (docs/design/malloc.md, "Clearing large objects").
+constexpr std::size_t kClearByDiscardingFrom = 32 * base::kMiB;
 
 bool stop_collecting(const char* why) {
   GC_dont_gc = 1;
@@ -112,6 +121,8 @@ void start_once() {
     JD_CHECK(world::add_roots(early, early + used),
              "there is memory at the start for the table of roots");
   }
+  mark::by_written_pages_from = kByWrittenPagesFrom;
+  alloc::clear_by_discarding_from = kClearByDiscardingFrom;
   ignoring = mode() == MallocMode::Ignore;
   most = base::min_of(most, os::memory_limit());
   if (mode() == MallocMode::LeakCheck) {

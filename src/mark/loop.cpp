@@ -109,8 +109,12 @@ Entry Marker::visit_unusual(Word word) {
 Entry Marker::contents_of(const Block& block, Word address) {
   if (block.scan == Scan::None) return kNothing;
   if (block.scan == Scan::Descriptor) return Entry::object(address);
-  return {reinterpret_cast<const Word*>(address),
-          reinterpret_cast<const Word*>(address + heap::unmixed_size(block))};
+  const std::size_t size = heap::unmixed_size(block);
+  // Its pages are asked for when its turn comes: many such objects may be met at once.
+  if (__builtin_expect(size >= by_written_pages_from, 0) && !heap::extra_of(&block).filled) {
+    return Entry::object(address);
+  }
+  return {reinterpret_cast<const Word*>(address), reinterpret_cast<const Word*>(address + size)};
 }
 
 // What the descriptor of an object says is to be scanned. What a procedure finds is on the stack.
@@ -172,9 +176,14 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
 
 inline Marker::Described Marker::describe(Word object) {
   const Block& block = View().record_of(object);
-  if (__builtin_expect(block.state != BlockState::Small, 0) &&
-      (block.state == BlockState::LargeBody || object % kBlockSize != 0)) {
-    return {kNothing, waiting_elements(object)};
+  if (__builtin_expect(block.state != BlockState::Small, 0)) {
+    if (block.state == BlockState::LargeBody || object % kBlockSize != 0) {
+      return {kNothing, waiting_elements(object)};
+    }
+    if (block.scan == Scan::Words) {
+      push_written_pages(object, heap::unmixed_size(block));
+      return {};
+    }
   }
   const heap::Kind& kind = heap::kinds[block.kind];
   const std::size_t size = heap::unmixed_size(block);

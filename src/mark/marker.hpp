@@ -194,6 +194,7 @@ class alignas(128) Marker {
   void push_word(Word word);
   void push_rest(const View& view, Entry range);
   Described describe(Word object);
+  void push_written_pages(Word object, std::size_t size);
   void rescan_marked_objects();
   void mark_objects_at_granules(heap::Block* block);
 
@@ -230,6 +231,10 @@ class alignas(128) Marker {
   bool overflowed_ = false;
   std::size_t overflows_ = 0;
 };
+
+// Of objects of so many bytes or more whose words are all scanned, only the pages that were written
+// are (docs/design/malloc.md, "Large objects"). Set at the start, and only where one thread marks.
+extern std::size_t by_written_pages_from;
 
 // The collecting thread's: used under the heap's lock, in a stopped world. A helper's marker is its
 // own within a phase, and the collecting thread's otherwise (Exchange).

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "base/bits.hpp"
+#include "base/text.hpp"
 
 // The loader's own record of what is loaded. Weak, so that the library names no loader among its
 // needs.
@@ -148,13 +149,14 @@ std::uint64_t module_fingerprint(bool* changing) {
   return digest;
 }
 
-bool is_loaded(const char* part_of_path) {
+LoadedFile find_loaded(const char* file_name_begins) {
   for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
-    if (map->l_name != nullptr && __builtin_strstr(map->l_name, part_of_path) != nullptr) {
-      return true;
-    }
+    if (map->l_name == nullptr) continue;
+    const char* slash = __builtin_strrchr(map->l_name, '/');
+    const char* name = slash != nullptr ? slash + 1 : map->l_name;
+    if (base::after(name, file_name_begins) != nullptr) return {map->l_name, map->l_ld};
   }
-  return false;
+  return {};
 }
 
 Extent bounds_of_object(const void* address) {

@@ -63,9 +63,17 @@ std::uint64_t module_generation();
 // tells that a thread was stopped in the middle of loading or unloading.
 std::uint64_t module_fingerprint(bool* changing);
 
-// True if an object is loaded whose path has the text in it. Takes no lock, for use in a stopped
-// world, where the list may be followed even if a thread was stopped in the midst of a change.
-bool is_loaded(const char* part_of_path);
+struct LoadedFile {
+  const char* path;    // null if there is none; valid while it is loaded
+  const void* inside;  // an address within it
+};
+
+// The first loaded object whose file's name begins so. Takes no lock, for use in a stopped world,
+// where the list may be followed even if a thread was stopped in the midst of a change.
+LoadedFile find_loaded(const char* file_name_begins);
+inline bool is_loaded(const char* file_name_begins) {
+  return find_loaded(file_name_begins).path != nullptr;
+}
 
 // The memory of the loaded object that contains the address; both null if there is none, or the C
 // library (before glibc 2.35) can't tell.

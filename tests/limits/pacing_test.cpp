@@ -277,5 +277,103 @@ TEST(Pacing, WhereOnlyARunIsMissingTheHeapGrowsLittle) {
   EXPECT_LE(std::stod(r.out), 1.75);
 }
 
+// Each thread has objects of several blocks grow, of which none stays: one that lies last in the
+// heap had this grow for it, whatever was free.
+JD_CHILD(reallocate_by_threads) {
+  GC_INIT();
+  run_threads(4, [](std::size_t) {
+    for (int round = 0; round < 600; ++round) {
+      void* object = GC_malloc_atomic(20000);
+      for (std::size_t bytes = 40000; bytes <= 120000; bytes += 20000) {
+        object = GC_realloc(object, bytes);
+      }
+      opaque(object);
+      for (int i = 0; i < 1000; ++i) opaque(GC_malloc_atomic(100));
+    }
+  });
+  std::printf("%zu\n", GC_get_heap_size() / kMiB);
+  return 0;
+}
+
+TEST(Pacing, WhatGrowsInPlaceDoesNotMakeTheHeapGrow) {
+  const ChildResult r = run_child("reallocate_by_threads");
+  ASSERT_TRUE(r.ok()) << r;
+  EXPECT_LE(std::stoi(r.out), 5);
+}
+
+// Beside each object that stays for a while, 100 small ones of other sizes: what was in reserve for
+// these was taken from what is free, so that they lay in more and more blocks.
+JD_CHILD(garbage_of_many_sizes) {
+  GC_INIT();
+  constexpr std::size_t kObjects = 1500;
+  std::atomic<std::size_t> alive{0};
+  run_threads(4, [&alive](std::size_t t) {
+    std::mt19937_64 random(t + 1);
+    auto** table = static_cast<void**>(GC_malloc_uncollectable(kObjects * sizeof(void*)));
+    std::vector<std::size_t> sizes(kObjects);
+    for (std::size_t i = 0; i < 20 * kObjects; ++i) {
+      for (int k = 0; k < 100; ++k) {
+        opaque(GC_malloc(24));
+        opaque(GC_malloc_atomic(16 + 2 * static_cast<std::size_t>(k)));
+      }
+      const std::size_t at = random() % kObjects;
+      sizes[at] = 8 + random() % 8000;
+      table[at] = GC_malloc_atomic(sizes[at]);
+    }
+    alive += std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+  });
+  std::printf("%f\n", static_cast<double>(GC_get_heap_size()) / static_cast<double>(alive.load()));
+  return 0;
+}
+
+TEST(Pacing, ReservesForManySizesAreSmall) {
+  const ChildResult r = run_child("garbage_of_many_sizes");
+  ASSERT_TRUE(r.ok()) << r;
+  EXPECT_LE(std::stod(r.out), 2.6);
+}
+
+// Small garbage filled all free runs, far beyond what makes a collection due; for large objects the
+// heap grew each time.
+JD_CHILD(small_garbage_among_long_objects) {
+  GC_INIT();
+  constexpr std::size_t kObjects = 60;
+  std::mt19937_64 random(1);
+  auto** table = static_cast<void**>(GC_malloc_uncollectable(kObjects * sizeof(void*)));
+  std::vector<std::size_t> lengths(kObjects);
+  for (std::size_t i = 0; i < 40 * kObjects; ++i) {
+    const std::size_t at = random() % kObjects;
+    lengths[at] = some_size(&random, 4 << 20);
+    table[at] = nullptr;
+    table[at] = GC_malloc_atomic(lengths[at]);
+    for (int k = 0; k < 2000; ++k) opaque(GC_malloc(16 + random() % 100));
+  }
+  const auto alive = std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
+  std::printf("%f %zu\n", static_cast<double>(GC_get_heap_size()) / static_cast<double>(alive), GC_get_heap_size()/kMiB);
+  return 0;
+}
+
+TEST(Pacing, FreeRunsAreNotFilledFarBeyondWhatIsDue) {
+  const ChildResult r = run_child("small_garbage_among_long_objects");
+  ASSERT_TRUE(r.ok()) << r;
+  EXPECT_LE(std::stod(r.out), 3);
+}
+
+// But a heap that the program made large is filled before anything is collected.
+JD_CHILD(fill_what_was_asked_for) {
+  GC_INIT();
+  if (GC_expand_hp(100 * kMiB) == 0) return 1;
+  const GC_word before = GC_get_gc_no();
+  std::size_t bytes = 0;
+  for (; GC_get_gc_no() == before; bytes += 1024) opaque(GC_malloc(1024));
+  std::printf("%zu\n", bytes / kMiB);
+  return 0;
+}
+
+TEST(Pacing, AHeapThatWasMadeLargeIsFilledFirst) {
+  const ChildResult r = run_child("fill_what_was_asked_for");
+  ASSERT_TRUE(r.ok()) << r;
+  EXPECT_GE(std::stoi(r.out), 90);
+}
+
 }  // namespace
 }  // namespace jd::test

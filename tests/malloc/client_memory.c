@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -79,6 +80,75 @@ void test_untouched(const char* argument) {
   make_garbage(GARBAGE);
   REQUIRE(list_is_whole(*(struct node**)(pages + middle), LENGTH));
   if (strstr(argument, "mincore") == NULL) REQUIRE(count_touched(pages, bytes) == 1);
+}
+
+/* The same of the program's own objects: of one large object a page was written, in each way to
+   have one. */
+void test_sparse(const char* argument) {
+  const size_t bytes = (size_t)1 << 29;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char* objects[3];
+  int i;
+  (void)argument;
+  objects[0] = malloc(bytes);
+  objects[1] = calloc(bytes, 1);
+  objects[2] = aligned_alloc((size_t)2 << 20, bytes);
+  for (i = 0; i < 3; ++i) {
+    REQUIRE(objects[i] != NULL);
+    /* An object of the collector's begins with a page. */
+    REQUIRE((size_t)objects[i] % page == 0);
+    madvise(objects[i], bytes, MADV_NOHUGEPAGE);
+    far_away(keep_there, objects[i] + bytes / 2 + 64);
+  }
+  make_garbage(GARBAGE);
+  make_garbage(GARBAGE);
+  for (i = 0; i < 3; ++i) {
+    REQUIRE(list_is_whole(*(struct node**)(objects[i] + bytes / 2 + 64), LENGTH));
+    REQUIRE(count_touched(objects[i], bytes) == 1);
+    free(objects[i]);
+  }
+}
+
+/* Memory that was used before costs nothing, either, until it is touched. */
+void test_clear(const char* argument) {
+  const size_t bytes = (size_t)40 << 20;
+  int round;
+  (void)argument;
+  for (round = 0; round < 3; ++round) {
+    char* object = calloc(bytes, 1);
+    size_t at;
+    REQUIRE(object != NULL);
+    /* The tag at its end, and what is small beside it. */
+    REQUIRE(count_touched(object, bytes & ~(size_t)0xffff) <= 1);
+    for (at = 0; at < bytes; at += 64) REQUIRE(object[at] == 0);
+    memset(object, 1, bytes);
+    free(object);
+  }
+}
+
+/* What libc's own functions, which know nothing of this heap, would say wrongly. */
+void test_trim(const char* argument) {
+  enum { COUNT = 50000, SIZE = 1500 };
+  static char* objects[COUNT];
+  const size_t all = (size_t)COUNT * SIZE;
+  struct mallinfo2 before;
+  struct mallinfo2 full;
+  int i;
+  (void)argument;
+  before = mallinfo2();
+  for (i = 0; i < COUNT; ++i) {
+    objects[i] = malloc(SIZE);
+    REQUIRE(objects[i] != NULL);
+    memset(objects[i], 1, SIZE);
+  }
+  full = mallinfo2();
+  REQUIRE(full.uordblks - before.uordblks >= all);
+  REQUIRE(full.arena >= full.uordblks && full.arena == full.uordblks + full.fordblks);
+  for (i = 0; i < COUNT; ++i) free(objects[i]);
+  memset(objects, 0, sizeof objects);
+  REQUIRE(malloc_trim(0) == 1);
+  REQUIRE(mallinfo2().arena < full.arena - all / 2);
+  malloc_stats();
 }
 
 static int faults_file;

@@ -1,5 +1,5 @@
-/* What fontconfig does: an object that knows another only by the distance to it. Built as a library
- * of that name with a function of that name. */
+/* What fontconfig does: an object that knows another only by the distance to it. Built as libraries
+ * of several names, and into a program. */
 #include "hiding.h"
 
 #include <stdlib.h>

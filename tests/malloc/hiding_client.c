@@ -23,10 +23,10 @@ int main(int argc, char** argv) {
 #ifdef LOADS_IT
   void* library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
   if (library == NULL) return 2;
-  struct pattern* (*create)(void) = function(library, "FcPatternCreate");
-  void (*add)(struct pattern*, int) = function(library, "FcPatternAdd");
-  int (*is)(struct pattern*, int) = function(library, "FcPatternIs");
-  void (*destroy)(struct pattern*) = function(library, "FcPatternDestroy");
+  struct pattern* (*create)(void) = function(library, HIDING_CREATE);
+  void (*add)(struct pattern*, int) = function(library, "HidingAdd");
+  int (*is)(struct pattern*, int) = function(library, "HidingIs");
+  void (*destroy)(struct pattern*) = function(library, "HidingDestroy");
 #else
   struct pattern* (*create)(void) = create_pattern;
   void (*add)(struct pattern*, int) = add_to_pattern;

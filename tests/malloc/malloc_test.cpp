@@ -96,6 +96,32 @@ TEST(MallocObjects, ThatGrowAreNotThereTwice) {
   EXPECT_LT(resident_kib(r), 160 * 1024 * 2);
 }
 
+// Regression: each collection read all of it, and so gave every page of it page tables.
+TEST(MallocObjects, AreScannedWhereTheyWereWritten) {
+  const Variable every("JACKDAW_COLLECT_EVERY", "10000");
+  // A check of the collection reads everything.
+  const Variable verify("JACKDAW_VERIFY", "0");
+  for (const char* mode : {"free", "ignore", "leak-check"}) {
+    const Result r = run(mode, {"sparse"});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+  }
+}
+
+TEST(MallocObjects, OfMuchMemoryAreNotTouchedToBeCleared) {
+  for (const char* mode : {"free", "ignore", "leak-check"}) {
+    const Result r = run(mode, {"clear"});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+  }
+}
+
+TEST(MallocFigures, AreTheHeapsAndFreeBlocksGoBack) {
+  for (const char* mode : {"free", "ignore"}) {
+    const Result r = run(mode, {"trim"});
+    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+    EXPECT_THAT(r.err, HasSubstr("bytes, of which"));
+  }
+}
+
 TEST(MallocGarbage, StaysWhereLeaksAreLookedFor) {
   const Scratch scratch;
   const Variable log("GC_LOG_FILE", scratch.path("log"));
@@ -192,32 +218,47 @@ TEST(MallocFree, TellsWhatIsWrongWithAPointer) {
 
 // --- malloc.req.hiding --------------------------------------------------------------------------
 
-TEST(MallocHiding, WhatALinkedLibraryHidesIsKept) {
+// By the library's name, and of a program by its function's.
+class MallocHiding : public testing::TestWithParam<const char*> {};
+
+TEST_P(MallocHiding, WhatItHidesIsKept) {
   const Variable poison("JACKDAW_POISON", "1");
   const Variable every("JACKDAW_COLLECT_EVERY", "100");
   for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
-    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LINKED});
+    const Result r = run_jackdaw({"run", mode, "--", std::string(JD_TEST_HIDING_IN) + GetParam()});
     EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
     EXPECT_EQ(r.err, "");
   }
 }
 
-TEST(MallocHiding, WhatALinkedLibraryHidesIsFreedByHand) {
+TEST_P(MallocHiding, WhatItHidesIsFreedByHand) {
   for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
-    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LINKED, "2000"});
+    const Result r =
+        run_jackdaw({"run", mode, "--", std::string(JD_TEST_HIDING_IN) + GetParam(), "2000"});
     EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
     EXPECT_LT(resident_kib(r), 40 * 1024) << mode;
   }
 }
 
-TEST(MallocHiding, WithALibraryThatIsLoadedLateNothingIsReclaimed) {
+INSTANTIATE_TEST_SUITE_P(Libraries, MallocHiding,
+                         testing::Values("fontconfig", "ruby-9.9", "swipl", "program"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
+                           return name;
+                         });
+
+TEST(MallocHidingLate, NothingIsReclaimed) {
   const Variable poison("JACKDAW_POISON", "1");
   const Variable every("JACKDAW_COLLECT_EVERY", "100");
   for (const char* mode : {"--malloc=free", "--malloc=ignore"}) {
-    const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LOADING, JD_TEST_HIDING});
-    EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
-    EXPECT_THAT(r.err, HasSubstr("not collecting any more"));
-    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    for (const std::string library : {JD_TEST_HIDING, JD_TEST_HIDING_RUBY}) {
+      const Result r = run_jackdaw({"run", mode, "--", JD_TEST_HIDING_LOADING, library});
+      EXPECT_TRUE(r.exited_with(0)) << mode << describe(r);
+      EXPECT_THAT(r.err, HasSubstr("not collecting any more"));
+      EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    }
   }
 }
 
@@ -280,6 +321,12 @@ TEST(MallocLeaks, AreReportedWithTheirStacks) {
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_EQ(r.out, "ok\n");
   EXPECT_THAT(r.err, HasSubstr("leak check of process "));
+  expect_known_leaks(r.err);
+}
+
+TEST(MallocLeaks, AreNotChangedByTrimming) {
+  const Result r = run("leak-check", {"leaks", "trim"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
   expect_known_leaks(r.err);
 }
 
