@@ -288,27 +288,32 @@ std::size_t length_of(I first, I last) {
 // f(i) for each i of [first, last).
 template <std::integral I, class F>
 void parallel_for(I first, I last, F&& f, loop_options options = {}) {
-  static_assert(std::is_invocable_v<F&, I>, "the body of this loop is called with an index");
-  if (!(first < last)) return;
-  const std::size_t length = task_detail::length_of(first, last);
-  auto body = [&f, first, cancel = options.cancel](std::size_t begin, std::size_t end) {
-    task_detail::for_indices(begin, end, cancel, [&](std::size_t i) {
-      std::invoke(f, static_cast<I>(static_cast<std::size_t>(first) + i));
-    });
-  };
-  task_detail::for_all<std::remove_reference_t<F>>(length, options, body);
+  constexpr bool takes_index = std::is_invocable_v<F&, I>;
+  static_assert(takes_index, "the body of this loop is called with an index");
+  if constexpr (takes_index) {
+    if (!(first < last)) return;
+    const std::size_t length = task_detail::length_of(first, last);
+    auto body = [&f, first, cancel = options.cancel](std::size_t begin, std::size_t end) {
+      task_detail::for_indices(begin, end, cancel, [&](std::size_t i) {
+        std::invoke(f, static_cast<I>(static_cast<std::size_t>(first) + i));
+      });
+    };
+    task_detail::for_all<std::remove_reference_t<F>>(length, options, body);
+  }
 }
 
 // f(element) for each element of the range.
 template <std::ranges::random_access_range R, class F>
 void parallel_for(R&& range, F&& f, loop_options options = {}) {
-  auto begin = std::ranges::begin(range);
-  using Difference = std::iter_difference_t<decltype(begin)>;
-  static_assert(std::is_invocable_v<F&, std::ranges::range_reference_t<R>>,
-                "the body of this loop is called with an element");
-  parallel_for(
-      std::size_t{0}, static_cast<std::size_t>(std::ranges::distance(range)),
-      [&](std::size_t i) { std::invoke(f, begin[static_cast<Difference>(i)]); }, options);
+  constexpr bool takes_element = std::is_invocable_v<F&, std::ranges::range_reference_t<R>>;
+  static_assert(takes_element, "the body of this loop is called with an element");
+  if constexpr (takes_element) {
+    auto begin = std::ranges::begin(range);
+    using Difference = std::iter_difference_t<decltype(begin)>;
+    parallel_for(
+        std::size_t{0}, static_cast<std::size_t>(std::ranges::distance(range)),
+        [&](std::size_t i) { std::invoke(f, begin[static_cast<Difference>(i)]); }, options);
+  }
 }
 
 // combine(…combine(identity, map(first))…, map(last - 1)), with brackets wherever they suit:
@@ -398,28 +403,58 @@ void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth, boo
   std::sort(first, last, compare);
 }
 
+// What a sort has to be given. Where it is not, check_sort() says so, and nothing else is compiled
+// that would. Elements are compared where they are, and as constant ones.
+template <class Iterator, class Compare>
+concept ComparesElements =
+    requires(Compare& compare, std::iter_reference_t<Iterator> a,
+             const std::remove_reference_t<std::iter_reference_t<Iterator>>& b) {
+      static_cast<bool>(compare(a, a));
+      static_cast<bool>(compare(a, b));
+      static_cast<bool>(compare(b, a));
+    };
+template <class Iterator>
+concept MovesElements =
+    std::is_move_constructible_v<std::iter_value_t<Iterator>> &&
+    std::is_assignable_v<std::iter_reference_t<Iterator>, std::iter_value_t<Iterator>>;
+template <class Iterator, class Compare>
+constexpr void check_sort() {
+  static_assert(ComparesElements<Iterator, Compare>,
+                "the comparison is called with two elements, and returns a bool");
+  static_assert(MovesElements<Iterator>, "what is sorted is moved: it must be assignable");
+}
+
+template <class Iterator, class Compare>
+void sort(Iterator first, Iterator last, Compare& compare) {
+  if (last - first <= kSortGrain) return std::sort(first, last, compare);
+  if (std::is_sorted(first, last, compare)) return;
+  int depth = 8;
+  for (auto length = last - first; length > 1; length /= 2) depth += 2;
+  if (jd_task_in_worker() != 0) return sort_pieces(first, last, compare, depth, false);
+  SortTimes& past = sort_times<Iterator, Compare>;
+  const auto count = static_cast<std::int64_t>(last - first);
+  const auto timed = [&](auto sort) {
+    const std::int64_t began = now();
+    sort();
+    past.note(count, now() - began);
+  };
+  if (past.is_expected(count) && jd_task_may_run_here() != 0) {
+    timed([&] { std::sort(first, last, compare); });
+  } else {
+    run([&] { timed([&] { sort_pieces(first, last, compare, depth, false); }); });
+  }
+}
+
 }  // namespace task_detail
 
 // std::sort, in parallel; not stable. To few elements, to what is sorted, and to what is expected
 // to be short, the caller sees itself.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
-  if (last - first <= task_detail::kSortGrain) return std::sort(first, last, compare);
-  if (std::is_sorted(first, last, compare)) return;
-  int depth = 8;
-  for (auto length = last - first; length > 1; length /= 2) depth += 2;
-  if (jd_task_in_worker() != 0) return task_detail::sort_pieces(first, last, compare, depth, false);
-  task_detail::SortTimes& past = task_detail::sort_times<Iterator, Compare>;
-  const auto count = static_cast<std::int64_t>(last - first);
-  const auto timed = [&](auto sort) {
-    const std::int64_t began = task_detail::now();
-    sort();
-    past.note(count, task_detail::now() - began);
-  };
-  if (past.is_expected(count) && jd_task_may_run_here() != 0) {
-    timed([&] { std::sort(first, last, compare); });
-  } else {
-    run([&] { timed([&] { task_detail::sort_pieces(first, last, compare, depth, false); }); });
+  task_detail::check_sort<Iterator, Compare>();
+  if constexpr (task_detail::ComparesElements<Iterator, Compare> &&
+                task_detail::MovesElements<Iterator>) {
+    task_detail::sort(first, last, compare);
   }
 }
 template <std::ranges::random_access_range R, class Compare = std::less<>>
