@@ -220,6 +220,9 @@ static inline void jd_task_poll(void) {
  * stack as a task. */
 JD_TASK_API int jd_task_may_run_here(void);
 
+/* Not 0 if somebody would take a fork of the caller's, a worker in whom jd_task_direct is 0. */
+JD_TASK_API int jd_task_fork_is_wanted(void);
+
 /* Calls a(argument) while others may run task->run(task). Returns 1 if one did, and it has ended;
  * 0 if the caller has to do it now; 2 if workers did both, for a caller that is none: then
  * task->reserved is how long that took, from when they began, in nanoseconds. */

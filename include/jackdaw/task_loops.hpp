@@ -35,11 +35,25 @@ struct loop_options {
 inline namespace [[gnu::visibility("hidden")]] JD_TASK_CODE {
 namespace task_detail {
 
+// How a loop is cut: what is no longer than a grain is not; and if it goes in few pieces, what is
+// no longer than such a piece only where somebody wants a part of it.
+struct Cut {
+  std::size_t grain;
+  std::size_t piece;  // 0: none of these
+};
+
 inline std::size_t grain_for(std::size_t length, std::size_t wanted) {
   // 64 pieces a worker: enough for them to end at about the same time, where pieces differ.
   constexpr std::size_t kPieces = 64;
   if (wanted != 0) return wanted;
   return std::max<std::size_t>(1, length / (kPieces * jd_task_workers()));
+}
+// The length of few pieces. More would be stolen although they are not worth it: with 8 a worker
+// such loops took twice the processor time ("Short loops in workers" in
+// docs/design/task-measured.md).
+inline std::size_t few_pieces_for(std::size_t length) {
+  constexpr std::size_t kPieces = 4;
+  return (length - 1) / (kPieces * jd_task_workers()) + 1;
 }
 
 // body(begin, end) on pieces; the recursion is the parallel one.
@@ -58,15 +72,60 @@ void for_pieces(std::size_t begin, std::size_t end, std::size_t grain, const can
 
 // A piece that is cancelled is map(begin, begin).
 template <class T, class Map, class Combine>
-T reduce_pieces(std::size_t begin, std::size_t end, loop_options options, Map& map,
-                Combine& combine) {
-  if (options.cancel != nullptr && options.cancel->requested()) return map(begin, begin);
-  if (end - begin <= options.grain) return map(begin, end);
+T reduce_pieces(std::size_t begin, std::size_t end, std::size_t grain, const cancellation* cancel,
+                Map& map, Combine& combine) {
+  if (cancel != nullptr && cancel->requested()) return map(begin, begin);
+  if (end - begin <= grain) return map(begin, end);
   const std::size_t middle = begin + (end - begin) / 2;
-  auto halves =
-      par([&, begin, middle] { return reduce_pieces<T>(begin, middle, options, map, combine); },
-          [&, middle, end] { return reduce_pieces<T>(middle, end, options, map, combine); });
+  auto halves = par(
+      [&, begin, middle] { return reduce_pieces<T>(begin, middle, grain, cancel, map, combine); },
+      [&, middle, end] { return reduce_pieces<T>(middle, end, grain, cancel, map, combine); });
   return std::invoke(combine, std::move(halves.first), std::move(halves.second));
+}
+
+// Does somebody want a part of what the caller, a worker, has yet to do?
+inline bool is_wanted() { return jd_task_direct == 0 && jd_task_fork_is_wanted() != 0; }
+
+// The same on few pieces. Each is done in steps that grow. Before each the caller looks whether
+// somebody wants a part of what is left; then it is cut.
+template <class Body>
+void for_few_pieces(std::size_t begin, std::size_t end, const Cut& cut, const cancellation* cancel,
+                    Body& body) {
+  for (std::size_t step = cut.grain;; step *= 2) {
+    if (cancel != nullptr && cancel->requested()) return;
+    if (end - begin <= step) return body(begin, end);
+    if (end - begin > cut.piece || is_wanted()) break;
+    body(begin, begin + step);
+    begin += step;
+  }
+  const std::size_t middle = begin + (end - begin) / 2;
+  par([&, begin, middle] { for_few_pieces(begin, middle, cut, cancel, body); },
+      [&, middle, end] { for_few_pieces(middle, end, cut, cancel, body); });
+}
+// add(begin, end, result) goes on from a result.
+template <class T, class Add, class Combine>
+T reduce_few_pieces(std::size_t begin, std::size_t end, const Cut& cut, const cancellation* cancel,
+                    const T& identity, Add& add, Combine& combine) {
+  // What combine returns can be assigned to a T; whether a T can nobody has asked.
+  std::optional<T> result;
+  const auto go_on = [&] { return result.has_value() ? std::move(*result) : identity; };
+  for (std::size_t step = cut.grain;; step *= 2) {
+    if (cancel != nullptr && cancel->requested()) return go_on();
+    if (end - begin <= step) return add(begin, end, go_on());
+    if (end - begin > cut.piece || is_wanted()) break;
+    T next = add(begin, begin + step, go_on());
+    result.emplace(std::move(next));
+    begin += step;
+  }
+  const auto part = [&](std::size_t first, std::size_t last) {
+    return reduce_few_pieces<T>(first, last, cut, cancel, identity, add, combine);
+  };
+  const std::size_t middle = begin + (end - begin) / 2;
+  auto halves = par([&, begin, middle] { return part(begin, middle); },
+                    [&, middle, end] { return part(middle, end); });
+  T rest = std::invoke(combine, std::move(halves.first), std::move(halves.second));
+  if (!result.has_value()) return rest;
+  return std::invoke(combine, std::move(*result), std::move(rest));
 }
 
 // each(i) for the indices of a piece, until the loop is cancelled. One that can't be has a loop of
@@ -115,40 +174,57 @@ template <class T, class At, class Map, class Combine>
 // The same of all indices, in parallel; from identity on.
 template <class T, class At, class Map, class Combine>
 T reduce(std::size_t length, const T& identity, At& at, Map& map, Combine& combine,
-         loop_options options) {
-  const auto add = [&, cancel = options.cancel](std::size_t begin, std::size_t end, T result) {
+         const loop_options& options) {
+  auto add = [&, cancel = options.cancel](std::size_t begin, std::size_t end, T result) {
     return reduce_indices<T>(begin, end, cancel, std::move(result), at, map, combine);
   };
-  auto piece = [&](std::size_t begin, std::size_t end) { return add(begin, end, identity); };
-  options.grain = grain_for(length, options.grain);
   using Function = std::pair<Map, Combine>;
-  const auto from = [&](std::size_t begin) {
-    return run_timed<Function>(
-        [&] { return reduce_pieces<T>(begin, length, options, piece, combine); });
+  std::size_t begin = 0;
+  auto rest = [&](const Cut& cut) {
+    if (cut.piece != 0) {
+      return reduce_few_pieces<T>(begin, length, cut, options.cancel, identity, add, combine);
+    }
+    auto piece = [&](std::size_t first, std::size_t last) { return add(first, last, identity); };
+    return reduce_pieces<T>(begin, length, cut.grain, options.cancel, piece, combine);
   };
+  if (jd_task_in_worker() != 0) return run_in_worker<Function>(length, options.grain, rest);
   const ShortRun here(shortness<Function>);
-  if (!here.is_expected()) return from(0);
+  if (!here.is_expected()) return hand_over<Function>(length, options.grain, rest);
   // What combine returns can be assigned to a T; whether a T can nobody has asked.
   std::optional<T> result(identity);
-  const std::size_t begin = steps_here(length, here, [&](std::size_t first, std::size_t last) {
+  begin = steps_here(length, here, [&](std::size_t first, std::size_t last) {
     T next = add(first, last, std::move(*result));
     result.emplace(std::move(next));
   });
   if (begin == length) return std::move(*result);
-  return std::invoke(combine, std::move(*result), from(begin));
+  return std::invoke(combine, std::move(*result), hand_over<Function>(length, options.grain, rest));
 }
 
-// run(work), of which a thread that is no worker wants to know how long it took.
+// Remembers how long something took, whatever it throws.
+template <class Function>
+struct Timed {
+  std::int64_t began = now();
+  ~Timed() { shortness<Function>.note(now() - began); }
+};
+
+// work(cut), by a worker: in few pieces what has proved short.
 template <class Function, class Work>
-auto run_timed(Work work) {
-  struct Timed {
-    std::int64_t began = now();
-    ~Timed() { shortness<Function>.note(now() - began); }
-  };
-  if (jd_task_in_worker() != 0) return run(work);
+auto run_in_worker(std::size_t length, std::size_t grain, Work work) {
+  // So many single indices are cut in the time of two looks at the clock.
+  constexpr std::size_t kFew = 32;
+  if (grain == 0 && length <= kFew) grain = 1;
+  if (grain != 0) return work(Cut{grain, 0});
+  const bool is_short = shortness<Function>.is_expected();
+  const Cut cut{grain_for(length, 0), is_short ? few_pieces_for(length) : 0};
+  const Timed<Function> timed;
+  return work(cut);
+}
+// The same for a thread that is none.
+template <class Function, class Work>
+auto hand_over(std::size_t length, std::size_t grain, Work work) {
   return run([&] {
-    const Timed timed;
-    return work();
+    const Timed<Function> timed;
+    return work(Cut{grain_for(length, grain), 0});
   });
 }
 
@@ -170,12 +246,13 @@ std::size_t steps_here(std::size_t length, const ShortRun& here, Step step) {
 template <class Function, class Body>
 void for_all(std::size_t length, loop_options options, Body& body) {
   std::size_t begin = 0;
-  auto rest = [&] {
-    run_timed<Function>(
-        [&] { for_pieces(begin, length, grain_for(length, options.grain), options.cancel, body); });
+  auto rest = [&](const Cut& cut) {
+    if (cut.piece != 0) return for_few_pieces(begin, length, cut, options.cancel, body);
+    for_pieces(begin, length, cut.grain, options.cancel, body);
   };
+  if (jd_task_in_worker() != 0) return run_in_worker<Function>(length, options.grain, rest);
   const ShortRun here(shortness<Function>);
-  if (!here.is_expected()) return rest();
+  if (!here.is_expected()) return hand_over<Function>(length, options.grain, rest);
   // What throws ends its step, as it would its piece.
   std::exception_ptr thrown;
   const auto keep_first = [&](auto& part) {
@@ -191,7 +268,10 @@ void for_all(std::size_t length, loop_options options, Body& body) {
     auto step = [&] { body(from, to); };
     keep_first(step);
   });
-  if (begin < length) keep_first(rest);
+  if (begin < length) {
+    auto handed = [&] { hand_over<Function>(length, options.grain, rest); };
+    keep_first(handed);
+  }
   if (thrown != nullptr) std::rethrow_exception(std::move(thrown));
 }
 
@@ -208,27 +288,32 @@ std::size_t length_of(I first, I last) {
 // f(i) for each i of [first, last).
 template <std::integral I, class F>
 void parallel_for(I first, I last, F&& f, loop_options options = {}) {
-  static_assert(std::is_invocable_v<F&, I>, "the body of this loop is called with an index");
-  if (!(first < last)) return;
-  const std::size_t length = task_detail::length_of(first, last);
-  auto body = [&f, first, cancel = options.cancel](std::size_t begin, std::size_t end) {
-    task_detail::for_indices(begin, end, cancel, [&](std::size_t i) {
-      std::invoke(f, static_cast<I>(static_cast<std::size_t>(first) + i));
-    });
-  };
-  task_detail::for_all<std::remove_reference_t<F>>(length, options, body);
+  constexpr bool takes_index = std::is_invocable_v<F&, I>;
+  static_assert(takes_index, "the body of this loop is called with an index");
+  if constexpr (takes_index) {
+    if (!(first < last)) return;
+    const std::size_t length = task_detail::length_of(first, last);
+    auto body = [&f, first, cancel = options.cancel](std::size_t begin, std::size_t end) {
+      task_detail::for_indices(begin, end, cancel, [&](std::size_t i) {
+        std::invoke(f, static_cast<I>(static_cast<std::size_t>(first) + i));
+      });
+    };
+    task_detail::for_all<std::remove_reference_t<F>>(length, options, body);
+  }
 }
 
 // f(element) for each element of the range.
 template <std::ranges::random_access_range R, class F>
 void parallel_for(R&& range, F&& f, loop_options options = {}) {
-  auto begin = std::ranges::begin(range);
-  using Difference = std::iter_difference_t<decltype(begin)>;
-  static_assert(std::is_invocable_v<F&, std::ranges::range_reference_t<R>>,
-                "the body of this loop is called with an element");
-  parallel_for(
-      std::size_t{0}, static_cast<std::size_t>(std::ranges::distance(range)),
-      [&](std::size_t i) { std::invoke(f, begin[static_cast<Difference>(i)]); }, options);
+  constexpr bool takes_element = std::is_invocable_v<F&, std::ranges::range_reference_t<R>>;
+  static_assert(takes_element, "the body of this loop is called with an element");
+  if constexpr (takes_element) {
+    auto begin = std::ranges::begin(range);
+    using Difference = std::iter_difference_t<decltype(begin)>;
+    parallel_for(
+        std::size_t{0}, static_cast<std::size_t>(std::ranges::distance(range)),
+        [&](std::size_t i) { std::invoke(f, begin[static_cast<Difference>(i)]); }, options);
+  }
 }
 
 // combine(…combine(identity, map(first))…, map(last - 1)), with brackets wherever they suit:
@@ -318,28 +403,58 @@ void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth, boo
   std::sort(first, last, compare);
 }
 
+// What a sort has to be given. Where it is not, check_sort() says so, and nothing else is compiled
+// that would. Elements are compared where they are, and as constant ones.
+template <class Iterator, class Compare>
+concept ComparesElements =
+    requires(Compare& compare, std::iter_reference_t<Iterator> a,
+             const std::remove_reference_t<std::iter_reference_t<Iterator>>& b) {
+      static_cast<bool>(compare(a, a));
+      static_cast<bool>(compare(a, b));
+      static_cast<bool>(compare(b, a));
+    };
+template <class Iterator>
+concept MovesElements =
+    std::is_move_constructible_v<std::iter_value_t<Iterator>> &&
+    std::is_assignable_v<std::iter_reference_t<Iterator>, std::iter_value_t<Iterator>>;
+template <class Iterator, class Compare>
+constexpr void check_sort() {
+  static_assert(ComparesElements<Iterator, Compare>,
+                "the comparison is called with two elements, and returns a bool");
+  static_assert(MovesElements<Iterator>, "what is sorted is moved: it must be assignable");
+}
+
+template <class Iterator, class Compare>
+void sort(Iterator first, Iterator last, Compare& compare) {
+  if (last - first <= kSortGrain) return std::sort(first, last, compare);
+  if (std::is_sorted(first, last, compare)) return;
+  int depth = 8;
+  for (auto length = last - first; length > 1; length /= 2) depth += 2;
+  if (jd_task_in_worker() != 0) return sort_pieces(first, last, compare, depth, false);
+  SortTimes& past = sort_times<Iterator, Compare>;
+  const auto count = static_cast<std::int64_t>(last - first);
+  const auto timed = [&](auto sort) {
+    const std::int64_t began = now();
+    sort();
+    past.note(count, now() - began);
+  };
+  if (past.is_expected(count) && jd_task_may_run_here() != 0) {
+    timed([&] { std::sort(first, last, compare); });
+  } else {
+    run([&] { timed([&] { sort_pieces(first, last, compare, depth, false); }); });
+  }
+}
+
 }  // namespace task_detail
 
 // std::sort, in parallel; not stable. To few elements, to what is sorted, and to what is expected
 // to be short, the caller sees itself.
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
-  if (last - first <= task_detail::kSortGrain) return std::sort(first, last, compare);
-  if (std::is_sorted(first, last, compare)) return;
-  int depth = 8;
-  for (auto length = last - first; length > 1; length /= 2) depth += 2;
-  if (jd_task_in_worker() != 0) return task_detail::sort_pieces(first, last, compare, depth, false);
-  task_detail::SortTimes& past = task_detail::sort_times<Iterator, Compare>;
-  const auto count = static_cast<std::int64_t>(last - first);
-  const auto timed = [&](auto sort) {
-    const std::int64_t began = task_detail::now();
-    sort();
-    past.note(count, task_detail::now() - began);
-  };
-  if (past.is_expected(count) && jd_task_may_run_here() != 0) {
-    timed([&] { std::sort(first, last, compare); });
-  } else {
-    run([&] { timed([&] { task_detail::sort_pieces(first, last, compare, depth, false); }); });
+  task_detail::check_sort<Iterator, Compare>();
+  if constexpr (task_detail::ComparesElements<Iterator, Compare> &&
+                task_detail::MovesElements<Iterator>) {
+    task_detail::sort(first, last, compare);
   }
 }
 template <std::ranges::random_access_range R, class Compare = std::less<>>

@@ -30,9 +30,37 @@ class scope {
   template <class F>
   JD_TASK_OWN void fork(F&& f) {
     using Closure = std::decay_t<F>;
-    static_assert(std::is_constructible_v<Closure, F>,
+    constexpr bool can_be_kept = std::is_constructible_v<Closure, F>;
+    static_assert(can_be_kept,
                   "a forked closure is kept until it runs: it must be copyable, or moved from");
     task_detail::check_closure<Closure>();
+    if constexpr (can_be_kept && task_detail::TaskClosure<Closure>) {
+      push<Closure>(std::forward<F>(f));
+    }
+  }
+  // Waits for all; throws what was thrown first.
+  JD_TASK_OWN void join() {
+    jd_task_scope_join(&scope_);
+    if (thrown_.load(std::memory_order_acquire) == 0) return;
+    std::exception_ptr first = std::move(exception_);
+    exception_ = nullptr;
+    thrown_.store(0, std::memory_order_relaxed);
+    std::rethrow_exception(std::move(first));
+  }
+  // Tasks that have not begun will not, nor will those that are forked from now on: a scope stays
+  // cancelled. Those that run may ask.
+  void cancel() { jd_task_scope_cancel(&scope_); }
+  bool cancelled() const { return jd_task_scope_cancelled(&scope_) != 0; }
+
+ private:
+  template <class Closure>
+  struct Task : jd_task {
+    class scope* scope;
+    Closure closure;
+  };
+
+  template <class Closure, class F>
+  JD_TASK_OWN void push(F&& f) {
     auto* memory = jd_task_allocate(sizeof(Task<Closure>), alignof(Task<Closure>));
     if (memory == nullptr) {
       // Without memory it is done here and now.
@@ -57,26 +85,6 @@ class scope {
       jd_task_release(own);
     });
   }
-  // Waits for all; throws what was thrown first.
-  JD_TASK_OWN void join() {
-    jd_task_scope_join(&scope_);
-    if (thrown_.load(std::memory_order_acquire) == 0) return;
-    std::exception_ptr first = std::move(exception_);
-    exception_ = nullptr;
-    thrown_.store(0, std::memory_order_relaxed);
-    std::rethrow_exception(std::move(first));
-  }
-  // Tasks that have not begun will not, nor will those that are forked from now on: a scope stays
-  // cancelled. Those that run may ask.
-  void cancel() { jd_task_scope_cancel(&scope_); }
-  bool cancelled() const { return jd_task_scope_cancelled(&scope_) != 0; }
-
- private:
-  template <class Closure>
-  struct Task : jd_task {
-    class scope* scope;
-    Closure closure;
-  };
 
   template <class F>
   JD_TASK_OWN void guard(F& f) noexcept {

@@ -1,9 +1,10 @@
-// What a thread that is no worker need not hand over. Included by task.hpp.
+// What a thread that is no worker need not hand over, and a worker need not cut into many pieces.
+// Included by task.hpp.
 //
 // Waking a worker, and being woken by it, takes 5 to 50 µs. A call of par() or a loop that was
 // short each time lately is run by its caller, on probation: once it takes longer, what is left of
 // it is handed over, and it must prove short anew. A sort is expected to take the time for its
-// length.
+// length. Such a loop in a worker is few pieces, of which a thief has a part when it asks.
 #pragma once
 
 #include <jackdaw/task.h>

@@ -84,6 +84,16 @@ int jd_task_fork(jd_task* task, void (*a)(void*), void* argument) {
   return 2;
 }
 
+// A thief that asked, or a sleeper; where forks are pushed, whoever comes to an empty deque.
+int jd_task_fork_is_wanted(void) {
+  const Worker* worker = own_worker();
+  if (worker == nullptr) return 0;
+  const bool wanted = with_stacks() ? worker->armed.load(std::memory_order_relaxed) != 0 ||
+                                          __atomic_load_n(worker->wanted, __ATOMIC_RELAXED) != 0
+                                    : worker->deque.looks_empty();
+  return wanted ? 1 : 0;
+}
+
 int jd_task_may_run_here(void) {
   const jd::world::Thread* thread = jd::world::self();
   if (current() != nullptr || runtime.alone_in_child || thread == nullptr) return 0;

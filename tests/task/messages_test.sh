@@ -15,6 +15,7 @@ refuse() { # message, statements
   compiled=$((compiled + 1))
   printf '%s\n' '#include <jackdaw/task.hpp>' '#include <vector>' \
     'struct Fixed { const int v; };' 'struct Stays { Stays() {} Stays(Stays&&) = delete; };' \
+    'struct Unique { Unique() = default; Unique(Unique&&) = default;' 'Unique& operator=(Unique&&) = default; };' \
     "int global; std::vector<int> some; void f() { $2 }" >"$work/wrong.cpp"
   if "$compiler" -std="$standard" -I "$include" -fsyntax-only "$work/wrong.cpp" 2>"$work/errors"; then
     failures=$((failures + 1))
@@ -45,5 +46,17 @@ for range in '0, 9' some; do
     "jd::parallel_reduce($range, Fixed{0}, [](int i) { return Fixed{i}; },
       [](Fixed a, Fixed b) { return Fixed{a.v + b.v}; });"
 done
+refuse "called with an index" 'jd::parallel_for(0, 9, [](int*) {});'
+refuse "called with an element" 'jd::parallel_for(some, [](int*) {});'
+refuse "called without arguments" 'jd::scope s; s.fork([](int) {});'
+refuse "a value or a pointer" 'jd::scope s; s.fork([]() -> int& { return global; });'
+refuse "copyable, or moved from" 'jd::scope s; auto task = [stays = Unique()] {}; s.fork(task);'
+refuse "called with two elements" 'jd::parallel_sort(some, [](int) { return true; });'
+refuse "called with two elements" 'jd::parallel_sort(some, [](int, int) {});'
+refuse "called with two elements" 'std::vector<Unique> v; jd::parallel_sort(v);'
+refuse "called with two elements" 'jd::parallel_sort(some.begin(), some.end(), 5);'
+refuse "must be assignable" 'const std::vector<int> v; jd::parallel_sort(v);'
+refuse "must be assignable" \
+  'std::vector<Fixed> v; jd::parallel_sort(v, [](Fixed a, Fixed b) { return a.v < b.v; });'
 
 finish

@@ -1,6 +1,8 @@
-// What is short and comes from a thread that is no worker: that thread runs it itself, and hands
-// over what proves long after all.
+// What is short. If it comes from a thread that is no worker, that thread runs it itself, and hands
+// over what proves long after all; a worker cuts it into few pieces, and these where somebody wants
+// a part.
 #include <gc/gc.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <jackdaw/task.h>
 #include <pthread.h>
@@ -357,6 +359,125 @@ TEST(ShortLoops, ForkByCallsWhereThereIsOneWorker) {
   }
   jd_task_stop();
 #endif
+}
+
+// In a worker each loop was 64 pieces a worker, however short.
+struct Number {
+  int operator()(int i) const { return i; }
+};
+struct Pieces {
+  long sum = 0;
+  int joins = 0;
+};
+struct AddNumbers {
+  Pieces operator()(Pieces a, int i) const { return {a.sum + i, a.joins}; }
+  Pieces operator()(Pieces a, Pieces b) const { return {a.sum + b.sum, a.joins + b.joins + 1}; }
+};
+TEST(ShortInAWorker, IsFewPieces) {
+  jd_task_stop();
+  ASSERT_EQ(jd_task_start(1), 1u);
+  for (const bool is_short : {false, true}) {
+    if (is_short) make_short<std::pair<Number, AddNumbers>>();
+    const Pieces pieces = jd::run([] {
+      Number map;
+      AddNumbers combine;
+      return jd::parallel_reduce(0, 1000, Pieces(), map, combine);
+    });
+    EXPECT_EQ(pieces.sum, 999 * 1000 / 2);
+    if (is_short) {
+      EXPECT_LE(pieces.joins, 15);
+    } else {
+      EXPECT_GE(pieces.joins, 63);
+    }
+  }
+  jd_task_stop();
+}
+
+struct Nothing {
+  std::atomic<int>* calls;
+  void operator()(int) const { calls->fetch_add(1, std::memory_order_relaxed); }
+};
+TEST(ShortInAWorker, PushesFewPieces) {
+  if (jd_task_get_mode() != JD_TASK_DEQUE) GTEST_SKIP() << "nothing is pushed here";
+  jd_task_stop();
+  ASSERT_EQ(jd_task_start(1), 1u);
+  make_short<Nothing>();
+  std::atomic<int> calls{0};
+  jd_task_counters before;
+  jd_task_get_counters(&before);
+  jd::run([&calls] { jd::parallel_for(0, 1000, Nothing{&calls}); });
+  jd_task_counters after;
+  jd_task_get_counters(&after);
+  EXPECT_EQ(calls.load(), 1000);
+  EXPECT_LE(after.pushed - before.pushed, 15u);
+  jd_task_stop();
+}
+
+// Where all that is long is in one of the few pieces, that is shared.
+struct LongFrom {
+  std::vector<std::atomic<std::thread::id>>* threads;
+  int from;
+  int operator()(int i) const {
+    (*threads)[static_cast<std::size_t>(i)] = std::this_thread::get_id();
+    if (i >= from) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return i;
+  }
+};
+class ShortInWorkers : public testing::Test {
+ protected:
+  static constexpr int kLength = 1000;
+  static constexpr int kFrom = 900;
+
+  void SetUp() override {
+    jd_task_stop();
+    ASSERT_EQ(jd_task_start(2), 2u);
+  }
+  void TearDown() override { jd_task_stop(); }
+  void expect_shared() {
+    EXPECT_THAT(std::vector<std::thread::id>(threads.begin() + kFrom, threads.end()),
+                testing::Contains(testing::Ne(threads.back().load())));
+  }
+
+  std::vector<std::atomic<std::thread::id>> threads =
+      std::vector<std::atomic<std::thread::id>>(kLength);
+};
+TEST_F(ShortInWorkers, ALoopThatIsLongThisTimeIsShared) {
+  make_short<LongFrom>();
+  LongFrom body{&threads, kFrom};
+  jd::run([&body] { jd::parallel_for(0, kLength, body); });
+  expect_shared();
+}
+TEST_F(ShortInWorkers, AReductionThatIsLongThisTimeIsSharedAndKeepsTheOrder) {
+  struct Append {
+    std::string operator()(std::string a, int i) const { return a += ' ' + std::to_string(i); }
+    std::string operator()(std::string a, const std::string& b) const { return a += b; }
+  };
+  make_short<std::pair<LongFrom, Append>>();
+  LongFrom map{&threads, kFrom};
+  Append combine;
+  std::string expected;
+  for (int i = 0; i < kLength; ++i) expected = combine(std::move(expected), i);
+  EXPECT_EQ(jd::run([&] { return jd::parallel_reduce(0, kLength, std::string(), map, combine); }),
+            expected);
+  expect_shared();
+}
+TEST_F(ShortInWorkers, ALoopThrowsAndIsCancelledAsOthers) {
+  make_short<Body>();
+  std::vector<std::atomic<int>> calls(kLength);
+  std::vector<std::atomic<int>> in_workers(kLength);
+  Body throws{&calls, &in_workers, -1, kFrom};
+  EXPECT_THROW(jd::run([&throws] { jd::parallel_for(0, kLength, throws); }), std::runtime_error);
+  EXPECT_EQ(calls[0].load(), 1);
+  EXPECT_EQ(calls[kFrom].load(), 1);
+
+  jd::cancellation cancel;
+  std::atomic<int> count{0};
+  auto body = [&](int) {
+    if (++count == 3) cancel.cancel();
+  };
+  make_short<decltype(body)>();
+  jd::run([&] { jd::parallel_for(0, kLength, body, {.cancel = &cancel}); });
+  EXPECT_LE(count.load(), 3 + 1) << "another worker may be at an index";
 }
 
 struct Less {
