@@ -21,8 +21,8 @@ struct Pacer {
   // Is so much allocated since the last collection that one is to come first, though there are free
   // blocks? Asked often, so it does not look at what other threads have counted. Pre: as there.
   bool (*collects_first)();
-  // Would make_room give a block without more collections than the program's allocation calls for? Pre:
-  // as there.
+  // Would make_room give a block without more collections than the program's allocation calls for?
+  // Pre: as there.
   bool (*has_room)();
   // Collects if that was put off and is not any more. Pre: collection_is_overdue; the heap's lock
   // is held, and may be released meanwhile.

@@ -24,8 +24,8 @@ constexpr unsigned kMostBatch = 512;
 // what the heap has beyond kSmallHeap, 2 MiB, at most (more while threads come that have not been
 // counted), but of each thread no more than kMostShared, 2 MiB: what is in reserve for sizes that
 // are seldom asked for is taken anew from what is free, which spreads those that live over more
-// blocks. Those of a thread that allocates alone are a part of the whole heap (docs/design/alloc.md,
-// "Blocks in reserve").
+// blocks. Those of a thread that allocates alone are a part of the whole heap
+// (docs/design/alloc.md, "Blocks in reserve").
 constexpr BlockNumber kHeapShare = 2;
 constexpr BlockNumber kSmallHeap = 128;
 constexpr BlockNumber kMostShared = 128;

@@ -1,7 +1,7 @@
 #include "malloc/figures.hpp"
 
 #include "cycle/runtime.hpp"
-#include "heap/runs.hpp"
+#include "heap/resident.hpp"
 #include "heap/space.hpp"
 #include "heap/walk.hpp"
 #include "libgc/support.hpp"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "alloc/allocate.hpp"
+#include "alloc/settings.hpp"
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/space.hpp"
