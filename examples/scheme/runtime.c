@@ -492,11 +492,20 @@ static void print_string(const struct string* string, bool readably) {
   }
   putc('"', output);
 }
+static void print_character(int c, bool readably) {
+  if (readably) fputs("#\\", output);
+  if (readably && c == ' ') {
+    fputs("space", output);
+  } else if (readably && c == '\n') {
+    fputs("newline", output);
+  } else {
+    putc(c, output);
+  }
+}
 static void print_immediate(value v, bool readably) {
   static const char* const names[] = {"#f", "#t", "()", "#<unspecified>"};
   if (is_character(v)) {
-    if (readably) fputs("#\\", output);
-    putc((int)character_of(v), output);
+    print_character((int)character_of(v), readably);
   } else {
     fputs(v != 0 && v <= UNSPECIFIED ? names[v & 3] : "#<nothing>", output);
   }
