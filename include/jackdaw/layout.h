@@ -17,9 +17,9 @@
  * byte in it (but for GC_malloc_ignore_off_page's, of its first page); the address of anything
  * outside of the heap. An address one past an object's end is that of its neighbour, which it would
  * keep alive and be rewritten with: a C program's end pointer belongs into a word that the layout
- * does not name, as an index, or the object is made a byte longer. It is read and rewritten while the program stands still, so it must hold
- * such a word at every moment. Tags in the low three bits stay as they are, since they only make
- * the address one of a byte further on.
+ * does not name, as an index, or the object is made a byte longer. It is read and rewritten while
+ * the program stands still, so it must hold such a word at every moment. Tags in the low three bits
+ * stay as they are, since they only make the address one of a byte further on.
  */
 #ifndef JACKDAW_LAYOUT_H
 #define JACKDAW_LAYOUT_H

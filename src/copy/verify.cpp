@@ -37,9 +37,10 @@ void verify_words(const heap::Typed& typed) {
   heap::for_each_run(typed, [&typed](Word* first, std::size_t count) {
     for (Word* word = first; word != first + count; ++word) {
       if (!heap::in_heap(*word) || means_live_object(*word)) continue;
-      os::fatal("heap verifier: a word of a ", typed.layout->name, " means no live object: ",
-                base::Hex{*word}, ", ", base::as_word(word) - typed.object,
-                " bytes from the beginning of the one at ", base::Hex{typed.object});
+      os::fatal("heap verifier: a word of a ", typed.layout->name,
+                " means no live object: ", base::Hex{*word}, ", ",
+                base::as_word(word) - typed.object, " bytes from the beginning of the one at ",
+                base::Hex{typed.object});
     }
   });
 }
