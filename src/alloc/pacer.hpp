@@ -14,9 +14,9 @@ struct Pacer {
   // Starts the runtime; the thread is not registered. Any number of calls.
   void (*start)();
   // No free run is long enough for `blocks` blocks (one, for a small block): collects or grows the
-  // heap. False if nothing more is to be had or, for one block, only what is kept: who gets that at
-  // the first attempt tries once more with Kept::MayGo. The lock may have been released meanwhile.
-  // `attempt`: how often it was called for the same allocation before.
+  // heap. False if nothing more is to be had or, for one block, only what is kept: whoever gets
+  // that at the first attempt tries once more with Kept::MayGo. The lock may have been released
+  // meanwhile. `attempt`: how often it was called for the same allocation before.
   bool (*make_room)(BlockNumber blocks, unsigned attempt);
   // Is so much allocated since the last collection that one is to come first, though there are free
   // blocks? Asked often, so it does not look at what other threads have counted. Pre: as there.
