@@ -344,8 +344,8 @@ JD_CHILD(garbage_of_many_sizes) {
 TEST(Pacing, ReservesForManySizesAreSmall) {
   const ChildResult r = run_child("garbage_of_many_sizes");
   ASSERT_TRUE(r.ok()) << r;
-  // It was 2.6.
-  EXPECT_LE(std::stod(r.out), 2.3);
+  // It is 1.9 to 2.3, and was 2.7 to 3.1 (on one CPU 2.1 to 2.5).
+  EXPECT_LE(std::stod(r.out), 2.6);
 }
 
 // A heap that was full once was filled again before each collection, so that no long free run
