@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "api_support.hpp"
 #include "child.hpp"
@@ -205,6 +207,34 @@ TEST(Scarce, TheVerifierNamesTheLayoutThatHoldsAFreedObject) {
       EXPECT_EQ(lines_with(r.err, "a word of a node"), 1u) << policy << ", source " << source << r;
     }
   }
+}
+
+// Under the paper's policy a large object was refused while small ones had free blocks, without a
+// collection, though all the rest was garbage.
+JD_CHILD(large_object_at_the_limit_of_mcc) {
+  GC_set_max_heap_size(16 << 20);
+  GC_INIT();
+  jd_heap_set_policy(JD_MCC);
+  static const std::uint64_t first = 1;
+  jd_layout* layout = jd_layout_define(std::array{info_of("one", JD_HOMOGENEOUS, 16, &first)}.data());
+  static_cast<void>(jd_new(layout));
+  // The limit is reached without a collection; then every second block is free.
+  GC_disable();
+  std::vector<std::uintptr_t> hidden;
+  while (void* block = GC_malloc_atomic(9000)) {
+    hidden.push_back(~reinterpret_cast<std::uintptr_t>(block));
+  }
+  for (std::size_t i = 0; i < hidden.size(); i += 2) {
+    GC_free(reinterpret_cast<void*>(~hidden[i]));
+  }
+  GC_enable();
+  return GC_malloc_atomic(64 << 10) != nullptr ? 0 : 1;
+}
+TEST(Scarce, ALargeObjectGetsTheLastCollectionUnderMccToo) {
+  if (allocations_are_dear()) GTEST_SKIP() << "many allocations";
+  const ChildResult r = run_child("large_object_at_the_limit_of_mcc",
+                                  {{"JACKDAW_POLICY", kUnset}, {"JACKDAW_MOVE", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 // What the out-of-memory function gives is no memory for a reference that a collection is to null.
