@@ -216,7 +216,8 @@ JD_CHILD(large_object_at_the_limit_of_mcc) {
   GC_INIT();
   jd_heap_set_policy(JD_MCC);
   static const std::uint64_t first = 1;
-  jd_layout* layout = jd_layout_define(std::array{info_of("one", JD_HOMOGENEOUS, 16, &first)}.data());
+  jd_layout* layout =
+      jd_layout_define(std::array{info_of("one", JD_HOMOGENEOUS, 16, &first)}.data());
   static_cast<void>(jd_new(layout));
   // The limit is reached without a collection; then every second block is free.
   GC_disable();
