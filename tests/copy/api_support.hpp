@@ -165,8 +165,10 @@ class HeldArray {
   T** words_;
 };
 
-// A collection that moves what it may, without stale words in the way.
+// A collection that moves what it may, without stale words in the way; nor in the gaps of the
+// frames that lead to it, which are wide under ASan.
 inline void compact() {
+  clear_stack();
   far_away([] {
     clear_stack();
     jd_collect(1);
