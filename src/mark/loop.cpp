@@ -1,10 +1,7 @@
 // The hot part of marking: the loop from a word to its object's mark bit and on to the object's
 // words, through the rings.
-#include "heap/layout.hpp"
-#include "heap/mixed.hpp"
-#include "heap/size_class.hpp"
 #include "heap/space.hpp"
-#include "mark/elements.hpp"
+#include "mark/contents.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
@@ -14,16 +11,18 @@
 namespace jd::mark {
 namespace {
 
-using heap::Block;
 using heap::BlockState;
-using heap::kBlockSize;
-using heap::Scan;
 
-inline void prefetch(Word address) { __builtin_prefetch(base::as_pointer(address), 0, 3); }
-inline void prefetch(const Word* address) { __builtin_prefetch(address, 0, 3); }
+// Always inlined, or the compiler takes calls of a function without an effect away.
+[[gnu::always_inline]] inline void prefetch(Word address) {
+  __builtin_prefetch(base::as_pointer(address), 0, 3);
+}
+[[gnu::always_inline]] inline void prefetch(const Word* address) {
+  __builtin_prefetch(address, 0, 3);
+}
 
 // For writing: another marker may have the line.
-inline void prefetch_to_write(const void* address) {
+[[gnu::always_inline]] inline void prefetch_to_write(const void* address) {
 #if defined(__x86_64__)
   // The instruction does nothing on processors that lack it; compilers emit it only when told of
   // the processor.
@@ -81,135 +80,6 @@ struct Marker::Rings {
   DelayLine<Entry, kObjectDistance> objects;  // marked, not scanned yet
 };
 
-bool Marker::mark(const heap::Place& place) {
-  if (in_team_) {
-    const unsigned w = place.slot / 64;
-    const View view(own_marks_.entries(), touched_.entries());
-    const Word begin = heap::block_address(heap::number_of(place.block));
-    return mark_in_team(view, begin, &place.block->marks[w], &view.own_marks_of(begin).words[w],
-                        std::uint64_t{1} << (place.slot % 64));
-  }
-  if (place.marked()) return false;
-  place.set_mark();
-  return true;
-}
-
-// What an object without words to scan looks like.
-constexpr Entry kNothing = {};
-
-// Words that lead into the body of a large object, or nowhere.
-Entry Marker::visit_unusual(Word word) {
-  heap::Place place;
-  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return kNothing;
-  return contents_of(*place.block, place.address());
-}
-
-// An object with a descriptor stays one entry until it is taken from the ring or the stack. So a
-// mark procedure that pushes an object of its own kind, which pushes another, does not recurse.
-Entry Marker::contents_of(const Block& block, Word address) {
-  if (block.scan == Scan::None) return kNothing;
-  if (block.scan == Scan::Descriptor) return Entry::object(address);
-  const std::size_t size = heap::unmixed_size(block);
-  // Its pages are asked for when its turn comes: many such objects may be met at once.
-  if (__builtin_expect(size >= by_written_pages_from, 0) && !heap::extra_of(&block).filled) {
-    return Entry::object(address);
-  }
-  return {reinterpret_cast<const Word*>(address), reinterpret_cast<const Word*>(address + size)};
-}
-
-// What the descriptor of an object says is to be scanned. What a procedure finds is on the stack.
-struct Marker::Described {
-  Entry range = kNothing;
-  Pointers pointers = {};
-};
-
-// The pointers of an object that says its layout itself. What a word's bits can't say is on the
-// stack.
-inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind) {
-  const Word first = *reinterpret_cast<const Word*>(memory);
-  if (__builtin_expect(first == 0, 0)) return {};
-  const bool headed = kind.layout_from == heap::LayoutFrom::Header;
-  const heap::Layout& layout =
-      headed ? heap::layout_of_header(first, memory) : heap::layout_of_self(first, memory);
-  if (__builtin_expect(!layout.is_short, 0)) return scan_mixed(memory, kind);
-  return {reinterpret_cast<const Word*>(memory + (headed ? heap::kHeaderBytes : 0)), layout.bits};
-}
-
-// Out of line, as those below: the loop's registers are for what is frequent.
-[[gnu::noinline]] Marker::Pointers Marker::scan_mixed(Word memory, const heap::Kind& kind) {
-  heap::Typed typed;
-  if (heap::typed_at(memory, kind, &typed)) scan_layout(typed);
-  return {};
-}
-
-// Of a granule whose bit was set, in which an object may begin, or which may lie in one, or be
-// free.
-[[gnu::noinline]] Marker::Pointers Marker::pointers_at_granule(heap::Block* block, Word granule) {
-  heap::learn_starts(heap::number_of(block));
-  heap::Place place;
-  if (!heap::find_mixed(granule, &place)) return {};
-  const Word memory = place.address();
-  if (memory != granule && !mark(place)) return {};
-  return pointers_at(memory, heap::kinds[block->kind]);
-}
-
-// Of a pointer-free object nothing is looked at: so it is found at once where the granule, whose
-// bit was set, is not its first.
-[[gnu::noinline]] void Marker::mark_leaf(heap::Block* block, unsigned granule) {
-  const heap::BlockNumber number = heap::number_of(block);
-  if (__builtin_expect(block->known_starts() == heap::Starts::Open, 0)) heap::learn_starts(number);
-  if (__builtin_expect(block->is_allocated(granule), 1)) return;
-  heap::Place place;
-  if (heap::find_mixed(heap::block_address(number) + Word{granule} * heap::kGranule, &place)) {
-    mark(place);
-  }
-}
-
-[[gnu::noinline]] Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
-  const auto slot = static_cast<unsigned>((granule & (kBlockSize - 1)) / heap::kGranule);
-  if (__builtin_expect(block->known_starts() != heap::Starts::Known || !block->is_allocated(slot),
-                       0)) {
-    return pointers_at_granule(block, granule);
-  }
-  return pointers_at(granule, heap::kinds[block->kind]);
-}
-
-inline Marker::Described Marker::describe(Word object) {
-  const Block& block = View().record_of(object);
-  if (__builtin_expect(block.state != BlockState::Small, 0)) {
-    if (block.state == BlockState::LargeBody || object % kBlockSize != 0) {
-      return {kNothing, waiting_elements(object)};
-    }
-    if (block.scan == Scan::Words) {
-      push_written_pages(object, heap::unmixed_size(block));
-      return {};
-    }
-  }
-  const heap::Kind& kind = heap::kinds[block.kind];
-  const std::size_t size = heap::unmixed_size(block);
-  const auto* words = reinterpret_cast<const Word*>(object);
-  const std::size_t count = size / sizeof(Word);
-  Word descriptor = heap::descriptor_of(kind, size);
-  if ((descriptor & heap::kDescriptorTag) != heap::kTagBitmap) {
-    descriptor = final_descriptor(object, size, descriptor);
-  }
-  switch (descriptor & heap::kDescriptorTag) {
-    case heap::kTagBitmap: {
-      if (__builtin_expect(count > heap::kBitmapWords, 0) && kind.layout != nullptr &&
-          kind.layout->element_pointers != nullptr) {
-        scan_layout({kind.layout, object, count});
-        return {};
-      }
-      return {kNothing, {words, descriptor & ~heap::kDescriptorTag & first_bits(count)}};
-    }
-    case heap::kTagLength:
-      return {{words, words + base::min_of(count, descriptor / sizeof(Word))}, {}};
-    default:
-      scan_descriptor(object, size, descriptor);
-      return {};
-  }
-}
-
 inline void Marker::push_word(Word word) {
   if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {
     mark_word(word);
@@ -223,200 +93,6 @@ inline void Marker::push_word(Word word) {
 inline bool Marker::may_share(const Entry& current) const {
   return top_ - bottom_ >= kLeastShared || current.end - current.next > 2 * kSplitWords ||
          (top_ == bottom_ && bottom_ != stack_);
-}
-
-// One loop for the three strategies, alone or in company. False if its patience ended, of which
-// only a lone marker has any where it uses the rings: then everything that is left is on the stack.
-//
-// Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
-// contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
-// a list, memory is idle and the object is fetched together with the record.
-template <MarkStrategy kStrategy, Marker::Company kCompany>
-bool Marker::run_loop() {
-  constexpr bool kRing = kStrategy == MarkStrategy::Ring;
-  constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
-  constexpr bool kAlone = kCompany == Company::Alone;
-  const View view = kAlone ? View() : View(own_marks_.entries(), touched_.entries());
-  Word waiting_words[kWordRing];
-  Entry waiting_objects[kObjectDistance];
-  Ring<Word, kWordRing> words(waiting_words);
-  DelayLine<Entry, kObjectDistance> objects(waiting_objects);
-  if (kRing) objects.clear();
-  const auto await_record = [&](Word word, bool and_object) {
-    if (kAlone) {
-      prefetch(base::as_word(&view.record_of(word)));
-    } else {
-      prefetch_to_write(&view.record_of(word));
-      prefetch_to_write(&view.own_marks_of(word));
-    }
-    if (and_object) prefetch(word);
-    words.put(word);
-  };
-  unsigned distance = kWordDistance;
-  unsigned most = kMostWords;
-  for (;;) {
-    Entry range;
-    if (kRing && words.count() > distance) {
-      const Word word = words.take();
-      const bool is_new = kAlone ? visit<kCompany>(view, word, &range)
-                                 : visit_inlined<kCompany>(view, word, &range);
-      if (!is_new) continue;
-      // Where nothing else is known, as in a list, it was mostly fetched with its record.
-      const bool fetched =
-          __builtin_expect(distance == 0, 0) && words.count() < kIdleBelow && objects.count() == 0;
-      if (!fetched) {
-        prefetch(range.next);
-        if (range.end - range.next > kHalfLineWords) prefetch(range.end - 1);
-        range = objects.pass(range);
-      }
-    } else if (top_ != bottom_) {
-      if ((kAlone || !kRing) && --patience_ == 0) {
-        put_back({words, objects});
-        return false;
-      }
-      range = *--top_;
-      distance = kWordDistance;
-      if (kRing && range.is_word()) {
-        await_record(base::as_word(range.next), words.count() < kIdleBelow);
-        continue;
-      }
-      if (kRing && __builtin_expect(top_ >= long_stack_, 0) && !range.is_tagged()) {
-        // What is left of an object (push_rest), whose lines have left the caches.
-        prefetch(range.next);
-        prefetch(range.end - 1);
-        range = objects.pass(range);
-      }
-    } else if (kRing && words.count() != 0) {
-      // Nothing else to do: let the last ones go without waiting.
-      distance = 0;
-      continue;
-    } else if (kRing && objects.count() != 0) {
-      range = objects.take();
-    } else {
-      if (kRing) passed_ = objects.passed();
-      return true;
-    }
-
-    Described described;
-    if (__builtin_expect(range.is_tagged(), 0)) {
-      if (kRing && range.next == nullptr) {
-        objects.grow();
-        continue;
-      }
-      // Left by a turn with the rings.
-      if (!kRing && range.is_word()) {
-        mark_word(base::as_word(range.next));
-        ++words_left_;
-        continue;
-      }
-      const Word object = base::as_word(range.next);
-      Block& block = view.record_of(object);
-      if (block.state == BlockState::Mixed) {
-        described.pointers = pointers_of_mixed(&block, object);
-      } else if (const Word bits = heap::kinds[block.kind].pointer_bits;
-                 __builtin_expect(bits != 0, 1)) {
-        described.pointers = {range.next, bits};
-      } else {
-        described = describe(object);
-      }
-      range = described.range;
-    }
-    if (!kAlone && __builtin_expect(team.hungry(), 0) &&
-        (words.count() > kWordDistance || may_share(range))) {
-      if (words.count() > kWordDistance) {
-        put_back({words, objects});
-        words.clear();
-        objects.clear();
-      }
-      range = share(range);
-    }
-    const auto take = [&](Word word) {
-      Entry child;
-      if (!visit<kCompany>(view, word, &child)) return;
-      if (kOnGrey) prefetch(child.next);
-      push(child);
-    };
-    Pointers& pointers = described.pointers;
-    while (__builtin_expect(pointers.bits != 0, 0)) {
-      const unsigned skipped = 63 - base::log2_floor(pointers.bits);
-      const Word word = pointers.first[skipped];
-      pointers.bits <<= skipped;
-      pointers.bits <<= 1;
-      pointers.first += skipped + 1;
-      if (!view.holds(word)) continue;
-      if (!kRing) {
-        take(word);
-      } else if (words.full()) {
-        push_word(word);
-      } else {
-        await_record(word, words.count() < kIdleBelow);
-      }
-    }
-    if (kRing) {
-      const bool idle = words.count() < kIdleBelow;
-      if (__builtin_expect(range.end - range.next > kFewWords, 0)) {
-        while (range.next < range.end && !words.full()) {
-          const Word* const end =
-              range.next + base::min_of(range.end - range.next, std::ptrdiff_t{words.room()});
-          for (; range.next < end; ++range.next) {
-            if (view.holds(*range.next)) await_record(*range.next, idle);
-          }
-        }
-      } else if (__builtin_expect(words.count() <= most, 1)) {
-        most = kMostWords;
-        if (__builtin_expect(idle, 0)) {
-          for (; range.next < range.end; ++range.next) {
-            const Word word = *range.next;
-            if (!view.holds(word)) continue;
-            await_record(word, true);
-            const auto step = static_cast<std::intptr_t>(word - base::as_word(range.next));
-            prefetch(word + static_cast<Word>(step * kStepsAhead));
-          }
-          continue;
-        }
-        for (; range.next < range.end; ++range.next) {
-          if (view.holds(*range.next)) await_record(*range.next, false);
-        }
-        continue;
-      } else {
-        most = kEnoughWords;
-        while (range.next < range.end && !view.holds(*range.next)) ++range.next;
-        if (range.next < range.end && !words.full()) await_record(*range.next++, false);
-      }
-      if (range.next < range.end) {
-        push_rest(view, range);
-        distance = kWordDistance;
-        if (kAlone && --patience_ == 0) {
-          put_back({words, objects});
-          return false;
-        }
-      }
-      continue;
-    }
-    if (__builtin_expect(range.end - range.next > kLongWords, 0) &&
-        (top_ != limit_ || extend_stack())) {
-      push({range.next + kLongWords, range.end});
-      range.end = range.next + kLongWords;
-    }
-    // Backwards: then the first object is pushed last and popped next. That is mostly the one that
-    // the program made first, and so the walk goes upwards in memory; and of a list's nodes, which
-    // mostly begin with what is in the list, no more than one waits on the stack.
-    if (kOnGrey && range.next < range.end && view.holds(*range.next)) {
-      // What is popped next has the shortest time to arrive: fetch it before the others.
-      prefetch(*range.next);
-    }
-    while (kOnGrey && __builtin_expect(range.end - range.next > kLinearPrefetch, 0)) {
-      prefetch(range.end - kLinearPrefetch);
-      for (const Word* const low = range.end - kLineWords; range.end > low;) {
-        const Word word = *--range.end;
-        if (__builtin_expect(view.holds(word), 1)) take(word);
-      }
-    }
-    while (range.end > range.next) {
-      const Word word = *--range.end;
-      if (__builtin_expect(view.holds(word), 1)) take(word);
-    }
-  }
 }
 
 // What an object holds beside the words for which the ring had room. A few are pushed one by one,
@@ -445,6 +121,285 @@ inline void Marker::push_rest(const View& view, Entry range) {
     if (view.holds(*range.next)) *top++ = Entry::word(*range.next);
   }
   top_ = top;
+}
+
+// One loop for the three strategies, alone or in company.
+//
+// Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
+// contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
+// a list, memory is idle and the object is fetched together with the record.
+//
+// All its functions are inlined into run(), and nothing keeps its address: so its members are in
+// registers. The rings' storage is the caller's for the same reason.
+template <MarkStrategy kStrategy, Marker::Company kCompany>
+class Marker::Loop {
+ public:
+  Loop(Marker* marker, Word (&words)[kWordRing], Entry (&objects)[kObjectDistance])
+      : m_(*marker), words_(words), objects_(objects) {
+    if (kRing) objects_.clear();
+  }
+
+  // False if the marker's patience ended, of which only a lone one has any where it uses the rings:
+  // then everything that is left is on the stack.
+  [[gnu::always_inline]] bool run() {
+    for (;;) {
+      Entry range;
+      if (kRing && words_.count() > distance_) {
+        if (!take_word(&range)) continue;
+      } else if (const Next next = take_other(&range); next != Next::Scan) {
+        if (next == Next::Nothing) continue;
+        return next == Next::End;
+      }
+      Pointers pointers = {};
+      if (__builtin_expect(range.is_tagged(), 0)) {
+        if (is_no_object(range)) continue;
+        const Described described = describe(base::as_word(range.next));
+        pointers = described.pointers;
+        range = described.range;
+      }
+      if (!kAlone && __builtin_expect(team.hungry(), 0)) range = share(range);
+      if (__builtin_expect(pointers.bits != 0, 0)) scan_pointers(pointers);
+      if constexpr (!kRing) {
+        scan_backwards(range);
+      } else if (!scan_into_ring(range)) {
+        return false;
+      }
+    }
+  }
+
+ private:
+  static constexpr bool kRing = kStrategy == MarkStrategy::Ring;
+  static constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
+  static constexpr bool kAlone = kCompany == Company::Alone;
+
+  enum class Next {
+    Scan,     // what was taken
+    Nothing,  // of what was taken nothing is to be scanned yet
+    Pause,    // the patience ended
+    End,      // nothing is left
+  };
+
+  // While no word has waited for long enough.
+  [[gnu::always_inline]] Next take_other(Entry* range) {
+    if (m_.top_ != m_.bottom_) return take_entry(range);
+    if (kRing && words_.count() != 0) {
+      // Nothing else to do: let the last ones go without waiting.
+      distance_ = 0;
+      return Next::Nothing;
+    }
+    if (kRing && objects_.count() != 0) {
+      *range = objects_.take();
+      return Next::Scan;
+    }
+    if (kRing) m_.passed_ = objects_.passed();
+    return Next::End;
+  }
+
+  // The object at the word that has waited longest goes to those that wait for their contents, and
+  // the oldest of them comes back. False if it was marked already.
+  [[gnu::always_inline]] bool take_word(Entry* range) {
+    const Word word = words_.take();
+    const bool is_new = kAlone ? m_.visit<kCompany>(view_, word, range)
+                               : m_.visit_inlined<kCompany>(view_, word, range);
+    if (!is_new) return false;
+    // Where nothing else is known, as in a list, it was mostly fetched with its record.
+    const bool fetched = is_idle() && __builtin_expect(distance_ == 0, 0) && objects_.count() == 0;
+    if (!fetched) {
+      prefetch(range->next);
+      if (range->end - range->next > kHalfLineWords) prefetch(range->end - 1);
+      *range = objects_.pass(*range);
+    }
+    return true;
+  }
+
+  [[gnu::always_inline]] Next take_entry(Entry* range) {
+    if ((kAlone || !kRing) && is_out_of_patience()) return Next::Pause;
+    *range = *--m_.top_;
+    distance_ = kWordDistance;
+    if (kRing && range->is_word()) {
+      await_record(base::as_word(range->next), is_idle());
+      return Next::Nothing;
+    }
+    if (kRing && __builtin_expect(m_.top_ >= m_.long_stack_, 0) && !range->is_tagged()) {
+      // What is left of an object (push_rest), whose lines have left the caches.
+      prefetch(range->next);
+      prefetch(range->end - 1);
+      *range = objects_.pass(*range);
+    }
+    return Next::Scan;
+  }
+
+  [[gnu::always_inline]] bool is_out_of_patience() {
+    if (--m_.patience_ != 0) return false;
+    m_.put_back({words_, objects_});
+    return true;
+  }
+
+  // Of an entry that is no range: the gap that left the ring of objects instead of one, or a word
+  // that a turn with the rings has left.
+  [[gnu::always_inline]] bool is_no_object(Entry entry) {
+    if (kRing && entry.next == nullptr) {
+      objects_.grow();
+      return true;
+    }
+    if (!kRing && entry.is_word()) {
+      m_.mark_word(base::as_word(entry.next));
+      ++m_.words_left_;
+      return true;
+    }
+    return false;
+  }
+
+  [[gnu::always_inline]] Described describe(Word object) {
+    heap::Block& block = view_.record_of(object);
+    if (block.state == BlockState::Mixed) return {kNothing, m_.pointers_of_mixed(&block, object)};
+    const Word bits = heap::kinds[block.kind].pointer_bits;
+    if (__builtin_expect(bits != 0, 1)) {
+      return {kNothing, {reinterpret_cast<const Word*>(object), bits}};
+    }
+    return m_.describe(object);
+  }
+
+  // Gives work away, if there is enough. What is left of the range.
+  [[gnu::always_inline]] Entry share(Entry range) {
+    if (words_.count() > kWordDistance) {
+      m_.put_back({words_, objects_});
+      words_.clear();
+      objects_.clear();
+      return m_.share(range);
+    }
+    return m_.may_share(range) ? m_.share(range) : range;
+  }
+
+  // Memory has nothing else to do.
+  [[nodiscard, gnu::always_inline]] bool is_idle() const { return words_.count() < kIdleBelow; }
+
+  [[gnu::always_inline]] void await_record(Word word, bool and_object) {
+    if (kAlone) {
+      prefetch(base::as_word(&view_.record_of(word)));
+    } else {
+      prefetch_to_write(&view_.record_of(word));
+      prefetch_to_write(&view_.own_marks_of(word));
+    }
+    if (and_object) prefetch(word);
+    words_.put(word);
+  }
+
+  // Without a ring, a word is looked at when it is read.
+  [[gnu::always_inline]] void take(Word word) {
+    Entry child;
+    if (!m_.visit<kCompany>(view_, word, &child)) return;
+    if (kOnGrey) prefetch(child.next);
+    m_.push(child);
+  }
+
+  [[gnu::always_inline]] void scan_pointers(Pointers pointers) {
+    do {
+      const unsigned skipped = 63 - base::log2_floor(pointers.bits);
+      const Word word = pointers.first[skipped];
+      pointers.bits <<= skipped;
+      pointers.bits <<= 1;
+      pointers.first += skipped + 1;
+      if (!view_.holds(word)) continue;
+      if (!kRing) {
+        take(word);
+      } else if (words_.full()) {
+        m_.push_word(word);
+      } else {
+        await_record(word, is_idle());
+      }
+    } while (pointers.bits != 0);
+  }
+
+  // False if the patience ended.
+  [[gnu::always_inline]] bool scan_into_ring(Entry range) {
+    if (__builtin_expect(range.end - range.next > kFewWords, 0)) {
+      fill_ring(&range);
+    } else if (__builtin_expect(words_.count() <= most_, 1)) {
+      scan_few(range);
+      return true;
+    } else {
+      most_ = kEnoughWords;
+      while (range.next < range.end && !view_.holds(*range.next)) ++range.next;
+      if (range.next < range.end && !words_.full()) await_record(*range.next++, false);
+    }
+    if (range.next == range.end) return true;
+    m_.push_rest(view_, range);
+    distance_ = kWordDistance;
+    return !kAlone || !is_out_of_patience();
+  }
+
+  // For as much of a long range as there is room.
+  [[gnu::always_inline]] void fill_ring(Entry* range) {
+    const bool idle = is_idle();
+    while (range->next < range->end && !words_.full()) {
+      const Word* const end =
+          range->next + base::min_of(range->end - range->next, std::ptrdiff_t{words_.room()});
+      for (; range->next < end; ++range->next) {
+        if (view_.holds(*range->next)) await_record(*range->next, idle);
+      }
+    }
+  }
+
+  // A range for all of which there is room.
+  [[gnu::always_inline]] void scan_few(Entry range) {
+    most_ = kMostWords;
+    if (__builtin_expect(is_idle(), 0)) {
+      for (; range.next < range.end; ++range.next) {
+        const Word word = *range.next;
+        if (!view_.holds(word)) continue;
+        await_record(word, true);
+        const auto step = static_cast<std::intptr_t>(word - base::as_word(range.next));
+        prefetch(word + static_cast<Word>(step * kStepsAhead));
+      }
+      return;
+    }
+    for (; range.next < range.end; ++range.next) {
+      if (view_.holds(*range.next)) await_record(*range.next, false);
+    }
+  }
+
+  // Backwards: then the first object is pushed last and popped next. That is mostly the one that
+  // the program made first, and so the walk goes upwards in memory; and of a list's nodes, which
+  // mostly begin with what is in the list, no more than one waits on the stack.
+  [[gnu::always_inline]] void scan_backwards(Entry range) {
+    if (__builtin_expect(range.end - range.next > kLongWords, 0) &&
+        (m_.top_ != m_.limit_ || m_.extend_stack())) {
+      m_.push({range.next + kLongWords, range.end});
+      range.end = range.next + kLongWords;
+    }
+    if (kOnGrey && range.next < range.end && view_.holds(*range.next)) {
+      // What is popped next has the shortest time to arrive: fetch it before the others.
+      prefetch(*range.next);
+    }
+    while (kOnGrey && __builtin_expect(range.end - range.next > kLinearPrefetch, 0)) {
+      prefetch(range.end - kLinearPrefetch);
+      for (const Word* const low = range.end - kLineWords; range.end > low;) {
+        const Word word = *--range.end;
+        if (__builtin_expect(view_.holds(word), 1)) take(word);
+      }
+    }
+    while (range.end > range.next) {
+      const Word word = *--range.end;
+      if (__builtin_expect(view_.holds(word), 1)) take(word);
+    }
+  }
+
+  Marker& m_;
+  const View view_ = kAlone ? View() : View(m_.own_marks_.entries(), m_.touched_.entries());
+  Ring<Word, kWordRing> words_;
+  DelayLine<Entry, kObjectDistance> objects_;
+  // How many words wait behind one that is taken.
+  unsigned distance_ = kWordDistance;
+  // While no more words wait, there is room for a whole object of few.
+  unsigned most_ = kMostWords;
+};
+
+template <MarkStrategy kStrategy, Marker::Company kCompany>
+bool Marker::run_loop() {
+  Word words[kWordRing];
+  Entry objects[kObjectDistance];
+  return Loop<kStrategy, kCompany>(this, words, objects).run();
 }
 
 // The rings by value: if their address were known outside the loop, their counters could not stay

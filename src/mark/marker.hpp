@@ -32,6 +32,9 @@ struct Elements;
 
 class alignas(128) Marker {
  public:
+  // Whether other markers may set the same mark bits.
+  enum class Company { Alone, Team };
+
   // Reserves the mark stack: room for so many entries; 0: for as many as the heap can need.
   // False if the system refuses.
   [[nodiscard]] bool initialise(std::size_t entries);
@@ -117,10 +120,10 @@ class alignas(128) Marker {
   void merge_own_marks();
 
  private:
-  // Whether other markers may set the same mark bits.
-  enum class Company { Alone, Team };
   struct View;
   struct Rings;
+  template <MarkStrategy kStrategy, Company kCompany>
+  class Loop;
   // The words from `first` on whose bits are set, the highest for the first.
   struct Pointers {
     const Word* first;

@@ -19,7 +19,11 @@ class Ring {
   [[nodiscard]] unsigned room() const { return kCapacity - count(); }
   [[nodiscard]] bool full() const { return count() == kCapacity; }
   void put(Entry entry) { entries_[tail_++ % kCapacity] = entry; }
-  Entry take() { return entries_[head_++ % kCapacity]; }
+  Entry take() {
+    const Entry oldest = entries_[head_ % kCapacity];
+    ++head_;
+    return oldest;
+  }
   void clear() { head_ = tail_; }
 
  private:

@@ -1,0 +1,88 @@
+// What the loop calls where a word or an object is not of the frequent sort: in a large or a mixed
+// block, or with a layout that a word's bits can't say.
+#include "mark/contents.hpp"
+
+#include "heap/layout.hpp"
+#include "heap/mixed.hpp"
+#include "heap/size_class.hpp"
+#include "heap/space.hpp"
+
+namespace jd::mark {
+
+using heap::Block;
+using heap::kBlockSize;
+using heap::Scan;
+
+bool Marker::mark(const heap::Place& place) {
+  if (in_team_) {
+    const unsigned w = place.slot / 64;
+    const View view(own_marks_.entries(), touched_.entries());
+    const Word begin = heap::block_address(heap::number_of(place.block));
+    return mark_in_team(view, begin, &place.block->marks[w], &view.own_marks_of(begin).words[w],
+                        std::uint64_t{1} << (place.slot % 64));
+  }
+  if (place.marked()) return false;
+  place.set_mark();
+  return true;
+}
+
+// Words that lead into the body of a large object, or nowhere.
+Entry Marker::visit_unusual(Word word) {
+  heap::Place place;
+  if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return kNothing;
+  return contents_of(*place.block, place.address());
+}
+
+// An object with a descriptor stays one entry until it is taken from the ring or the stack. So a
+// mark procedure that pushes an object of its own kind, which pushes another, does not recurse.
+Entry Marker::contents_of(const Block& block, Word address) {
+  if (block.scan == Scan::None) return kNothing;
+  if (block.scan == Scan::Descriptor) return Entry::object(address);
+  const std::size_t size = heap::unmixed_size(block);
+  // Its pages are asked for when its turn comes: many such objects may be met at once.
+  if (__builtin_expect(size >= by_written_pages_from, 0) && !heap::extra_of(&block).filled) {
+    return Entry::object(address);
+  }
+  return {reinterpret_cast<const Word*>(address), reinterpret_cast<const Word*>(address + size)};
+}
+
+// Out of line, as those below: the loop's registers are for what is frequent.
+[[gnu::noinline]] Marker::Pointers Marker::scan_mixed(Word memory, const heap::Kind& kind) {
+  heap::Typed typed;
+  if (heap::typed_at(memory, kind, &typed)) scan_layout(typed);
+  return {};
+}
+
+// Of a granule whose bit was set, in which an object may begin, or which may lie in one, or be
+// free.
+[[gnu::noinline]] Marker::Pointers Marker::pointers_at_granule(heap::Block* block, Word granule) {
+  heap::learn_starts(heap::number_of(block));
+  heap::Place place;
+  if (!heap::find_mixed(granule, &place)) return {};
+  const Word memory = place.address();
+  if (memory != granule && !mark(place)) return {};
+  return pointers_at(memory, heap::kinds[block->kind]);
+}
+
+// Of a pointer-free object nothing is looked at: so it is found at once where the granule, whose
+// bit was set, is not its first.
+[[gnu::noinline]] void Marker::mark_leaf(heap::Block* block, unsigned granule) {
+  const heap::BlockNumber number = heap::number_of(block);
+  if (__builtin_expect(block->known_starts() == heap::Starts::Open, 0)) heap::learn_starts(number);
+  if (__builtin_expect(block->is_allocated(granule), 1)) return;
+  heap::Place place;
+  if (heap::find_mixed(heap::block_address(number) + Word{granule} * heap::kGranule, &place)) {
+    mark(place);
+  }
+}
+
+[[gnu::noinline]] Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
+  const auto slot = static_cast<unsigned>((granule & (kBlockSize - 1)) / heap::kGranule);
+  if (__builtin_expect(block->known_starts() != heap::Starts::Known || !block->is_allocated(slot),
+                       0)) {
+    return pointers_at_granule(block, granule);
+  }
+  return pointers_at(granule, heap::kinds[block->kind]);
+}
+
+}  // namespace jd::mark
