@@ -43,6 +43,10 @@ inline Marker::Described Marker::describe(Word object) {
     }
   }
   const heap::Kind& kind = heap::kinds[block.kind];
+  if (kind.layout != nullptr && kind.layout->trace != nullptr) {
+    queue_runs({kind.layout, object, heap::words_of_homogeneous(*kind.layout, object)});
+    return {};
+  }
   const std::size_t size = heap::unmixed_size(block);
   const auto* words = reinterpret_cast<const Word*>(object);
   const std::size_t count = size / sizeof(Word);

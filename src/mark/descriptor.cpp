@@ -43,14 +43,6 @@ bool make_room() {
 }  // namespace
 
 // A single word takes the way of a range, so that it passes through the ring.
-void Marker::push_word_at(const Word* at) {
-  if (top_ == limit_ && !extend_stack()) {
-    mark_word(*at);
-  } else {
-    *top_++ = {at, at + 1};
-  }
-}
-
 Word Marker::final_descriptor(Word object, std::size_t size, Word descriptor) {
   for (unsigned depth = 0; (descriptor & heap::kDescriptorTag) == heap::kTagPerObject; ++depth) {
     if (depth == kMaxDepth) return 0;
@@ -88,7 +80,7 @@ void Marker::scan_long_bitmap(Word object, std::size_t size, Word number) {
   const LongBitmap& bitmap = *bitmaps[number];
   const std::size_t end = base::min_of(bitmap.bits, size / sizeof(Word));
   const Word* words = reinterpret_cast<const Word*>(object);
-  for (std::size_t i = 0; i < end; ++i) {
+  for (std::size_t i = end; i-- > 0;) {
     if (((bitmap.words[i / 64] >> (i % 64)) & 1) != 0) push_word_at(&words[i]);
   }
 }
@@ -101,12 +93,9 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
                  base::as_pointer(object + base::min_of(std::size_t{descriptor}, size)));
       return;
     case heap::kTagBitmap: {
-      const Word* word = reinterpret_cast<const Word*>(object);
-      const Word* end = word + size / sizeof(Word);
-      Word bits = descriptor & ~heap::kDescriptorTag;
-      for (; bits != 0 && word < end; bits <<= 1, ++word) {
-        if ((bits >> 63) != 0) push_word_at(word);
-      }
+      Pointers pointers = {reinterpret_cast<const Word*>(object),
+                           descriptor & ~heap::kDescriptorTag & first_bits(size / sizeof(Word))};
+      while (pointers.bits != 0) push_word_at(pointers.take_last());
       return;
     }
     default:

@@ -55,16 +55,25 @@ Elements elements_of(Word object, std::size_t size) {
           nullptr, tail->element_descriptor};
 }
 
+// So that the first word is taken first (Loop::scan_backwards says why).
+void Marker::queue_runs(const heap::Typed& typed) {
+  const std::ptrdiff_t before = top_ - stack_;
+  heap::for_each_run(typed, [this](Word* first, std::size_t count) { queue_run(first, count); });
+  for (Entry *low = stack_ + before, *high = top_; low + 1 < high; ++low) {
+    const Entry entry = *low;
+    *low = *--high;
+    *high = entry;
+  }
+}
+
 void Marker::scan_layout(const heap::Typed& typed) {
   const heap::Layout& layout = *typed.layout;
   const bool has_pointers_apart =
       layout.trace == nullptr && layout.element_pointers != nullptr && !layout.element_is_pointers;
   if (!has_pointers_apart || typed.words * sizeof(Word) <= heap::kMaxSmall) {
-    heap::for_each_run(typed, [this](Word* first, std::size_t count) { queue_run(first, count); });
-    return;
+    return queue_runs(typed);
   }
-  heap::for_each_run({&layout, typed.object, layout.fixed_words},
-                     [this](Word* first, std::size_t count) { queue_run(first, count); });
+  queue_runs({&layout, typed.object, layout.fixed_words});
   scan_elements(elements_of(typed));
 }
 
@@ -88,9 +97,7 @@ void Marker::scan_element(const Elements& elements, std::size_t index) {
 void Marker::scan_elements(const Elements& elements) {
   if (elements.count == 0) return;
   Pointers pointers = next_elements(elements, 0);
-  for (; pointers.bits != 0; pointers.bits <<= 1, ++pointers.first) {
-    if ((pointers.bits >> 63) != 0) push_word_at(pointers.first);
-  }
+  while (pointers.bits != 0) push_word_at(pointers.take_last());
 }
 
 // Elements wait on the stack. For those for which it has no room, there is no other time.

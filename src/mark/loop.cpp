@@ -80,14 +80,6 @@ struct Marker::Rings {
   DelayLine<Entry, kObjectDistance> objects;  // marked, not scanned yet
 };
 
-inline void Marker::push_word(Word word) {
-  if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {
-    mark_word(word);
-  } else {
-    *top_++ = Entry::word(word);
-  }
-}
-
 // Whether share() has anything to do. Asked first, since somebody stays hungry for as long as a
 // list is all that there is.
 inline bool Marker::may_share(const Entry& current) const {
@@ -235,15 +227,15 @@ class Marker::Loop {
     return true;
   }
 
-  // Of an entry that is no range: the gap that left the ring of objects instead of one, or a word
-  // that a turn with the rings has left.
+  // Of an entry that is no range: the gap that left the ring of objects instead of one; without the
+  // rings, a word, which with them never comes here (take_entry).
   [[gnu::always_inline]] bool is_no_object(Entry entry) {
     if (kRing && entry.next == nullptr) {
       objects_.grow();
       return true;
     }
     if (!kRing && entry.is_word()) {
-      m_.mark_word(base::as_word(entry.next));
+      take(base::as_word(entry.next));
       ++m_.words_left_;
       return true;
     }
@@ -295,18 +287,14 @@ class Marker::Loop {
 
   [[gnu::always_inline]] void scan_pointers(Pointers pointers) {
     do {
-      const unsigned skipped = 63 - base::log2_floor(pointers.bits);
-      const Word word = pointers.first[skipped];
-      pointers.bits <<= skipped;
-      pointers.bits <<= 1;
-      pointers.first += skipped + 1;
-      if (!view_.holds(word)) continue;
+      const Word* const at = kRing ? pointers.take_first() : pointers.take_last();
+      if (!view_.holds(*at)) continue;
       if (!kRing) {
-        take(word);
+        take(*at);
       } else if (words_.full()) {
-        m_.push_word(word);
+        m_.push_word(*at);
       } else {
-        await_record(word, is_idle());
+        await_record(*at, is_idle());
       }
     } while (pointers.bits != 0);
   }

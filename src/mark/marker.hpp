@@ -128,6 +128,20 @@ class alignas(128) Marker {
   struct Pointers {
     const Word* first;
     Word bits;
+
+    // Pre, of both: there is one.
+    const Word* take_first() {
+      const unsigned skipped = 63 - base::log2_floor(bits);
+      const Word* const word = first + skipped;
+      bits = bits << skipped << 1;
+      first = word + 1;
+      return word;
+    }
+    const Word* take_last() {
+      const Word* const word = first + (63 - base::lowest_bit(bits));
+      bits &= bits - 1;
+      return word;
+    }
   };
   struct Described;
   // A block's bits as one marker set them; the first 8 words, of slots of 32 bytes and more, are a
@@ -162,6 +176,7 @@ class alignas(128) Marker {
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_described_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);
+  void queue_runs(const heap::Typed& typed);
   // The elements of a large object are scanned step by step: the others wait on the stack.
   void scan_elements(const Elements& elements);
   void scan_element(const Elements& elements, std::size_t index);
@@ -173,7 +188,9 @@ class alignas(128) Marker {
   Pointers pointers_at(Word memory, const heap::Kind& kind);
   Pointers scan_mixed(Word memory, const heap::Kind& kind);
   void mark_leaf(heap::Block* block, unsigned granule);
-  void push_word_at(const Word* at);
+  void push_word_at(const Word* at) {
+    if (heap::in_heap(*at)) push_word(*at);
+  }
   void queue_run(const Word* first, std::size_t count) {
     if (count == 1) return push_word_at(first);
     push_range(first, first + count);
@@ -193,8 +210,14 @@ class alignas(128) Marker {
       *top_++ = entry;
     }
   }
-  // For words of any origin: one that does not fit is marked at once.
-  void push_word(Word word);
+  // For words of any origin that are in the heap: one that does not fit is marked at once.
+  void push_word(Word word) {
+    if (__builtin_expect(top_ == limit_, 0) && !extend_stack()) {
+      mark_word(word);
+    } else {
+      *top_++ = Entry::word(word);
+    }
+  }
   void push_rest(const View& view, Entry range);
   Described describe(Word object);
   void push_written_pages(Word object, std::size_t size);
