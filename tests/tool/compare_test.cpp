@@ -106,6 +106,7 @@ TEST(Bench, ListsItsBenchmarks) {
                            "mark-random-8m-64",
                            "mark-tree",
                            "mark-tree-shuffled",
+                           "mark-tree-typed",
                            "mark-list",
                            "mark-list-shuffled",
                            "mark-table",

@@ -57,6 +57,8 @@ std::vector<Benchmark> make_catalogue() {
       marking("tree", "mark_tree", {"ordered"}, "marking a binary tree in allocation order"),
       marking("tree-shuffled", "mark_tree", {"shuffled"},
               "marking a binary tree whose nodes lie in random order"),
+      marking("tree-typed", "mark_tree", {"typed"},
+              "marking a binary tree in allocation order whose nodes have descriptors"),
       marking("list", "mark_list", {"ordered"},
               "marking a list of 10 million nodes in allocation order"),
       marking("list-shuffled", "mark_list", {"shuffled"},
