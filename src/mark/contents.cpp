@@ -1,15 +1,17 @@
 // What the loop calls where a word or an object is not of the frequent sort: in a large or a mixed
 // block, or with a layout that a word's bits can't say.
-#include "mark/contents.hpp"
-
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
+#include "mark/elements.hpp"
+#include "mark/marker.hpp"
+#include "mark/visit.hpp"
 
 namespace jd::mark {
 
 using heap::Block;
+using heap::BlockState;
 using heap::kBlockSize;
 using heap::Scan;
 
@@ -44,6 +46,18 @@ Entry Marker::contents_of(const Block& block, Word address) {
     return Entry::object(address);
   }
   return {reinterpret_cast<const Word*>(address), reinterpret_cast<const Word*>(address + size)};
+}
+
+// The pointers of an object that says its layout itself. What a word's bits can't say is on the
+// stack.
+inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind) {
+  const Word first = *reinterpret_cast<const Word*>(memory);
+  if (__builtin_expect(first == 0, 0)) return {};
+  const bool headed = kind.layout_from == heap::LayoutFrom::Header;
+  const heap::Layout& layout =
+      headed ? heap::layout_of_header(first, memory) : heap::layout_of_self(first, memory);
+  if (__builtin_expect(!layout.is_short, 0)) return scan_mixed(memory, kind);
+  return {reinterpret_cast<const Word*>(memory + (headed ? heap::kHeaderBytes : 0)), layout.bits};
 }
 
 // Out of line, as those below: the loop's registers are for what is frequent.
@@ -83,6 +97,47 @@ Entry Marker::contents_of(const Block& block, Word address) {
     return pointers_at_granule(block, granule);
   }
   return pointers_at(granule, heap::kinds[block->kind]);
+}
+
+// What a descriptor says of an object that lies in no mixed block.
+Marker::Described Marker::describe(Word object) {
+  const Block& block = View().record_of(object);
+  if (__builtin_expect(block.state != BlockState::Small, 0)) {
+    if (block.state == BlockState::LargeBody || object % kBlockSize != 0) {
+      return {kNothing, waiting_elements(object)};
+    }
+    if (block.scan == Scan::Words) {
+      push_written_pages(object, heap::unmixed_size(block));
+      return {};
+    }
+  }
+  const heap::Kind& kind = heap::kinds[block.kind];
+  if (kind.layout != nullptr && kind.layout->trace != nullptr) {
+    queue_runs({kind.layout, object, heap::words_of_homogeneous(*kind.layout, object)});
+    return {};
+  }
+  const std::size_t size = heap::unmixed_size(block);
+  const auto* words = reinterpret_cast<const Word*>(object);
+  const std::size_t count = size / sizeof(Word);
+  Word descriptor = heap::descriptor_of(kind, size);
+  if ((descriptor & heap::kDescriptorTag) != heap::kTagBitmap) {
+    descriptor = final_descriptor(object, size, descriptor);
+  }
+  switch (descriptor & heap::kDescriptorTag) {
+    case heap::kTagBitmap: {
+      if (__builtin_expect(count > heap::kBitmapWords, 0) && kind.layout != nullptr &&
+          kind.layout->element_pointers != nullptr) {
+        scan_layout({kind.layout, object, count});
+        return {};
+      }
+      return {kNothing, {words, descriptor & ~heap::kDescriptorTag & first_bits(count)}};
+    }
+    case heap::kTagLength:
+      return {{words, words + base::min_of(count, descriptor / sizeof(Word))}, {}};
+    default:
+      scan_descriptor(object, size, descriptor);
+      return {};
+  }
 }
 
 }  // namespace jd::mark

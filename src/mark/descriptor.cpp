@@ -42,7 +42,6 @@ bool make_room() {
 
 }  // namespace
 
-// A single word takes the way of a range, so that it passes through the ring.
 Word Marker::final_descriptor(Word object, std::size_t size, Word descriptor) {
   for (unsigned depth = 0; (descriptor & heap::kDescriptorTag) == heap::kTagPerObject; ++depth) {
     if (depth == kMaxDepth) return 0;

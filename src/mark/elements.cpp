@@ -55,15 +55,20 @@ Elements elements_of(Word object, std::size_t size) {
           nullptr, tail->element_descriptor};
 }
 
-// So that the first word is taken first (Loop::scan_backwards says why).
-void Marker::queue_runs(const heap::Typed& typed) {
-  const std::ptrdiff_t before = top_ - stack_;
-  heap::for_each_run(typed, [this](Word* first, std::size_t count) { queue_run(first, count); });
-  for (Entry *low = stack_ + before, *high = top_; low + 1 < high; ++low) {
+// What was pushed in the order of its words is turned round, so that the first is taken first
+// (Loop::scan_backwards says why; through the rings, too, words go in the order of the stack).
+void Marker::reverse_above(std::ptrdiff_t height) {
+  for (Entry *low = stack_ + height, *high = top_; low + 1 < high; ++low) {
     const Entry entry = *low;
     *low = *--high;
     *high = entry;
   }
+}
+
+void Marker::queue_runs(const heap::Typed& typed) {
+  const std::ptrdiff_t before = top_ - stack_;
+  heap::for_each_run(typed, [this](Word* first, std::size_t count) { queue_run(first, count); });
+  reverse_above(before);
 }
 
 void Marker::scan_layout(const heap::Typed& typed) {
@@ -73,14 +78,14 @@ void Marker::scan_layout(const heap::Typed& typed) {
   if (!has_pointers_apart || typed.words * sizeof(Word) <= heap::kMaxSmall) {
     return queue_runs(typed);
   }
-  queue_runs({&layout, typed.object, layout.fixed_words});
   scan_elements(elements_of(typed));
+  queue_runs({&layout, typed.object, layout.fixed_words});
 }
 
 void Marker::scan_described_array(Word object, std::size_t size) {
   const Elements elements = elements_of(object, size);
   if (size > heap::kMaxSmall) return scan_elements(elements);
-  for (std::size_t i = 0; i < elements.count; ++i) scan_element(elements, i);
+  for (std::size_t i = elements.count; i-- > 0;) scan_element(elements, i);
 }
 
 void Marker::scan_element(const Elements& elements, std::size_t index) {
@@ -88,9 +93,11 @@ void Marker::scan_element(const Elements& elements, std::size_t index) {
   if (elements.layout == nullptr) {
     return scan_descriptor(element, elements.size, elements.descriptor);
   }
+  const std::ptrdiff_t before = top_ - stack_;
   heap::for_each_run_of_elements(*elements.layout, reinterpret_cast<Word*>(element),
                                  reinterpret_cast<const Word*>(elements.at(index + 1)),
                                  [this](Word* run, std::size_t count) { queue_run(run, count); });
+  reverse_above(before);
 }
 
 // The first step over the stack, since the object's address stands for the whole object.

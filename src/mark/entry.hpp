@@ -29,4 +29,7 @@ struct Entry {
   }
 };
 
+// What an object without words to scan looks like.
+inline constexpr Entry kNothing = {};
+
 }  // namespace jd::mark

@@ -1,7 +1,6 @@
 // The hot part of marking: the loop from a word to its object's mark bit and on to the object's
 // words, through the rings.
 #include "heap/space.hpp"
-#include "mark/contents.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
@@ -117,7 +116,7 @@ inline void Marker::push_rest(const View& view, Entry range) {
 
 // One loop for the three strategies, alone or in company.
 //
-// Ring: words wait in `words` for their records; newly marked objects wait in `objects` for their
+// Ring: words wait in `words_` for their records; newly marked objects wait in `objects_` for their
 // contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
 // a list, memory is idle and the object is fetched together with the record.
 //
@@ -144,7 +143,7 @@ class Marker::Loop {
       }
       Pointers pointers = {};
       if (__builtin_expect(range.is_tagged(), 0)) {
-        if (is_no_object(range)) continue;
+        if (is_done_with(range)) continue;
         const Described described = describe(base::as_word(range.next));
         pointers = described.pointers;
         range = described.range;
@@ -205,10 +204,11 @@ class Marker::Loop {
   }
 
   [[gnu::always_inline]] Next take_entry(Entry* range) {
-    if ((kAlone || !kRing) && is_out_of_patience()) return Next::Pause;
+    if ((kAlone || !kRing) && ends_patience()) return Next::Pause;
     *range = *--m_.top_;
     distance_ = kWordDistance;
     if (kRing && range->is_word()) {
+      offer();
       await_record(base::as_word(range->next), is_idle());
       return Next::Nothing;
     }
@@ -221,22 +221,23 @@ class Marker::Loop {
     return Next::Scan;
   }
 
-  [[gnu::always_inline]] bool is_out_of_patience() {
+  [[gnu::always_inline]] bool ends_patience() {
     if (--m_.patience_ != 0) return false;
     m_.put_back({words_, objects_});
     return true;
   }
 
-  // Of an entry that is no range: the gap that left the ring of objects instead of one; without the
-  // rings, a word, which with them never comes here (take_entry).
-  [[gnu::always_inline]] bool is_no_object(Entry entry) {
+  // What is neither a range nor an object: Entry{}, which comes from the ring of objects while that
+  // fills; or, without the rings, a single word.
+  [[gnu::always_inline]] bool is_done_with(Entry entry) {
     if (kRing && entry.next == nullptr) {
       objects_.grow();
       return true;
     }
     if (!kRing && entry.is_word()) {
-      take(base::as_word(entry.next));
-      ++m_.words_left_;
+      offer();
+      // A new object's own entry counts for both.
+      m_.word_entries_ += push_contents(base::as_word(entry.next));
       return true;
     }
     return false;
@@ -262,6 +263,11 @@ class Marker::Loop {
     }
     return m_.may_share(range) ? m_.share(range) : range;
   }
+  // The same of the stack alone, in front of an entry that is no range: there may be nothing else
+  // on it for long.
+  [[gnu::always_inline]] void offer() {
+    if (!kAlone && __builtin_expect(team.hungry(), 0) && m_.may_share(kNothing)) m_.share(kNothing);
+  }
 
   // Memory has nothing else to do.
   [[nodiscard, gnu::always_inline]] bool is_idle() const { return words_.count() < kIdleBelow; }
@@ -277,24 +283,27 @@ class Marker::Loop {
     words_.put(word);
   }
 
-  // Without a ring, a word is looked at when it is read.
-  [[gnu::always_inline]] void take(Word word) {
+  // Without the rings, a word is looked at when it is read. True if its object is new, and waits.
+  [[gnu::always_inline]] bool push_contents(Word word) {
     Entry child;
-    if (!m_.visit<kCompany>(view_, word, &child)) return;
+    if (!m_.visit<kCompany>(view_, word, &child)) return false;
     if (kOnGrey) prefetch(child.next);
     m_.push(child);
+    return true;
   }
 
+  // The first of them is to be looked at first: so it goes into a queue first, and onto a stack
+  // last (scan_backwards).
   [[gnu::always_inline]] void scan_pointers(Pointers pointers) {
     do {
-      const Word* const at = kRing ? pointers.take_first() : pointers.take_last();
-      if (!view_.holds(*at)) continue;
+      const Word word = *(kRing ? pointers.take_first() : pointers.take_last());
+      if (!view_.holds(word)) continue;
       if (!kRing) {
-        take(*at);
+        push_contents(word);
       } else if (words_.full()) {
-        m_.push_word(*at);
+        m_.push_word(word);
       } else {
-        await_record(*at, is_idle());
+        await_record(word, is_idle());
       }
     } while (pointers.bits != 0);
   }
@@ -314,7 +323,7 @@ class Marker::Loop {
     if (range.next == range.end) return true;
     m_.push_rest(view_, range);
     distance_ = kWordDistance;
-    return !kAlone || !is_out_of_patience();
+    return !kAlone || !ends_patience();
   }
 
   // For as much of a long range as there is room.
@@ -364,12 +373,12 @@ class Marker::Loop {
       prefetch(range.end - kLinearPrefetch);
       for (const Word* const low = range.end - kLineWords; range.end > low;) {
         const Word word = *--range.end;
-        if (__builtin_expect(view_.holds(word), 1)) take(word);
+        if (__builtin_expect(view_.holds(word), 1)) push_contents(word);
       }
     }
     while (range.end > range.next) {
       const Word word = *--range.end;
-      if (__builtin_expect(view_.holds(word), 1)) take(word);
+      if (__builtin_expect(view_.holds(word), 1)) push_contents(word);
     }
   }
 
@@ -394,15 +403,7 @@ bool Marker::run_loop() {
 // in registers.
 void Marker::put_back(Rings rings) {
   passed_ = rings.objects.passed();
-  while (rings.objects.count() != 0) {
-    const Entry entry = rings.objects.take();
-    // A range may have come from the stack, and then belong to an object that is not marked itself.
-    if (entry.is_tagged()) {
-      push(entry);
-    } else {
-      push_range(entry.next, entry.end);
-    }
-  }
+  while (rings.objects.count() != 0) push_of_any_origin(rings.objects.take());
   while (rings.words.count() != 0) push_word(rings.words.take());
 }
 
@@ -463,12 +464,12 @@ bool Marker::run_turn(std::uint64_t most) {
   // The loop ends before it takes the entry at which its patience ends: a turn is to take some.
   const std::uint64_t patience = may_end ? turn + 1 : most;
   patience_ = patience;
-  words_left_ = 0;
+  word_entries_ = 0;
   const std::uint64_t begin = os::now_ns();
   const bool done = with_rings ? run_loop<MarkStrategy::Ring, kCompany>()
                                : run_loop<MarkStrategy::None, kCompany>();
   // Without the rings, an entry is an object.
-  const std::uint64_t objects = with_rings ? passed_ : patience - patience_ - words_left_;
+  const std::uint64_t objects = with_rings ? passed_ : patience - patience_ - word_entries_;
   ring_use_.note(objects, os::now_ns() - begin);
   return done;
 }

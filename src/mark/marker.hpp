@@ -143,7 +143,11 @@ class alignas(128) Marker {
       return word;
     }
   };
-  struct Described;
+  // What the descriptor of an object says is to be scanned. What a procedure finds is on the stack.
+  struct Described {
+    Entry range = kNothing;
+    Pointers pointers = {};
+  };
   // A block's bits as one marker set them; the first 8 words, of slots of 32 bytes and more, are a
   // line.
   struct alignas(128) OwnMarks {
@@ -177,6 +181,7 @@ class alignas(128) Marker {
   void scan_described_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);
   void queue_runs(const heap::Typed& typed);
+  void reverse_above(std::ptrdiff_t height);
   // The elements of a large object are scanned step by step: the others wait on the stack.
   void scan_elements(const Elements& elements);
   void scan_element(const Elements& elements, std::size_t index);
@@ -189,7 +194,8 @@ class alignas(128) Marker {
   Pointers scan_mixed(Word memory, const heap::Kind& kind);
   void mark_leaf(heap::Block* block, unsigned granule);
   void push_word_at(const Word* at) {
-    if (heap::in_heap(*at)) push_word(*at);
+    const Word word = *at;
+    if (heap::in_heap(word)) push_word(word);
   }
   void queue_run(const Word* first, std::size_t count) {
     if (count == 1) return push_word_at(first);
@@ -218,6 +224,7 @@ class alignas(128) Marker {
       *top_++ = Entry::word(word);
     }
   }
+  void push_of_any_origin(Entry entry);
   void push_rest(const View& view, Entry range);
   Described describe(Word object);
   void push_written_pages(Word object, std::size_t size);
@@ -239,7 +246,7 @@ class alignas(128) Marker {
   std::uint64_t taken_ = 0;
   // Of the last turn: how many objects came through the rings; how many of the entries were words.
   std::uint64_t passed_ = 0;
-  std::uint64_t words_left_ = 0;
+  std::uint64_t word_entries_ = 0;
   // Turns that were so short (Team::kStressTurn).
   unsigned stress_turns_ = 0;
   RingUse ring_use_;

@@ -32,18 +32,13 @@ jd_layout* define_leaf() {
   return jd_layout_define(&info);
 }
 
-// Makes leaves in another order than that of the words they are put into.
-void fill(void** words) {
-  const jd_layout* leaf = define_leaf();
-  for (const std::size_t i : {3, 0, 5, 1, 4, 2}) {
-    words[i] = jd_new(leaf);
-    static_cast<Leaf*>(words[i])->number = i;
-  }
-}
-
 testing::AssertionResult are_followed_in_order() {
-  followed_count = 0;
-  jd_collect(0);
+  clear_stack();
+  far_away([] {
+    clear_stack();
+    followed_count = 0;
+    jd_collect(0);
+  });
   if (followed_count != kLeaves) {
     return testing::AssertionFailure() << followed_count << " leaves were followed";
   }
@@ -58,52 +53,74 @@ testing::AssertionResult are_followed_in_order() {
 class Order : public EachSource {};
 JD_EACH_SOURCE(Order);
 
-// An object of so many words whose last kLeaves are pointers.
-void* make_parent(jd_layout_info info, std::size_t words) {
-  const jd_layout* layout = jd_layout_define(&info);
-  void* parent = jd_new(layout);
-  fill(static_cast<void**>(parent) + (words - kLeaves));
-  return parent;
+// An object of so many words, the last of which are pointers, each with a gap behind it.
+constexpr std::size_t kStep = 2;
+std::size_t word_of(std::size_t leaf, std::size_t words) {
+  return words - kStep * (kLeaves - leaf);
+}
+std::vector<std::uint64_t> bits_of(std::size_t words) {
+  std::vector<std::uint64_t> bits(words / 64 + 1);
+  for (std::size_t i = 0; i < kLeaves; ++i) {
+    const std::size_t word = word_of(i, words);
+    bits[word / 64] |= std::uint64_t{1} << (word % 64);
+  }
+  return bits;
+}
+
+// Makes the leaves in another order than that of the words they are put into.
+void fill(void** parent, std::size_t words) {
+  const jd_layout* leaf = define_leaf();
+  for (const std::size_t i : {3, 0, 5, 1, 4, 2}) {
+    void*& word = parent[word_of(i, words)];
+    word = jd_new(leaf);
+    static_cast<Leaf*>(word)->number = i;
+  }
+}
+
+testing::AssertionResult typed_is_followed_in_order(const jd_layout_info& info) {
+  Cell parent;
+  far_away([&] {
+    parent.set(jd_new(jd_layout_define(&info)));
+    fill(static_cast<void**>(parent.get()), info.size / 8);
+  });
+  return are_followed_in_order();
 }
 
 TEST_P(Order, OfABitmap) {
-  constexpr std::size_t kWords = 8;
-  const std::uint64_t bits = std::uint64_t{(1 << kLeaves) - 1} << (kWords - kLeaves);
-  Cell parent(make_parent(info_of("parent", GetParam(), 8 * kWords, &bits), kWords));
-  EXPECT_TRUE(are_followed_in_order());
+  constexpr std::size_t kWords = 14;
+  const std::vector<std::uint64_t> bits = bits_of(kWords);
+  EXPECT_TRUE(typed_is_followed_in_order(info_of("parent", GetParam(), 8 * kWords, bits.data())));
 }
 
 TEST_P(Order, OfALongBitmap) {
   constexpr std::size_t kWords = 130;
-  const std::uint64_t bits[3] = {0, std::uint64_t{0xf} << 60, 3};
-  Cell parent(make_parent(info_of("parent", GetParam(), 8 * kWords, bits), kWords));
-  EXPECT_TRUE(are_followed_in_order());
+  const std::vector<std::uint64_t> bits = bits_of(kWords);
+  EXPECT_TRUE(typed_is_followed_in_order(info_of("parent", GetParam(), 8 * kWords, bits.data())));
 }
 
 TEST_P(Order, OfATraceProcedure) {
-  constexpr std::size_t kWords = 8;
+  constexpr std::size_t kWords = 14;
   jd_layout_info info = info_of("parent", GetParam(), 8 * kWords);
   info.trace = [](void* object, std::size_t, jd_tracer* tracer) {
-    for (std::size_t i = kWords - kLeaves; i < kWords; ++i) {
-      jd_trace_slot(tracer, static_cast<void**>(object) + i);
+    for (std::size_t i = 0; i < kLeaves; ++i) {
+      jd_trace_slot(tracer, static_cast<void**>(object) + word_of(i, kWords));
     }
   };
-  Cell parent(make_parent(info, kWords));
-  EXPECT_TRUE(are_followed_in_order());
+  EXPECT_TRUE(typed_is_followed_in_order(info));
 }
 
 // libgc's descriptors.
-TEST(Described, OfBitmapsOfAnyLength) {
-  for (const std::size_t words : {std::size_t{8}, std::size_t{130}}) {
-    std::vector<GC_word> bits(words / 64 + 1);
-    for (std::size_t i = words - kLeaves; i < words; ++i) bits[i / 64] |= GC_word{1} << (i % 64);
-    auto* parent = static_cast<void**>(
-        GC_malloc_explicitly_typed(8 * words, GC_make_descriptor(bits.data(), words)));
-    Cell cell(parent);
-    fill(parent + (words - kLeaves));
-    EXPECT_TRUE(are_followed_in_order()) << words << " words";
-  }
+testing::AssertionResult described_is_followed_in_order(std::size_t words) {
+  Cell parent;
+  far_away([&] {
+    const std::vector<std::uint64_t> bits = bits_of(words);
+    parent.set(GC_malloc_explicitly_typed(8 * words, GC_make_descriptor(bits.data(), words)));
+    fill(static_cast<void**>(parent.get()), words);
+  });
+  return are_followed_in_order();
 }
+TEST(Described, OfABitmap) { EXPECT_TRUE(described_is_followed_in_order(14)); }
+TEST(Described, OfALongBitmap) { EXPECT_TRUE(described_is_followed_in_order(130)); }
 
 }  // namespace
 }  // namespace jd::test
