@@ -12,13 +12,18 @@
 
 namespace {
 
+constexpr size_t kWords = 4;
 struct Node {
-  Node* left;
-  Node* right;
-  uint64_t data[2];
+  Node* words[kWords];
 };
 
 Node* root;
+// Which of a node's words are its subtrees. Typed nodes have one apart: a descriptor of adjacent
+// first words would be no more than a length.
+size_t right_word = 1;
+
+Node*& left(Node* node) { return node->words[0]; }
+Node*& right(Node* node) { return node->words[right_word]; }
 
 GC_descr descriptor;  // 0: nodes have none
 
@@ -32,8 +37,8 @@ Node* make_node() {
 Node* make_ordered(int depth) {
   Node* node = make_node();
   if (depth > 0) {
-    node->left = make_ordered(depth - 1);
-    node->right = make_ordered(depth - 1);
+    left(node) = make_ordered(depth - 1);
+    right(node) = make_ordered(depth - 1);
   }
   return node;
 }
@@ -46,14 +51,14 @@ Node* make_shuffled(size_t nodes) {
   bench::Scratch<uint32_t> order(nodes);
   bench::shuffle(order, nodes, random);
   for (size_t i = 0; i < nodes; ++i) {
-    if (2 * i + 1 < nodes) all[order[i]]->left = all[order[2 * i + 1]];
-    if (2 * i + 2 < nodes) all[order[i]]->right = all[order[2 * i + 2]];
+    if (2 * i + 1 < nodes) left(all[order[i]]) = all[order[2 * i + 1]];
+    if (2 * i + 2 < nodes) right(all[order[i]]) = all[order[2 * i + 2]];
   }
   return all[order[0]];
 }
 
-size_t count(const Node* node) {
-  return node == nullptr ? 0 : 1 + count(node->left) + count(node->right);
+size_t count(Node* node) {
+  return node == nullptr ? 0 : 1 + count(left(node)) + count(right(node));
 }
 
 }  // namespace
@@ -70,8 +75,9 @@ int main(int argc, char** argv) {
   const size_t nodes = (size_t{1} << (depth + 1)) - 1;
   GC_INIT();
   if (typed) {
-    const GC_word pointers[1] = {3};  // the first two words
-    descriptor = GC_make_descriptor(pointers, sizeof(Node) / sizeof(GC_word));
+    right_word = 2;
+    const GC_word pointers[1] = {1 | GC_word{1} << right_word};
+    descriptor = GC_make_descriptor(pointers, kWords);
   }
   GC_disable();
   root = shuffled ? make_shuffled(nodes) : make_ordered(depth);
