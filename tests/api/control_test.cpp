@@ -186,7 +186,9 @@ TEST(Control, TheFunctionIsAskedWhileObjectsAreMarked) {
   const int all = asked;
   asked = 0;
   static int enough;
-  enough = all / 2;
+  // How often it is asked depends on how much goes through the rings, which the marker finds out by
+  // time: 110 to 260 times.
+  enough = all / 8;
   EXPECT_EQ(GC_try_to_collect([] { return ++asked > enough ? 1 : 0; }), 0);
   EXPECT_EQ(asked, enough + 1);
   EXPECT_NE(root->left, nullptr);
