@@ -403,7 +403,15 @@ bool Marker::run_loop() {
 // in registers.
 void Marker::put_back(Rings rings) {
   passed_ = rings.objects.passed();
-  while (rings.objects.count() != 0) push_of_any_origin(rings.objects.take());
+  while (rings.objects.count() != 0) {
+    const Entry entry = rings.objects.take();
+    // A range may have come from the stack, and then belong to an object that is not marked itself.
+    if (entry.is_tagged()) {
+      push(entry);
+    } else {
+      push_range(entry.next, entry.end);
+    }
+  }
   while (rings.words.count() != 0) push_word(rings.words.take());
 }
 
@@ -422,7 +430,7 @@ Entry Marker::share(Entry current) {
   const std::ptrdiff_t entries = top_ - bottom_;
   if (entries < kLeastShared && !split) return current;
   const auto count = static_cast<unsigned>(base::min_of(
-      base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{Team::kPacketEntries}));
+      base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{team.packet_entries()}));
   Entry packet[Team::kPacketEntries];
   for (unsigned i = 0; i < count; ++i) packet[i] = bottom_[2 * i];
   if (!team.give(packet, count)) return current;

@@ -91,7 +91,7 @@ bool Marker::initialise(std::size_t entries) {
     entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
   }
   Entry* stack = nullptr;
-  // A packet fits, so that what another marker gives away can wait.
+  // A packet fits.
   const std::size_t least = base::min_of(entries, std::size_t{Team::kPacketEntries});
   for (; entries >= least; entries /= 2) {
     const std::size_t bytes = base::align_up(entries * sizeof(Entry), os::page_size());
@@ -205,22 +205,10 @@ void Marker::merge_own_marks() {
   }
 }
 
-// A word or a range may belong to an object that is not marked itself.
-void Marker::push_of_any_origin(Entry entry) {
-  if (entry.is_word()) {
-    push_word(base::as_word(entry.next));
-  } else if (entry.is_tagged()) {
-    push(entry);
-  } else {
-    push_range(entry.next, entry.end);
-  }
-}
-
+// A packet fits (Team::packet_entries): whoever receives one has nothing else.
 void Marker::receive(const Entry* entries, unsigned count) {
-  in_team_ = true;  // what does not fit is marked at once
-  // What was given away from an empty stack's beginning is room again.
-  if (top_ == bottom_) bottom_ = top_ = stack_;
-  for (unsigned i = 0; i < count; ++i) push_of_any_origin(entries[i]);
+  JD_CHECK(top_ == stack_, "a marker takes entries when it has none");
+  for (unsigned i = 0; i < count; ++i) push(entries[i]);
 }
 
 void Marker::adopt_overflow(Marker* other) {

@@ -224,7 +224,6 @@ class alignas(128) Marker {
       *top_++ = Entry::word(word);
     }
   }
-  void push_of_any_origin(Entry entry);
   void push_rest(const View& view, Entry range);
   Described describe(Word object);
   void push_written_pages(Word object, std::size_t size);

@@ -27,7 +27,7 @@ class Marker;
 class Team {
  public:
   static constexpr unsigned kMostMarkers = 64;
-  // Entries that are handed over at a time.
+  // Entries that are handed over at a time, at most.
   static constexpr unsigned kPacketEntries = 128;
   // Some tens of microseconds of marking, about what waking a helper takes. A list never goes to
   // the stack.
@@ -55,7 +55,7 @@ class Team {
     std::uint64_t worth_threads = 0;
     // Of a marker's turn without the rings (ring_use.hpp); 0: always with them.
     std::uint64_t turn_entries = base::Options{}.mark_turn;
-    std::size_t stack_entries = 0;  // of helpers' stacks; 0: by the heap
+    std::size_t stack_entries = 0;  // of each marker's stack; 0: by the heap
     int* published = nullptr;       // where the number of helpers is told to the program
   };
   // Once, before there are helpers.
@@ -67,6 +67,12 @@ class Team {
                                                         : settings_.patience;
   }
 
+  // As many as an empty stack has room for: what is handed over may lead to the contents of an
+  // object that is not marked itself, and would not be found again.
+  [[nodiscard]] unsigned packet_entries() const {
+    const std::size_t room = settings_.stack_entries;
+    return room == 0 || room >= kPacketEntries ? kPacketEntries : static_cast<unsigned>(room);
+  }
   [[nodiscard]] std::uint64_t turn_entries() const { return settings_.turn_entries; }
 
   // Threads of the program's that wait for something else, and mark meanwhile.
