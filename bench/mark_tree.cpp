@@ -5,6 +5,7 @@
 //   life. Typed: in order, and a descriptor says which of a node's words are pointers, as a
 //   compiler does.
 // Live: 2^(DEPTH+1) - 1 nodes of 32 bytes; 134 MB with the depth of 21 that it has without one.
+//   Typed nodes have their descriptor beside: 48 bytes.
 // Shows: nanoseconds for each object, of a forced collection and of its marking.
 #include <gc/gc_typed.h>
 

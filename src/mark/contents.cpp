@@ -60,7 +60,7 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
   return {reinterpret_cast<const Word*>(memory + (headed ? heap::kHeaderBytes : 0)), layout.bits};
 }
 
-// Out of line, as those below: the loop's registers are for what is frequent.
+// Out of line, as pointers_at_granule: pointers_of_mixed's registers are for what is frequent.
 [[gnu::noinline]] Marker::Pointers Marker::scan_mixed(Word memory, const heap::Kind& kind) {
   heap::Typed typed;
   if (heap::typed_at(memory, kind, &typed)) scan_layout(typed);
@@ -80,7 +80,7 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
 
 // Of a pointer-free object nothing is looked at: so it is found at once where the granule, whose
 // bit was set, is not its first.
-[[gnu::noinline]] void Marker::mark_leaf(heap::Block* block, unsigned granule) {
+void Marker::mark_leaf(heap::Block* block, unsigned granule) {
   const heap::BlockNumber number = heap::number_of(block);
   if (__builtin_expect(block->known_starts() == heap::Starts::Open, 0)) heap::learn_starts(number);
   if (__builtin_expect(block->is_allocated(granule), 1)) return;
@@ -90,7 +90,7 @@ inline Marker::Pointers Marker::pointers_at(Word memory, const heap::Kind& kind)
   }
 }
 
-[[gnu::noinline]] Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
+Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
   const auto slot = static_cast<unsigned>((granule & (kBlockSize - 1)) / heap::kGranule);
   if (__builtin_expect(block->known_starts() != heap::Starts::Known || !block->is_allocated(slot),
                        0)) {

@@ -19,6 +19,8 @@ class Ring {
   [[nodiscard]] unsigned room() const { return kCapacity - count(); }
   [[nodiscard]] bool full() const { return count() == kCapacity; }
   void put(Entry entry) { entries_[tail_++ % kCapacity] = entry; }
+  // In two steps: in one expression, the compiler keeps the old and the new counter
+  // (docs/design/mark-measured.md, "The loop").
   Entry take() {
     const Entry oldest = entries_[head_ % kCapacity];
     ++head_;

@@ -3,7 +3,6 @@
 // Run with one marker, without the rings and the verifier.
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "api_support.hpp"

@@ -140,7 +140,7 @@ TEST_P(Prefetches, OfATreesNode) {
   // With the rings, an object's record and its contents; but those of what waits last are not
   // fetched.
   EXPECT_GE(each, least);
-  EXPECT_LE(each, least + 1);
+  EXPECT_LE(each, least == 0 ? 0.05 : least + 1);
 }
 
 #else
