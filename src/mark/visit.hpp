@@ -68,7 +68,8 @@ template <Marker::Company kCompany>
                                                          Entry* contents) {
   heap::Block& block = view.record_of(word);
   const Word offset = word & (heap::kBlockSize - 1);
-  const auto slot = static_cast<unsigned>((offset * block.magic) >> 32);
+  const std::uint64_t product = offset * block.magic;
+  const auto slot = static_cast<unsigned>(product >> 32);
   if (__builtin_expect(slot >= block.slots, 0)) {
     *contents = visit_unusual(word);
     return contents->next != nullptr;
@@ -84,7 +85,10 @@ template <Marker::Company kCompany>
     if (((seen >> (slot & 63)) & 1) != 0) return false;
     marks = seen | bit;
   }
-  const Word address = word - offset + Word{slot} * block.slot_size;
+  Word address = word;
+  if (__builtin_expect(static_cast<std::uint32_t>(product) >= block.magic, 0)) {
+    address = View::hidden(word - offset + Word{slot} * block.slot_size);
+  }
   if (__builtin_expect(block.state == heap::BlockState::Small && block.scan == heap::Scan::Words,
                        1)) {
     *contents = {reinterpret_cast<const Word*>(address),
