@@ -39,6 +39,13 @@ enum class Scan : std::uint8_t { None, Words, Descriptor };
 // Known: of all. KnownBesideHole: of all, but a thread's hole may seem to be one.
 enum class Starts : std::uint32_t { Open, Known, KnownBesideHole };
 
+// Bytes from an object's beginning between which all words are pointers, and beyond which none is.
+// An end of 0: no such run is known.
+struct PointerRun {
+  std::uint16_t begin;
+  std::uint16_t end;
+};
+
 // A block's record. All fields but the bit words are written under the heap's lock, or in a
 // stopped world, and read by the marker in a stopped world. (One exception: whoever makes a large
 // object that is still to be cleared sets its `scan` afterwards, without the lock.)
@@ -58,6 +65,8 @@ struct alignas(256) Block {
   std::uint8_t kind;
   std::uint8_t size_class;
   union {
+    // Small: where the pointers of each slot lie, of a kind whose layout says so (Kind::pointers).
+    PointerRun pointers;
     // Large head: blocks of the run. Large body: distance to the head. First and last block of a
     // free run: its length. In blocks.
     std::uint32_t run;

@@ -72,7 +72,8 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   block.kind = kind;
   block.scan = kinds[kind].scan;
   block.size_class = static_cast<std::uint8_t>(size_class);
-  block.run = 1;
+  block.pointers = kinds[kind].pointers;
+  block.pointers.end = base::min_of(block.pointers.end, block.slot_size);
   base::clear_bytes(block.marks, block.bit_words() * sizeof block.marks[0]);
   // Whoever has just freed the last object that was here before may still be looking
   // (alloc/free.cpp).

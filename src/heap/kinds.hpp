@@ -66,10 +66,8 @@ struct Kind {
   // LayoutFrom::Block: which of the first words are pointers, bit 63 for word 0; 0 if the
   // descriptor says it in another way.
   Word pointer_bits = 0;
-  // LayoutFrom::Block: bytes from the object's beginning between which all words are pointers,
-  // and beyond which none is; the end may lie behind the object's. 0 and 0: no such run is known.
-  std::uint32_t run_begin = 0;
-  std::uint32_t run_end = 0;
+  // LayoutFrom::Block: of small objects; the end may lie behind the object's.
+  PointerRun pointers = {0, 0};
 
   // Are its objects typed?
   [[nodiscard]] bool has_layout() const { return layout_from != LayoutFrom::Nothing; }

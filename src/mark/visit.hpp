@@ -96,17 +96,17 @@ template <Marker::Company kCompany>
     if (contents->is_object()) __builtin_unreachable();
     return true;
   }
+  // An object of a homogeneous layout, as a rule.
+  const heap::PointerRun run = block.pointers;
+  if (block.state == heap::BlockState::Small && run.end != 0) {
+    *contents = {reinterpret_cast<const Word*>(address + run.begin),
+                 reinterpret_cast<const Word*>(address + run.end)};
+    if (contents->is_object()) __builtin_unreachable();
+    return true;
+  }
   if (block.scan == heap::Scan::None) {
     if (__builtin_expect(block.state == heap::BlockState::Mixed, 0)) mark_leaf(&block, slot);
     return false;
-  }
-  // An object of a homogeneous layout, as a rule.
-  const heap::Kind& kind = heap::kinds[block.kind];
-  if (kind.run_end != 0 && block.state == heap::BlockState::Small) {
-    const std::uint32_t end = base::min_of(kind.run_end, std::uint32_t{block.slot_size});
-    *contents = {reinterpret_cast<const Word*>(address + kind.run_begin),
-                 reinterpret_cast<const Word*>(address + end)};
-    return kind.run_begin < end;
   }
   // What its descriptor says may lie in the object, which has not arrived yet. (contents_of says so
   // too, but is a call.)

@@ -189,8 +189,9 @@ void find_run(const Layout& layout, heap::Kind* kind) {
     if (is_pointer(layout, i)) return;
   }
   if (to_the_end && end != words) return;
-  kind->run_begin = static_cast<std::uint32_t>(begin * sizeof(Word));
-  kind->run_end = to_the_end ? UINT32_MAX : static_cast<std::uint32_t>(end * sizeof(Word));
+  kind->pointers.begin = static_cast<std::uint16_t>(begin * sizeof(Word));
+  kind->pointers.end =
+      static_cast<std::uint16_t>(to_the_end ? heap::kMaxSmall : end * sizeof(Word));
 }
 
 // A new kind. False if there are no more.
