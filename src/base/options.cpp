@@ -93,7 +93,7 @@ bool parse_flag(const char* text, std::uint64_t* value) {
   return parse_digits(&text, &number) && *without_blanks(text) == '\0';
 }
 
-// The value's place in a range like "none, on-grey, ring".
+// The value's place in a range like "none, grey, ring".
 bool parse_choice(const char* text, const char* range, std::uint64_t* value) {
   text = without_blanks(text);
   std::uint64_t index = 0;

@@ -13,9 +13,9 @@
 
 namespace jd::base {
 
-// The strategies by which the marker hides cache misses (src/mark/marker.hpp). Measured: none or
+// The strategies by which the marker hides cache misses (src/mark/marker.hpp). Measured: grey or
 // ring, whichever was quicker lately (src/mark/choice.hpp).
-enum class MarkStrategy : std::uint8_t { None, OnGrey, Ring, Measured };
+enum class MarkStrategy : std::uint8_t { None, Grey, OnGrey, Ring, Measured };
 // What free() means to a program whose malloc is ours (src/malloc).
 enum class MallocMode : std::uint8_t { Free, Ignore, LeakCheck };
 
@@ -92,7 +92,7 @@ enum class OptionType : std::uint8_t { Flag, Count, Size, Choice, Path };
 struct OptionInfo {  // NOLINT(clang-analyzer-optin.performance.Padding)
   const char* name;
   OptionType type;
-  const char* range;         // for people: "1..64", "none, on-grey, ring"; empty: anything
+  const char* range;         // for people: "1..64", "none, grey, ring"; empty: anything
   const char* default_text;  // for people
   const char* help;          // one line
 
@@ -146,10 +146,11 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_ALL_INTERIOR_POINTERS", OptionType::Flag, "", "as the program sets it (on)",
      "Do pointers past an object's end count on stacks? Interior ones always do.", 0, 1,
      &Options::all_interior_pointers, nullptr},
-    {"JACKDAW_MARK_STRATEGY", OptionType::Choice, "none, on-grey, ring, measured", "measured",
-     "How the marker prefetches: not at all, when an object turns grey, through a FIFO ring, or, "
-     "in small heaps, the first or the last by what was quicker.",
-     0, 3, &Options::mark_strategy, nullptr},
+    {"JACKDAW_MARK_STRATEGY", OptionType::Choice, "none, grey, on-grey, ring, measured", "measured",
+     "How the marker prefetches: not at all, each object when it turns grey, the same with the "
+     "refinements of Boehm's paper, through a FIFO ring, or, in small heaps, grey or ring by what "
+     "was quicker.",
+     0, 4, &Options::mark_strategy, nullptr},
     {"JACKDAW_MARK_STACK", OptionType::Count, "16 to 4294967296; 0: by the heap", "0",
      "Entries of the mark stack; a small one forces the overflow path.", 16, std::uint64_t{1} << 32,
      &Options::mark_stack, nullptr, true},

@@ -21,7 +21,7 @@ double cost(std::size_t objects, std::uint64_t ns) {
 }  // namespace
 
 MarkStrategy StrategyChoice::other() const {
-  return preferred_ == MarkStrategy::Ring ? MarkStrategy::None : MarkStrategy::Ring;
+  return preferred_ == MarkStrategy::Ring ? MarkStrategy::Grey : MarkStrategy::Ring;
 }
 
 MarkStrategy StrategyChoice::next() {

@@ -52,7 +52,7 @@ class StrategyChoice {
   static constexpr unsigned kRemembered = 8;
   Sample samples_[kRemembered];  // the preferred strategy's last
   unsigned next_sample_ = 0;
-  MarkStrategy preferred_ = MarkStrategy::None;
+  MarkStrategy preferred_ = MarkStrategy::Grey;
   bool trying_ = false;
   unsigned attempts_ = 0;  // trials of this series
   unsigned wins_ = 0;

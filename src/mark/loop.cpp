@@ -114,7 +114,7 @@ inline void Marker::push_rest(const View& view, Entry range) {
   top_ = top;
 }
 
-// One loop for the three strategies, alone or in company.
+// One loop for all strategies, alone or in company.
 //
 // Ring: words wait in `words_` for their records; newly marked objects wait in `objects_` for their
 // contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
@@ -285,7 +285,7 @@ class Marker::Loop {
   [[gnu::always_inline]] bool push_contents(Word word) {
     Entry child;
     if (!m_.visit_inlined<kCompany>(view_, word, &child)) return false;
-    if (kOnGrey) prefetch(child.next);
+    if (kStrategy != MarkStrategy::None) prefetch(child.next);
     m_.push(child);
     return true;
   }
@@ -444,6 +444,8 @@ bool Marker::run_strategy() {
   switch (strategy_) {
     case MarkStrategy::None:
       return run_loop<MarkStrategy::None, kCompany>();
+    case MarkStrategy::Grey:
+      return run_loop<MarkStrategy::Grey, kCompany>();
     case MarkStrategy::OnGrey:
       return run_loop<MarkStrategy::OnGrey, kCompany>();
     case MarkStrategy::Ring:
@@ -473,7 +475,7 @@ bool Marker::run_turn(std::uint64_t most) {
   word_entries_ = 0;
   const std::uint64_t begin = os::now_ns();
   const bool done = with_rings ? run_loop<MarkStrategy::Ring, kCompany>()
-                               : run_loop<MarkStrategy::None, kCompany>();
+                               : run_loop<MarkStrategy::Grey, kCompany>();
   // Without the rings, an entry is an object.
   const std::uint64_t objects = with_rings ? passed_ : patience - patience_ - word_entries_;
   ring_use_.note(objects, os::now_ns() - begin);

@@ -231,11 +231,11 @@ TEST(Options, FlagsAreOnByPresence) {
 
 TEST(Options, ChoicesMatchWholeWords) {
   EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "none").mark_strategy, 0u);
-  EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "on-grey").mark_strategy, 1u);
-  EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "ring").mark_strategy, 2u);
-  EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "measured").mark_strategy, 3u);
+  EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "on-grey").mark_strategy, 2u);
+  EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "ring").mark_strategy, 3u);
+  EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "measured").mark_strategy, 4u);
   for (const char* bad : {"rin", "rings", "", "none,", "none, on-grey", "on"}) {
-    EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", bad).mark_strategy, 3u) << bad;
+    EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", bad).mark_strategy, 4u) << bad;
     EXPECT_EQ(complaints.size(), 1u) << bad;
   }
 }

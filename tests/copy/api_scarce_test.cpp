@@ -47,7 +47,7 @@ JD_CHILD(interior_pointers_alone) {
   return 0;
 }
 TEST(Scarce, AFullMarkStackLosesNoInteriorPointer) {
-  for (const char* strategy : {"none", "on-grey", "ring"}) {
+  for (const char* strategy : {"none", "grey", "on-grey", "ring"}) {
     for (const char* markers : {"1", "3"}) {
       const ChildResult r =
           run_child("interior_pointers_alone", {{"JACKDAW_MARK_STACK", "16"},

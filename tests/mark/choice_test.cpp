@@ -108,7 +108,7 @@ TEST(StrategyChoice, ComparesOnlyLikeWithLike) {
 TEST(StrategyChoice, OfAFirstCollectionOfALargeHeapIsTheRing) {
   StrategyChoices choices;
   EXPECT_EQ(choices.next(0, 0, StrategyChoices::kMostInUse + 1), MarkStrategy::Ring);
-  EXPECT_EQ(choices.next(0, 0, base::kMiB), MarkStrategy::None);
+  EXPECT_EQ(choices.next(0, 0, base::kMiB), MarkStrategy::Grey);
 }
 
 }  // namespace

@@ -237,7 +237,8 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
 
 INSTANTIATE_TEST_SUITE_P(
     Strategies, MarkerTest,
-    testing::Values(Case{MarkStrategy::None, 0}, Case{MarkStrategy::OnGrey, 0},
+    testing::Values(Case{MarkStrategy::None, 0}, Case{MarkStrategy::Grey, 0},
+                    Case{MarkStrategy::OnGrey, 0}, Case{MarkStrategy::Grey, 16},
                     Case{MarkStrategy::Ring, 0}, Case{MarkStrategy::None, 16},
                     Case{MarkStrategy::OnGrey, 16}, Case{MarkStrategy::Ring, 16},
                     Case{MarkStrategy::None, 0, 4}, Case{MarkStrategy::OnGrey, 16, 3},
