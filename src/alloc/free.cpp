@@ -76,15 +76,16 @@ bool is_empty(const Block& block, unsigned words) {
   // As long as it has this object: then another thread may free the block.
   const unsigned words = block->bit_words();
   // Release: whatever was done to the object comes before it is cleared for another.
-  base::note_atomic(&block->allocated[place.slot / 64]);
-  const std::uint64_t before =
-      __atomic_fetch_and(&block->allocated[place.slot / 64], ~bit, __ATOMIC_RELEASE);
+  std::uint64_t* const word = &block->allocated[place.slot / 64];
+  base::note_atomic(word);
+  // Without a result: with one it would be a loop around a compare-and-exchange.
+  __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
   // Otherwise its owner or the next taker looks at the bits. Without the lock: what is stale leaves
   // a free slot uncounted, or an empty block on its list, until the next collection.
   const BlockExtra& extra = heap::extra_of(block);
   if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) != nullptr) return false;
   return !__atomic_load_n(&extra.listed, __ATOMIC_RELAXED) ||
-         (before == bit && is_empty(*block, words));
+         (__atomic_load_n(word, __ATOMIC_RELAXED) == 0 && is_empty(*block, words));
 }
 
 // A slot of the block was freed. Pre: the lock is held.
