@@ -137,10 +137,9 @@ bool choose_sources(Wish wish, const Growth& how_to_grow) {
       !prepare_roles()) {
     return false;
   }
-  // The sparsest, which cost least; but where the heap may not grow, the highest, so that what
-  // becomes free lies together, for large objects.
-  const bool together = wish == Wish::Compact && growth_for_compaction() == 0;
-  std::sort(blocks.begin(), blocks.end(), together ? higher : sparser);
+  // The sparsest, which cost least; but if all is to be compacted, the highest, so that what
+  // becomes free lies together: for large objects, and because its records can go, too.
+  std::sort(blocks.begin(), blocks.end(), wish == Wish::Compact ? higher : sparser);
   BlockNumber gain = 0;
   for_each_group(
       [&](std::size_t begin, std::size_t end) { gain += choose_in_group(begin, end, wish); });
