@@ -3,9 +3,9 @@
 
     bench/cachegrind.py --ours build/release/lib/libgc.so.1 --peer /usr/lib/.../libgc.so.1
 
-Runs small benchmarks under valgrind on our library, with each JACKDAW_MARK_STRATEGY, and on a
-peer's, and prints a table of Markdown; --json FILE writes the same figures as JSON. Misses in a
-simulator are the same on every machine and in every run, so that a change of some percent shows.
+Runs small benchmarks under valgrind on our library, with the paper's strategies and the ring, and
+on a peer's, and prints a table of Markdown; --json FILE writes the same figures as JSON. Misses in
+a simulator are the same on every machine and in every run, so that a change of some percent shows.
 
 How: callgrind has cachegrind's cache (--cache-sim=yes), and can begin a new account whenever a
 certain function is called. The benchmarks call one of their own when marking begins and one when it

@@ -6,8 +6,8 @@
 //   end_moving
 //
 // The steps are cycle's to call: it knows the roots. A source is a block to be emptied. Its live
-// objects that nobody pinned are copied into free slots of other blocks of the same kind, which are
-// denser; the first word of what is left says where to.
+// objects that nobody pinned are copied into free slots of other blocks of the same kind, mostly
+// denser ones; the first word of what is left says where to.
 //
 // Sources: Smith & Morrisett, "Comparing Mostly-Copying and Mark-Sweep Conservative Collection"
 // (1998), for a precise heap under ambiguous roots; Blackburn & McKinley, "Immix" (2008), for

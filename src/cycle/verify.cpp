@@ -42,6 +42,9 @@ void verify_small(BlockNumber number, const Block& block) {
   if (std::size_t{block.slots} * block.slot_size > heap::kBlockSize) {
     broken("a small block's slots exceed it", number, block.slots);
   }
+  if (block.pointers.begin > block.pointers.end || block.pointers.end > block.slot_size) {
+    broken("a small block's pointers lie beyond its slots", number, block.pointers.end);
+  }
   // The reciprocal finds each slot from its first and last byte.
   for (unsigned slot = 0; slot < block.slots; ++slot) {
     const std::size_t first = std::size_t{slot} * block.slot_size;

@@ -111,6 +111,15 @@ constexpr std::uint32_t magic_for(std::size_t slot_size) {
   return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + slot_size - 1) / slot_size);
 }
 
+// Is the offset of this product, offset * magic, that of a slot's first byte? A multiple of the
+// size leaves offset / size times what magic is too much by, less than the size; another offset
+// leaves magic or more (Lemire, Kaser and Kurz, "Faster remainder by direct computation" (2019)).
+// Pre: magic is not 0.
+constexpr bool is_slot_begin(std::uint64_t product, std::uint32_t magic) {
+  return static_cast<std::uint32_t>(product) < magic;
+}
+static_assert(kBlockSize + kMaxSmall < magic_for(kMaxSmall));
+
 // What is known of a block beyond the marker's needs. Written under the heap's lock, and read under
 // it or in a stopped world, where nothing else is said. Of an owned block, `owner`, `free_slots`
 // and `zeroed` are also written, and `next` is read, by its owner without the lock, which leaves it

@@ -66,7 +66,8 @@ struct Kind {
   // LayoutFrom::Block: which of the first words are pointers, bit 63 for word 0; 0 if the
   // descriptor says it in another way.
   Word pointer_bits = 0;
-  // LayoutFrom::Block: of small objects; the end may lie behind the object's.
+  // LayoutFrom::Block: as in the records of its small blocks, but the end may lie behind the
+  // slot's.
   PointerRun pointers = {0, 0};
 
   // Are its objects typed?

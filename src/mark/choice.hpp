@@ -75,7 +75,8 @@ class StrategyChoices {
   // What that collection's marking took.
   void note(std::size_t objects, std::uint64_t ns);
 
-  // Live data beyond which there are no trials: without the ring each miss would be waited for.
+  // Live data beyond which there are no trials: without the ring each record that misses would be
+  // waited for.
   static constexpr std::size_t kMostLive = 16 * base::kMiB;
   // The same, together with what was allocated since, of which more or less may live: in a first
   // collection, of a heap that was filled before.

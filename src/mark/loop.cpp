@@ -54,7 +54,7 @@ constexpr unsigned kEnoughWords = 40;
 // fewer one by one, more as a range (docs/design/mark.md, "Objects of more than a line").
 constexpr std::ptrdiff_t kRestWords = 64;
 
-// Words ahead of the scan at which large objects are prefetched on grey, a line at a time.
+// Words ahead of the scan at which large objects are prefetched with on-grey, a line at a time.
 constexpr std::ptrdiff_t kLineWords = base::kLine / sizeof(Word);
 // Slots of no more words never lie in two lines.
 constexpr std::ptrdiff_t kHalfLineWords = kLineWords / 2;

@@ -11,7 +11,7 @@ namespace jd::mark {
 // What the loop asks of the heap. A copy: the compiler cannot know that setting a mark bit leaves
 // `heap::space` alone, and would read that again for every word.
 struct Marker::View {
-  // So that `word + below` stays that: one instruction, where a difference is two.
+  // From the compiler: `word + below` stays that, one instruction, where a difference is two.
   static Word hidden(Word word) {
     asm("" : "+r"(word));
     return word;
@@ -85,8 +85,10 @@ template <Marker::Company kCompany>
     if (((seen >> (slot & 63)) & 1) != 0) return false;
     marks = seen | bit;
   }
+  // Mostly the word is the slot's address (heap::is_slot_begin). Then the object's words can be
+  // asked for without waiting for the slot's number; hidden, or the compiler would wait after all.
   Word address = word;
-  if (__builtin_expect(static_cast<std::uint32_t>(product) >= block.magic, 0)) {
+  if (__builtin_expect(!heap::is_slot_begin(product, block.magic), 0)) {
     address = View::hidden(word - offset + Word{slot} * block.slot_size);
   }
   if (__builtin_expect(block.state == heap::BlockState::Small && block.scan == heap::Scan::Words,
@@ -96,11 +98,11 @@ template <Marker::Company kCompany>
     if (contents->is_object()) __builtin_unreachable();
     return true;
   }
-  // An object of a homogeneous layout, as a rule.
-  const heap::PointerRun run = block.pointers;
-  if (block.state == heap::BlockState::Small && run.end != 0) {
-    *contents = {reinterpret_cast<const Word*>(address + run.begin),
-                 reinterpret_cast<const Word*>(address + run.end)};
+  // An object of a homogeneous layout, as a rule. (A run of no words is scanned, too: an array
+  // without elements.)
+  if (block.state == heap::BlockState::Small && block.pointers.end != 0) {
+    *contents = {reinterpret_cast<const Word*>(address + block.pointers.begin),
+                 reinterpret_cast<const Word*>(address + block.pointers.end)};
     if (contents->is_object()) __builtin_unreachable();
     return true;
   }

@@ -231,6 +231,7 @@ TEST(Options, FlagsAreOnByPresence) {
 
 TEST(Options, ChoicesMatchWholeWords) {
   EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "none").mark_strategy, 0u);
+  EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "grey").mark_strategy, 1u);
   EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "on-grey").mark_strategy, 2u);
   EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "ring").mark_strategy, 3u);
   EXPECT_EQ(read_with("JACKDAW_MARK_STRATEGY", "measured").mark_strategy, 4u);

@@ -1,6 +1,7 @@
 // Layouts: what objects of each shape are, what the collector finds in them.
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <set>
 #include <string>
 
@@ -189,6 +190,54 @@ TEST_P(Shapes, AllWordsArePointers) {
     auto** object = static_cast<void**>(cell.get());
     for (std::size_t i = front; i < words; ++i) ASSERT_EQ(nodes.value(object[i]), i) << words;
   }
+}
+
+// Words beside the run hold addresses, too, but nothing else: they stay as they are.
+TEST_P(Shapes, PointersThatAreOneRun) {
+  constexpr std::size_t kWords = 7;
+  struct Run {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    Cell cell;
+    std::uintptr_t made[kWords] = {};  // complements of the addresses
+  };
+  const std::size_t front = front_of(GetParam()) / 8;
+  const Nodes nodes(JD_HOMOGENEOUS);
+  WeakWatch beside(kWords * kWords * kWords);
+  std::deque<Run> runs;
+  for (std::size_t begin = front; begin < kWords; ++begin) {
+    for (std::size_t end = begin + 1; end <= kWords; ++end) {
+      const std::uint64_t bits = (std::uint64_t{1} << end) - (std::uint64_t{1} << begin);
+      const jd_layout_info info = info_of("run", GetParam(), 8 * kWords, &bits);
+      const jd_layout* layout = jd_layout_define(&info);
+      ASSERT_NE(layout, nullptr);
+      Run& run = runs.emplace_back();
+      run.begin = begin;
+      run.end = end;
+      far_away([&] {
+        auto** object = static_cast<void**>(jd_new(layout));
+        run.cell.set(object);
+        for (std::size_t i = front; i < kWords; ++i) {
+          object[i] = nodes.make(i);
+          run.made[i] = ~reinterpret_cast<std::uintptr_t>(object[i]);
+          if (i < begin || i >= end) beside.add(object[i]);
+        }
+      });
+    }
+  }
+  compact();
+  for (const Run& run : runs) {
+    SCOPED_TRACE(testing::Message() << run.begin << " to " << run.end);
+    auto** object = static_cast<void**>(run.cell.get());
+    for (std::size_t i = front; i < kWords; ++i) {
+      if (i >= run.begin && i < run.end) {
+        ASSERT_EQ(nodes.value(object[i]), i);
+      } else {
+        ASSERT_EQ(~reinterpret_cast<std::uintptr_t>(object[i]), run.made[i]);
+      }
+    }
+  }
+  EXPECT_TRUE(beside.most_dead());
 }
 
 JD_CHILD(count_overwritten) {

@@ -223,5 +223,42 @@ TEST_P(Held, CompactedObjectsLieInFewBlocks) {
   EXPECT_LE(after, needed + needed / 5 + 4);
 }
 
+// Even where the highest are the fullest: what becomes free lies together.
+JD_CHILD(compaction_empties_the_highest_blocks) {
+  GC_INIT();
+  const Nodes nodes(JD_HOMOGENEOUS);
+  constexpr std::size_t kSparse = 2000;
+  constexpr std::size_t kDense = 4000;
+  Cell low;
+  Cell high;
+  GC_disable();  // or what died would be used again
+  far_away([&] {
+    low.set(nodes.sparse_list(kSparse, 7));
+    high.set(nodes.sparse_list(kDense, 1));
+  });
+  GC_enable();
+  std::size_t below = 0;
+  far_away([&] {
+    // The newest node of the lower ones, hidden.
+    const std::uintptr_t boundary = ~reinterpret_cast<std::uintptr_t>(low.get());
+    compact();
+    for (void* node = high.get(); node != nullptr; node = nodes.next(node)) {
+      if (reinterpret_cast<std::uintptr_t>(node) < ~boundary) ++below;
+    }
+  });
+  std::printf("%zu of %zu went down\n", below, kDense);
+  // A few are held by stale words, or lie in the thread's block.
+  return nodes.is_list(low.get(), kSparse) && nodes.is_list(high.get(), kDense) &&
+                 below * 10 > kDense * 9
+             ? 0
+             : 1;
+}
+TEST(Compaction, EmptiesTheHighestBlocks) {
+  const ChildResult r = run_child(
+      "compaction_empties_the_highest_blocks",
+      {{"JACKDAW_MOVE", "0"}, {"JACKDAW_POLICY", "evacuate"}, {"JACKDAW_COLLECT_EVERY", "0"}});
+  EXPECT_EQ(r.status, 0) << r;
+}
+
 }  // namespace
 }  // namespace jd::test

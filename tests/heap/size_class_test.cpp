@@ -84,6 +84,8 @@ TEST(SizeClass, ReciprocalFindsEverySlotOfEveryClass) {
     for (std::size_t offset = 0; offset < kBlockSize; ++offset) {
       ASSERT_EQ(block.slot_of(offset), offset / slot_size_of(c))
           << slot_size_of(c) << " " << offset;
+      ASSERT_EQ(is_slot_begin(offset * block.magic, block.magic), offset % slot_size_of(c) == 0)
+          << slot_size_of(c) << " " << offset;
     }
   }
 }

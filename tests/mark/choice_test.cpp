@@ -74,7 +74,7 @@ TEST(StrategyChoice, IsNotMovedByASingleMeasurement) {
   for (int i = 0; i < 1000; ++i) {
     const bool ring = choices.next(kLarge, base::kMiB, 0) == MarkStrategy::Ring;
     rings += ring ? 1 : 0;
-    // Of the trials of *none* every second one is lucky.
+    // Of the trials of *grey* every second one is lucky.
     const bool lucky = !ring && ++trials % 2 == 1;
     choices.note(kLarge, (ring ? 8 : lucky ? 1 : 20) * kLarge);
   }

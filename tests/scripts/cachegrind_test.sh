@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench/cachegrind.py counts on a small input, with each strategy, and says what it lacks.
+# bench/cachegrind.py counts on a small input, with three strategies, and says what it lacks.
 #
 #   tests/scripts/cachegrind_test.sh LIBGC
 set -euo pipefail

@@ -26,10 +26,11 @@ if(JD_TEST_PEER)
   find_path(JD_PEER_INCLUDE NAMES gc/gc.h REQUIRED)
 endif()
 
-# The default strategy, measured, marks heaps as small as most tests' with none.
+# The default strategy, measured, marks heaps as small as most tests' with grey.
 set(JD_GC_STRESS_SETTINGS
   "strategy-ring=JACKDAW_MARK_STRATEGY=ring"
   "strategy-on-grey=JACKDAW_MARK_STRATEGY=on-grey"
+  "strategy-none=JACKDAW_MARK_STRATEGY=none"
   "tiny-stack=JACKDAW_MARK_STRATEGY=ring,JACKDAW_MARK_STACK=16"
   "markers=JACKDAW_MARK_STRATEGY=ring,GC_MARKERS=4,JACKDAW_MARK_PATIENCE=1"
   "turns-tiny-stack=JACKDAW_MARK_STRATEGY=ring,JACKDAW_MARK_TURN=3,GC_MARKERS=3,JACKDAW_MARK_PATIENCE=1,JACKDAW_MARK_STACK=16"
