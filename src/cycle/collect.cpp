@@ -113,14 +113,29 @@ struct Cycle {
   }
 };
 
-// By JACKDAW_MARK_STRATEGY, and what collections before this one took. Under the lock.
+// By what collections before this one took; the first if JACKDAW_MARK_STRATEGY leaves it open.
+// Under the lock.
 constinit mark::StrategyChoices strategy_choices;
+constinit mark::CompanyChoices company_choices;
 
 mark::MarkStrategy strategy_now() {
   const auto strategy = static_cast<mark::MarkStrategy>(options.mark_strategy);
   if (strategy != mark::MarkStrategy::Measured) return strategy;
   return strategy_choices.next(measured.live_objects, measured.live_bytes,
                                alloc::totals().allocated_since_gc);
+}
+
+// One of the two may be a trial.
+void choose_how_to_mark() {
+  marker.set_strategy(strategy_now());
+  mark::team.begin_collection(mark::team.is_measured() &&
+                              company_choices.next(measured.live_objects, measured.mark_last,
+                                                   !strategy_choices.is_trial()));
+}
+void note_how_marked(std::size_t objects, std::uint64_t ns) {
+  const bool alone_is_trial = company_choices.is_trial();
+  if (!alone_is_trial) strategy_choices.note(objects, ns);
+  if (mark::team.had_choice() && !strategy_choices.is_trial()) company_choices.note(objects, ns);
 }
 
 // For its lifetime the marker asks the program's function whether to go on.
@@ -201,7 +216,7 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
 // took, from the moment on when there were no marks.
 std::uint64_t reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   heap::clear_marks();
-  marker.set_strategy(strategy_now());
+  choose_how_to_mark();
   marker.set_stop_question(nullptr);
   const std::uint64_t cleared = os::now_ns();
   // Nothing may move for words that nobody looked at.
@@ -272,7 +287,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const heap::SweepCount count = reclaim(stack_top, copied);
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
-  if (!copied) strategy_choices.note(count.live_objects, reaching);
+  if (!copied) note_how_marked(count.live_objects, reaching);
   measured.mark_last = marked - begin;
   measured.mark_total += marked - begin;
   measured.sweep_last = swept - marked;

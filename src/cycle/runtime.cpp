@@ -113,6 +113,7 @@ void apply_options() {
                         .worth_threads = patience_given ? 0 : mark::Team::kWorthThreads,
                         .turn_entries = options.mark_turn,
                         .stack_entries = options.mark_stack,
+                        .measured = !patience_given,
                         .published = &GC_parallel});
   using base::Options;
   using base::was_given;

@@ -20,31 +20,27 @@ double cost(std::size_t objects, std::uint64_t ns) {
 
 }  // namespace
 
-MarkStrategy StrategyChoice::other() const {
-  return preferred_ == MarkStrategy::Ring ? MarkStrategy::Grey : MarkStrategy::Ring;
+bool Choice::next(bool may_try) {
+  is_trial_ = may_try && since_trials_ >= interval_;
+  return prefers_other_ != is_trial_;
 }
 
-MarkStrategy StrategyChoice::next() {
-  if (since_trial_ >= interval_) trying_ = true;
-  return trying_ ? other() : preferred_;
-}
-
-void StrategyChoice::note(std::size_t objects, std::uint64_t ns) {
+void Choice::note(std::size_t objects, std::uint64_t ns) {
   if (objects < kLeastObjects) return;
-  if (trying_) {
+  if (is_trial_) {
     judge({objects, ns});
   } else {
     remember({objects, ns});
-    ++since_trial_;
+    ++since_trials_;
   }
 }
 
-void StrategyChoice::remember(Sample sample) {
+void Choice::remember(Sample sample) {
   samples_[next_sample_] = sample;
   next_sample_ = (next_sample_ + 1) % kRemembered;
 }
 
-const StrategyChoice::Sample* StrategyChoice::like(std::size_t objects) const {
+const Choice::Sample* Choice::like(std::size_t objects) const {
   const Sample* best = nullptr;
   for (const Sample& sample : samples_) {
     if (sample.objects == 0 || !are_alike(sample.objects, objects)) continue;
@@ -55,47 +51,54 @@ const StrategyChoice::Sample* StrategyChoice::like(std::size_t objects) const {
   return best;
 }
 
-void StrategyChoice::judge(Sample trial) {
+void Choice::judge(Sample trial) {
   ++attempts_;
   const Sample* reference = like(trial.objects);
   if (reference == nullptr) {
-    if (attempts_ >= kAttempts) end_trial();
+    if (attempts_ >= kAttempts) end_trials();
     return;
   }
   // By less than a sixteenth is as good as not.
   const double limit = cost(reference->objects, reference->ns) * 15 / 16;
   if (cost(trial.objects, trial.ns) >= limit) {
-    end_trial();
+    end_trials();
   } else if (++wins_ == kWins) {
-    prefer_other(trial);
+    change(trial);
   }
 }
 
-void StrategyChoice::end_trial() {
+void Choice::end_trials() {
   interval_ = base::min_of(4 * interval_, kLongestInterval);
-  trying_ = false;
   attempts_ = 0;
   wins_ = 0;
-  since_trial_ = 0;
+  since_trials_ = 0;
 }
 
-void StrategyChoice::prefer_other(Sample sample) {
-  preferred_ = other();
+void Choice::change(Sample sample) {
+  prefers_other_ = !prefers_other_;
   for (Sample& old : samples_) old = {};
   remember(sample);
-  end_trial();
-  interval_ = kFirstInterval;
+  end_trials();
+  interval_ = first_interval_;
 }
 
 MarkStrategy StrategyChoices::next(std::size_t objects, std::size_t bytes, std::size_t allocated) {
   chosen_ = nullptr;
   if (bytes > kMostLive || bytes + allocated > kMostInUse) return MarkStrategy::Ring;
-  const unsigned bits = objects == 0 ? 0 : base::log2_floor(objects);
-  chosen_ = &by_size_[base::min_of(bits, kSizes - 1)];
-  return chosen_->next();
+  chosen_ = &by_size_[object_size(objects)];
+  return chosen_->next(true) ? MarkStrategy::Ring : MarkStrategy::Grey;
 }
 
 void StrategyChoices::note(std::size_t objects, std::uint64_t ns) {
+  if (chosen_ != nullptr) chosen_->note(objects, ns);
+}
+
+bool CompanyChoices::next(std::size_t objects, std::uint64_t ns, bool may_try) {
+  chosen_ = &by_size_[object_size(objects)];
+  return chosen_->next(may_try && (ns <= kLongest || chosen_->prefers_other()));
+}
+
+void CompanyChoices::note(std::size_t objects, std::uint64_t ns) {
   if (chosen_ != nullptr) chosen_->note(objects, ns);
 }
 

@@ -1,9 +1,12 @@
-// Which strategy marks a small heap faster is measured while the program runs: what the ring's
-// instructions cost, and how much of the live data is in the caches anyway, differs from program to
-// program, and in one program with the size of its live data (docs/design/mark.md, "Measured").
+// Which of two ways marks faster is measured while the program runs.
 //
-// One collection in so many is marked with the other strategy, and compared with one that marked
-// about as many objects. Used under the heap's lock.
+// Two such choices are made. With the rings or without: what their instructions cost, and how much
+// of the live data is in the caches anyway, differs from program to program, and in one program
+// with the size of its live data (docs/design/mark.md, "Measured"). In company or alone: a helper
+// whose processor others use, or lies far away, is a loss (docs/design/mark-team.md, "Alone").
+//
+// One collection in so many is marked in the other way, and compared with one that marked about as
+// many objects. Used under the heap's lock.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +20,25 @@ namespace jd::mark {
 
 using base::MarkStrategy;
 
-// For collections after such as found about as much.
-class StrategyChoice {
+// For collections after such as found about as much. Of the two ways, one is the other.
+class Choice {
  public:
-  constexpr StrategyChoice() = default;
-  // What to use until something is measured.
-  explicit constexpr StrategyChoice(MarkStrategy preferred) : preferred_(preferred) {}
+  constexpr Choice() : Choice(false, kLongestInterval) {}
+  // The way to use until something is measured, and the collections before the first trial.
+  constexpr Choice(bool other, unsigned first_interval)
+      : prefers_other_(other), first_interval_(first_interval), interval_(first_interval) {}
 
-  // For the next collection.
-  MarkStrategy next();
-  // What that collection's marking took.
+  // For the next collection, which may be a trial or may not: the other way?
+  bool next(bool may_try);
+  [[nodiscard]] bool prefers_other() const { return prefers_other_; }
+  // It is a trial.
+  [[nodiscard]] bool is_trial() const { return is_trial_; }
+  // What that collection's marking took. Not called for one that tells nothing.
   void note(std::size_t objects, std::uint64_t ns);
 
   // A collection that marks fewer tells nothing.
   static constexpr std::size_t kLeastObjects = 1024;
-  // Collections between two trials; four times as many after each that was not won.
-  static constexpr unsigned kFirstInterval = 4;
+  // Collections between two trials, at most: four times as many after each that was not won.
   static constexpr unsigned kLongestInterval = 128;
 
  private:
@@ -41,37 +47,46 @@ class StrategyChoice {
     std::uint64_t ns = 0;
   };
 
-  [[nodiscard]] MarkStrategy other() const;
   void remember(Sample sample);
   // The quickest of the remembered with about as many objects, or null.
   [[nodiscard]] const Sample* like(std::size_t objects) const;
   void judge(Sample trial);
-  void end_trial();
-  void prefer_other(Sample sample);
+  void end_trials();
+  void change(Sample sample);
 
   static constexpr unsigned kRemembered = 8;
-  Sample samples_[kRemembered];  // the preferred strategy's last
+  Sample samples_[kRemembered];  // the preferred way's last
   unsigned next_sample_ = 0;
-  MarkStrategy preferred_ = MarkStrategy::Grey;
-  bool trying_ = false;
+  bool prefers_other_;
+  bool is_trial_ = false;
   unsigned attempts_ = 0;  // trials of this series
   unsigned wins_ = 0;
-  unsigned since_trial_ = 0;
-  unsigned interval_ = kFirstInterval;
+  unsigned since_trials_ = 0;
+  unsigned first_interval_;
+  unsigned interval_;
 };
 
-// For all collections.
+// By the last collection's objects, as a power of two.
+inline constexpr unsigned kObjectSizes = 24;
+inline unsigned object_size(std::size_t objects) {
+  return objects == 0 ? 0 : base::min_of(base::log2_floor(objects), kObjectSizes - 1);
+}
+
+// Without the rings (grey) or, the other way, with them.
 class StrategyChoices {
  public:
+  static constexpr unsigned kFirstInterval = 4;
+
   constexpr StrategyChoices() {
-    for (unsigned bits = kCachedBits; bits < kSizes; ++bits) {
-      by_size_[bits] = StrategyChoice(MarkStrategy::Ring);
+    for (unsigned bits = 0; bits < kObjectSizes; ++bits) {
+      by_size_[bits] = Choice(bits >= kCachedBits, kFirstInterval);
     }
   }
 
   // For the next collection, where the last one has found so much live, and so many bytes were
   // allocated since.
   MarkStrategy next(std::size_t objects, std::size_t bytes, std::size_t allocated);
+  [[nodiscard]] bool is_trial() const { return chosen_ != nullptr && chosen_->is_trial(); }
   // What that collection's marking took.
   void note(std::size_t objects, std::uint64_t ns);
 
@@ -85,11 +100,34 @@ class StrategyChoices {
  private:
   // So many objects (as a power of two) are mostly in a processor's own caches.
   static constexpr unsigned kCachedBits = 15;
-  static constexpr unsigned kSizes = 24;
-  static_assert((std::size_t{1} << kSizes) > kMostLive / heap::kGranule);
+  static_assert((std::size_t{1} << kObjectSizes) > kMostLive / heap::kGranule);
 
-  StrategyChoice by_size_[kSizes];    // by the last collection's objects, as a power of two
-  StrategyChoice* chosen_ = nullptr;  // by next(); null: what comes is not measured
+  Choice by_size_[kObjectSizes];
+  Choice* chosen_ = nullptr;  // by next(); null: what comes is not measured
+};
+
+// In company or, the other way, alone.
+class CompanyChoices {
+ public:
+  // A trial takes up to twice as long where company pays, as it mostly does.
+  static constexpr unsigned kFirstInterval = 16;
+
+  constexpr CompanyChoices() {
+    for (Choice& choice : by_size_) choice = Choice(false, kFirstInterval);
+  }
+  // Whether the next collection is to be marked alone, where the last has found so many objects,
+  // and took so long. may_try: nothing else about it is a trial.
+  bool next(std::size_t objects, std::uint64_t ns, bool may_try);
+  // What that collection's marking took. Only of one that had, or would have had, company.
+  void note(std::size_t objects, std::uint64_t ns);
+  [[nodiscard]] bool is_trial() const { return chosen_ != nullptr && chosen_->is_trial(); }
+
+  // What takes longer in company is not tried alone: it would be a pause of perhaps twice as long.
+  static constexpr std::uint64_t kLongest = 50000000;  // ns: 50 ms; a guess
+
+ private:
+  Choice by_size_[kObjectSizes];
+  Choice* chosen_ = nullptr;  // by next()
 };
 
 }  // namespace jd::mark

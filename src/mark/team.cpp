@@ -30,7 +30,9 @@ bool Team::mark(Marker* first) {
     if (wanting_ns_ >= settings_.worth_threads) demand_.store(true);
   }
   const unsigned helpers = base::min_of(this->helpers(), settings_.markers - 1 - guests);
-  if (helpers + guests == 0 || !first->prepare_own_marks()) return false;
+  if (helpers + guests == 0) return false;
+  had_choice_ = true;
+  if (alone_ || !first->prepare_own_marks()) return false;
   const auto for_each_other = [=](auto visit) {
     for (unsigned i = 0; i < helpers; ++i) visit(&helper_markers[i]);
     for (unsigned i = 0; i < guests; ++i) visit(&guest_markers[i]);

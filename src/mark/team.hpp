@@ -56,6 +56,7 @@ class Team {
     // Of a marker's turn without the rings (ring_use.hpp); 0: always with them.
     std::uint64_t turn_entries = base::Options{}.mark_turn;
     std::size_t stack_entries = 0;  // of each marker's stack; 0: by the heap
+    bool measured = false;          // whether company pays (choice.hpp)
     int* published = nullptr;       // where the number of helpers is told to the program
   };
   // Once, before there are helpers.
@@ -98,6 +99,16 @@ class Team {
   bool mark(Marker* first);
   // As Marker::discard_tables, of the helpers' and guests' markers. Pre: the heap's lock is held.
   void discard_tables() const;
+
+  // The collection that begins is to be marked alone, whatever helpers there are.
+  void begin_collection(bool alone) {
+    alone_ = alone;
+    had_choice_ = false;
+  }
+  // It was marked in company, or it would have been.
+  [[nodiscard]] bool had_choice() const { return had_choice_; }
+  // Whether a choice is to be made: the program has not said when to share.
+  [[nodiscard]] bool is_measured() const { return settings_.measured && settings_.markers > 1; }
 
   // A collection has marked so many objects, of so many bytes together, in so many ns. Pre: the
   // heap's lock is held.
@@ -146,6 +157,9 @@ class Team {
   Pool pool_{};
   unsigned guests_ = 0;  // markers that are prepared for them
   bool had_few_ = true;  // the last collection
+  // The present collection.
+  bool alone_ = false;
+  bool had_choice_ = false;
   // The present collection wants more helpers; and how long those before it that did have marked,
   // since the start or the fork, in ns.
   bool wants_more_ = false;

@@ -90,7 +90,7 @@ TEST(StrategyChoice, OfWhatFitsNoCacheIsTheRing) {
 TEST(StrategyChoice, OfAlmostNothingIsNeverTried) {
   StrategyChoices choices;
   EXPECT_EQ(collect(&choices, 100, 0, {8, 1}), 0);
-  EXPECT_EQ(collect(&choices, 100, StrategyChoice::kLeastObjects - 1, {8, 1}), 0);
+  EXPECT_EQ(collect(&choices, 100, Choice::kLeastObjects - 1, {8, 1}), 0);
 }
 
 // All of one logarithm. Where many objects are marked each takes longer, with either; trials fall
@@ -109,6 +109,59 @@ TEST(StrategyChoice, OfAFirstCollectionOfALargeHeapIsTheRing) {
   StrategyChoices choices;
   EXPECT_EQ(choices.next(0, 0, StrategyChoices::kMostInUse + 1), MarkStrategy::Ring);
   EXPECT_EQ(choices.next(0, 0, base::kMiB), MarkStrategy::Grey);
+}
+
+// ---- In company or alone ----
+
+// So many collections that mark so many objects, in so many nanoseconds an object in company or
+// alone; how many of them were alone.
+int collect(CompanyChoices* choices, int collections, std::size_t objects, double company,
+            double alone) {
+  int counted = 0;
+  std::uint64_t last = 0;
+  for (int i = 0; i < collections; ++i) {
+    const bool is_alone = choices->next(objects, last, true);
+    counted += is_alone ? 1 : 0;
+    last = static_cast<std::uint64_t>((is_alone ? alone : company) * static_cast<double>(objects));
+    choices->note(objects, last);
+  }
+  return counted;
+}
+
+TEST(CompanyChoice, IsTheQuickerOfTheTwo) {
+  CompanyChoices choices;
+  collect(&choices, 30, kLarge, 10, 7);
+  EXPECT_GE(collect(&choices, 100, kLarge, 10, 7), 90);
+  // The other processors are free again.
+  collect(&choices, 300, kLarge, 5, 7);
+  EXPECT_LE(collect(&choices, 100, kLarge, 5, 7), 10);
+}
+
+TEST(CompanyChoice, IsSeldomDoubtedWhereItPays) {
+  CompanyChoices choices;
+  EXPECT_LE(collect(&choices, 1000, kLarge, 5, 9), 10);
+}
+
+TEST(CompanyChoice, IsNoTrialBesideAnother) {
+  CompanyChoices choices;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(choices.next(kLarge, 0, false));
+    EXPECT_FALSE(choices.is_trial());
+    choices.note(kLarge, 10 * kLarge);
+  }
+  EXPECT_TRUE(choices.next(kLarge, 0, true));
+  EXPECT_TRUE(choices.is_trial());
+}
+
+// Nor is company given up where it takes long; but it is gone back to.
+TEST(CompanyChoice, IsNotLeftForALongPause) {
+  constexpr std::size_t kHuge = 10000000;
+  CompanyChoices choices;
+  EXPECT_EQ(collect(&choices, 1000, kHuge, 10, 1), 0);
+  constexpr std::size_t kLess = CompanyChoices::kLongest / 10;
+  collect(&choices, 100, kLess, 10, 1);
+  collect(&choices, 200, kLess, 2, 20);  // alone, which takes longer than it might as a trial
+  EXPECT_LE(collect(&choices, 100, kLess, 2, 20), 10);
 }
 
 }  // namespace

@@ -321,6 +321,28 @@ TEST(TeamSettings, FewObjectsAreMarkedAloneForLonger) {
   EXPECT_EQ(team.patience(), 0u) << "a lone marker has nobody to wake";
 }
 
+TEST(TeamSettings, AMarkerThatIsToBeAloneSharesNothing) {
+  team.configure({.markers = 2, .patience = 5, .measured = true});
+  EXPECT_TRUE(team.is_measured());
+  ASSERT_TRUE(reserve_space(16u << 20));
+  ASSERT_TRUE(grow(2));
+  Marker marker;
+  ASSERT_TRUE(marker.initialise(0));
+  team.begin_collection(false);
+  EXPECT_FALSE(team.mark(&marker));
+  EXPECT_FALSE(team.had_choice()) << "there is no helper";
+  ASSERT_GE(team.start_helpers(), 1u);
+  team.begin_collection(true);
+  EXPECT_FALSE(team.mark(&marker));
+  EXPECT_TRUE(team.had_choice());
+  team.begin_collection(false);
+  EXPECT_FALSE(team.had_choice());
+  EXPECT_TRUE(team.mark(&marker));
+  EXPECT_TRUE(team.had_choice());
+  team.configure({.markers = 1, .measured = true});
+  EXPECT_FALSE(team.is_measured());
+}
+
 TEST(TeamSettings, HelpersAreMadeWhenMarkingHasTakenLongEnough) {
   team.configure({.markers = 2, .patience = 5, .worth_threads = 1000});
   ASSERT_TRUE(reserve_space(16u << 20));
