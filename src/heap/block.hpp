@@ -114,7 +114,7 @@ constexpr std::uint32_t magic_for(std::size_t slot_size) {
 // Is the offset of this product, offset * magic, that of a slot's first byte? A multiple of the
 // size leaves offset / size times what magic is too much by, less than the size; another offset
 // leaves magic or more (Lemire, Kaser and Kurz, "Faster remainder by direct computation" (2019)).
-// Pre: magic is not 0.
+// Where there are no slots, and magic is 0: no.
 constexpr bool is_slot_begin(std::uint64_t product, std::uint32_t magic) {
   return static_cast<std::uint32_t>(product) < magic;
 }

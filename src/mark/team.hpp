@@ -100,7 +100,8 @@ class Team {
   // As Marker::discard_tables, of the helpers' and guests' markers. Pre: the heap's lock is held.
   void discard_tables() const;
 
-  // The collection that begins is to be marked alone, whatever helpers there are.
+  // A collection begins. alone: nobody is woken for it, whatever helpers there are. Pre: the heap's
+  // lock is held.
   void begin_collection(bool alone) {
     alone_ = alone;
     had_choice_ = false;
