@@ -157,8 +157,8 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "2048",
      "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work. "
      "If it isn't given, 16 times as many where fewer than 65536 objects, and 4 MiB, were alive "
-     "the last time; there are no helpers before marking has taken 2 ms, and none where a lone "
-     "marker was quicker lately.",
+     "the last time; there are no helpers before marking has taken 2 ms, and none is woken where a "
+     "lone marker was quicker lately.",
      1, kNoLimit, &Options::mark_patience, nullptr},
     {"JACKDAW_MARK_TURN", OptionType::Count, "1 or more; 0: always with the ring", "1024",
      "Objects that the ring strategy marks without it before it looks whether that is quicker "

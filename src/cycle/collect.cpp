@@ -125,17 +125,28 @@ mark::MarkStrategy strategy_now() {
                                alloc::totals().allocated_since_gc);
 }
 
-// One of the two may be a trial.
+// At most one of the two is a trial.
 void choose_how_to_mark() {
   marker.set_strategy(strategy_now());
   mark::team.begin_collection(mark::team.is_measured() &&
                               company_choices.next(measured.live_objects, measured.mark_last,
+                                                   mark::team.most_markers(),
                                                    !strategy_choices.is_trial()));
 }
-void note_how_marked(std::size_t objects, std::uint64_t ns) {
-  const bool alone_is_trial = company_choices.is_trial();
-  if (!alone_is_trial) strategy_choices.note(objects, ns);
-  if (mark::team.had_choice() && !strategy_choices.is_trial()) company_choices.note(objects, ns);
+
+// What it took to mark all that the roots lead to. Without a choice of company the collection says
+// nothing of that, and was no trial of it.
+struct Reaching {
+  std::uint64_t ns;
+  bool had_choice;
+};
+void note_how_marked(std::size_t objects, Reaching reaching) {
+  if (!reaching.had_choice || !company_choices.is_trial()) {
+    strategy_choices.note(objects, reaching.ns);
+  }
+  if (reaching.had_choice && !strategy_choices.is_trial()) {
+    company_choices.note(objects, reaching.ns);
+  }
 }
 
 // For its lifetime the marker asks the program's function whether to go on.
@@ -214,7 +225,7 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
 // Marks all that the roots lead to; where every collection copies, copies it, if there is memory
 // for that. The collection is abandoned where the program's function says so. Returns how long it
 // took, from the moment on when there were no marks.
-std::uint64_t reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
+Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   heap::clear_marks();
   choose_how_to_mark();
   marker.set_stop_question(nullptr);
@@ -227,7 +238,7 @@ std::uint64_t reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   if (!*copied && cycle->outcome != Outcome::Abandoned && !mark_everything(stack_top, *cycle)) {
     cycle->outcome = Outcome::Abandoned;
   }
-  return os::now_ns() - cleared;
+  return {os::now_ns() - cleared, mark::team.had_choice()};
 }
 
 // What is not marked becomes free, once objects were moved, if any are.
@@ -264,7 +275,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const std::uint64_t begin = os::now_ns();
   tell(GC_EVENT_MARK_START);
   bool copied = false;
-  const std::uint64_t reaching = reach_everything(stack_top, cycle, &copied);
+  const Reaching reaching = reach_everything(stack_top, cycle, &copied);
   // A word one past the last object may have marked where a hole begins.
   alloc::unmark_mixed_holes();
   if (cycle->outcome != Outcome::Done) {

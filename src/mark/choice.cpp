@@ -93,9 +93,9 @@ void StrategyChoices::note(std::size_t objects, std::uint64_t ns) {
   if (chosen_ != nullptr) chosen_->note(objects, ns);
 }
 
-bool CompanyChoices::next(std::size_t objects, std::uint64_t ns, bool may_try) {
+bool CompanyChoices::next(std::size_t objects, std::uint64_t ns, unsigned markers, bool may_try) {
   chosen_ = &by_size_[object_size(objects)];
-  return chosen_->next(may_try && (ns <= kLongest || chosen_->prefers_other()));
+  return chosen_->next(may_try && (ns * markers <= kLongest || chosen_->prefers_other()));
 }
 
 void CompanyChoices::note(std::size_t objects, std::uint64_t ns) {

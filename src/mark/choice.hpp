@@ -116,14 +116,15 @@ class CompanyChoices {
     for (Choice& choice : by_size_) choice = Choice(false, kFirstInterval);
   }
   // Whether the next collection is to be marked alone, where the last has found so many objects,
-  // and took so long. may_try: nothing else about it is a trial.
-  bool next(std::size_t objects, std::uint64_t ns, bool may_try);
+  // and so many markers took so long for it. may_try: nothing else about it is a trial.
+  bool next(std::size_t objects, std::uint64_t ns, unsigned markers, bool may_try);
   // What that collection's marking took. Only of one that had, or would have had, company.
   void note(std::size_t objects, std::uint64_t ns);
   [[nodiscard]] bool is_trial() const { return chosen_ != nullptr && chosen_->is_trial(); }
 
-  // What takes longer in company is not tried alone: it would be a pause of perhaps twice as long.
-  static constexpr std::uint64_t kLongest = 50000000;  // ns: 50 ms; a guess
+  // Alone is not tried where that may take longer. (By the last collection: where the live data
+  // grow, it takes longer after all.)
+  static constexpr std::uint64_t kLongest = 100000000;  // ns: 100 ms; a guess
 
  private:
   Choice by_size_[kObjectSizes];

@@ -31,8 +31,11 @@ bool Team::mark(Marker* first) {
   }
   const unsigned helpers = base::min_of(this->helpers(), settings_.markers - 1 - guests);
   if (helpers + guests == 0) return false;
-  had_choice_ = true;
-  if (alone_ || !first->prepare_own_marks()) return false;
+  if (alone_) {
+    had_choice_ = true;
+    return false;
+  }
+  if (!first->prepare_own_marks()) return false;
   const auto for_each_other = [=](auto visit) {
     for (unsigned i = 0; i < helpers; ++i) visit(&helper_markers[i]);
     for (unsigned i = 0; i < guests; ++i) visit(&guest_markers[i]);
@@ -43,6 +46,7 @@ bool Team::mark(Marker* first) {
     other->set_strategy(first->strategy());
   });
   if (!prepared) return false;
+  had_choice_ = true;
   exchange_.lead(
       helpers, guests,
       [=](const Entry* entries, unsigned count) { first->receive(entries, count); },

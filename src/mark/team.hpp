@@ -94,7 +94,8 @@ class Team {
 
   // Marks what `first` has queued and all that it leads to, with guests, and with helpers for those
   // that are not there; asks for more helpers if there are too few of both (in_demand). False,
-  // having done nothing, if there are neither. Pre: the world is stopped, the heap's lock is held.
+  // having marked nothing, if there are neither, or no memory for them, or it is to be alone
+  // (begin_collection). Pre: the world is stopped, the heap's lock is held.
   // Post: every helper is idle; overflows are noted in `first`.
   bool mark(Marker* first);
   // As Marker::discard_tables, of the helpers' and guests' markers. Pre: the heap's lock is held.
@@ -106,10 +107,11 @@ class Team {
     alone_ = alone;
     had_choice_ = false;
   }
-  // It was marked in company, or it would have been.
+  // So far it was marked in company, or would have been if it were not to be alone.
   [[nodiscard]] bool had_choice() const { return had_choice_; }
   // Whether a choice is to be made: the program has not said when to share.
   [[nodiscard]] bool is_measured() const { return settings_.measured && settings_.markers > 1; }
+  [[nodiscard]] unsigned most_markers() const { return settings_.markers; }
 
   // A collection has marked so many objects, of so many bytes together, in so many ns. Pre: the
   // heap's lock is held.

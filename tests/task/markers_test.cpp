@@ -64,6 +64,7 @@ class Markers : public testing::Test {
   static void SetUpTestSuite() {
     // Before the collector starts: how many markers there may be, on a machine with one CPU, too.
     setenv("GC_MARKERS", "3", 1);
+    setenv("JACKDAW_MARK_PATIENCE", "2048", 1);  // or one might mark alone, where that is quicker
     GC_INIT();
     jd_task_start(2);
   }
