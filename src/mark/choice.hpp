@@ -23,6 +23,7 @@ using base::MarkStrategy;
 // For collections after such as found about as much. Of the two ways, one is the other.
 class Choice {
  public:
+  // For arrays, whose constructors say what it is to be.
   constexpr Choice() : Choice(false, kLongestInterval) {}
   // The way to use until something is measured, and the collections before the first trial.
   constexpr Choice(bool other, unsigned first_interval)

@@ -190,7 +190,7 @@ class Marker::Loop {
   // the oldest of them comes back. False if it was marked already.
   [[gnu::always_inline]] bool take_word(Entry* range) {
     const Word word = words_.take();
-    if (!m_.visit_inlined<kCompany>(view_, word, range)) return false;
+    if (!m_.visit<kCompany>(view_, word, range)) return false;
     // Where nothing else is known, as in a list, it was mostly fetched with its record.
     const bool fetched = is_idle() && __builtin_expect(distance_ == 0, 0) && objects_.count() == 0;
     if (!fetched) {
@@ -284,7 +284,7 @@ class Marker::Loop {
   // Without the rings, a word is looked at when it is read. True if its object is new, and waits.
   [[gnu::always_inline]] bool push_contents(Word word) {
     Entry child;
-    if (!m_.visit_inlined<kCompany>(view_, word, &child)) return false;
+    if (!m_.visit<kCompany>(view_, word, &child)) return false;
     if (kStrategy != MarkStrategy::None) prefetch(child.next);
     m_.push(child);
     return true;

@@ -166,8 +166,6 @@ class alignas(128) Marker {
   bool run_loop();
   template <Company kCompany>
   bool visit(const View& view, Word word, Entry* contents);
-  template <Company kCompany>
-  bool visit_inlined(const View& view, Word word, Entry* contents);
   bool mark(const heap::Place& place);
   static bool mark_in_team(const View& view, Word word, std::uint64_t* shared, std::uint64_t* own,
                            std::uint64_t bit);

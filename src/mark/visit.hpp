@@ -64,8 +64,7 @@ inline bool Marker::mark_in_team(const View& view, Word word, std::uint64_t* sha
 // Everything from the first ring's end to what is scanned next: finds the slot, tests and sets the
 // mark. True if the object is newly marked and may have words to scan: then they are in *contents.
 template <Marker::Company kCompany>
-[[gnu::always_inline]] inline bool Marker::visit_inlined(const View& view, Word word,
-                                                         Entry* contents) {
+[[gnu::always_inline]] inline bool Marker::visit(const View& view, Word word, Entry* contents) {
   heap::Block& block = view.record_of(word);
   const Word offset = word & (heap::kBlockSize - 1);
   const std::uint64_t product = offset * block.magic;
@@ -115,11 +114,6 @@ template <Marker::Company kCompany>
   *contents =
       block.scan == heap::Scan::Descriptor ? Entry::object(address) : contents_of(block, address);
   return true;
-}
-
-template <Marker::Company kCompany>
-inline bool Marker::visit(const View& view, Word word, Entry* contents) {
-  return visit_inlined<kCompany>(view, word, contents);
 }
 
 }  // namespace jd::mark
