@@ -101,6 +101,7 @@ void leave(world::Thread* thread, bool is_gone) {
   auto* gone = static_cast<ThreadCache*>(thread->cache);
   if (gone == nullptr) return;
   thread->cache = nullptr;
+  forget_refills(gone);
   if (forget_typed != nullptr) forget_typed(gone, cache == gone);
   for (const MixedHole& hole : gone->mixed) count_rest(gone, hole);
   add_taken(gone);

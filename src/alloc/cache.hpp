@@ -49,9 +49,9 @@ struct ThreadCache {
   // Bytes of uncollectable objects that the thread made, less those that it freed; wraps. Likewise.
   std::size_t uncollectable;
   std::size_t uncollectable_counted;
-  // The period between two collections in which the thread took a block last (take_blocks); under
-  // the lock.
-  unsigned refilled_in;
+  // The period between two collections in which the thread took blocks last (take_blocks), 0 for
+  // none; under the lock.
+  std::uint64_t refilled_in;
   BlockNumber reserved;  // blocks in all reserves; written as a hole is
   // A hole or a reserve may have a block. Set with the first that is taken for one, under the lock;
   // cleared by the collector in a stopped world. Caches without are passed over in pauses.

@@ -84,8 +84,12 @@ bool wants_piece(const Refill& refill);
 // without collecting or growing. Pre: as for take_blocks; wants_piece.
 bool take_piece(const Refill& refill, Kept kept);
 
-// For the reserves, a new period between two collections begins (reserve.cpp). Pre: the lock is
-// held.
+// --- Threads that share the heap (reserve.cpp). Pre: the lock is held. ---------------------------
+
+// A new period between two collections begins.
 void begin_period();
+
+// Before the thread's cache is nobody's.
+void forget_refills(const ThreadCache* gone);
 
 }  // namespace jd::alloc

@@ -38,19 +38,19 @@ constexpr BlockNumber kFreeShare = 4;
 constexpr std::size_t kFreedShare = 4;
 constexpr BlockNumber kHandShare = 16;
 
-// Periods lie between collections; none has the number 0. Threads that took blocks in this one, and
-// in the one before. Under the heap's lock.
-unsigned period = 1;
-unsigned refillers = 0;
-unsigned refillers_before = 0;
+// A thread shares the heap that took blocks in one of so many periods, which lie between
+// collections. Where there are more threads than processors, each may be alone for some of them
+// (docs/design/alloc-measured.md, "Reserves and the heap's size"). All under the heap's lock.
+constexpr std::uint64_t kPeriods = 8;
+std::uint64_t period = kPeriods;
+unsigned sharing_threads = 0;
+
+bool shares_heap(const ThreadCache* owner) { return period - owner->refilled_in < kPeriods; }
 
 void note_refill(ThreadCache* owner) {
-  if (owner->refilled_in == period) return;
+  if (!shares_heap(owner)) ++sharing_threads;
   owner->refilled_in = period;
-  ++refillers;
 }
-
-unsigned sharing_threads() { return base::max_of(refillers, refillers_before); }
 
 // A thread's part of what may be in reserve, where all take that allocate.
 BlockNumber share_of_heap(unsigned threads) {
@@ -68,7 +68,7 @@ bool is_freed_by_hand() {
 
 // Blocks that a thread may have in reserve.
 BlockNumber most_reserved() {
-  const BlockNumber most = share_of_heap(sharing_threads());
+  const BlockNumber most = share_of_heap(sharing_threads);
   return is_freed_by_hand() ? most / kHandShare : most;
 }
 
@@ -77,7 +77,7 @@ BlockNumber most_reserved() {
 // while what is free in it lies in reserve.
 BlockNumber most_listed(BlockNumber listed) {
   return base::min_of(listed,
-                      base::max_of(listed, heap::free_blocks() / kFreeShare) / sharing_threads());
+                      base::max_of(listed, heap::free_blocks() / kFreeShare) / sharing_threads);
 }
 
 // As find_block, its owner already the hole.
@@ -198,10 +198,12 @@ bool give_back_reserves(ThreadCache* owner) {
 }
 
 void begin_period() {
-  if (++period == 0) period = 1;
-  refillers_before = refillers;
-  refillers = 0;
+  ++period;
+  sharing_threads = 0;
+  for (const ThreadCache* c = caches; c != nullptr; c = c->next) sharing_threads += shares_heap(c);
 }
+
+void forget_refills(const ThreadCache* gone) { sharing_threads -= shares_heap(gone); }
 
 BlockNumber give_back_reserve(Reserve* reserve) {
   BlockNumber count = 0;

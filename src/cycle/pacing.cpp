@@ -18,6 +18,7 @@
 #include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
+#include "world/stop.hpp"
 
 namespace jd::cycle {
 namespace {
@@ -129,17 +130,33 @@ std::size_t charged_of(const alloc::Totals& totals) {
 
 std::size_t charged_bytes() { return charged_of(alloc::totals()); }
 
+// A thread that has no processor when the world is to stop gets one in order to answer. So for each
+// that is more than there are processors, this part of kLeastBetween is added; up to so many, for
+// whom it is 6.5 MiB. docs/design/cycle-measured.md, "More threads than processors".
+constexpr std::size_t kWaitingShare = 4;
+constexpr std::size_t kMostWaiting = 64;
+
+std::size_t least_for_waiting() {
+  const std::size_t threads = world::signalled_at_last_stop() + std::size_t{1};
+  const std::size_t waiting = threads - base::min_of(threads, std::size_t{os::cpu_count()});
+  return base::min_of(waiting, kMostWaiting) * (kLeastBetween / kWaitingShare);
+}
+
 // kLeastBetween for the first thread that allocates and half of it for each further, as far as
 // there are processors for them. How many those are shows in the part of the one that allocated
 // most: of two with equal parts it is half, and beside one that does nearly all others hardly
 // count.
-std::size_t least_between(const alloc::Shares& shares) {
+std::size_t least_for_allocating(const alloc::Shares& shares) {
   if (shares.all <= shares.largest) return kLeastBetween;
   // In sixteenths of a thread.
   const std::size_t threads =
       base::min_of(shares.all / base::div_up(shares.largest, std::size_t{16}),
                    std::size_t{16} * os::cpu_count());
   return base::max_of(threads + 16, std::size_t{32}) * (kLeastBetween / 32);
+}
+
+std::size_t least_between(const alloc::Shares& shares) {
+  return least_for_allocating(shares) + least_for_waiting();
 }
 
 // Then the last collection's live data count, not the lesser of two; and the heap grows by a share

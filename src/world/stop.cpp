@@ -27,6 +27,8 @@ std::atomic<std::uint32_t> answers{0};
 // two sees the other (sequentially consistent, all four accesses).
 std::atomic<std::uint32_t> answers_wanted{0};
 constexpr std::uint32_t kNotKnownYet = ~0u;
+// How many the last stop waited for.
+std::uint32_t signalled_last = 0;
 // The last thread, by the kernel's id, that got a stop signal and has no record: a record with its
 // id belongs to a thread that is gone, whose id the kernel has given away again.
 std::atomic<int> stranger{0};
@@ -311,6 +313,7 @@ bool stop_by(std::uint64_t give_up_at) {
     thread->signalled = asked == Asked::Yes;
     if (thread->signalled) ++wanted;
   });
+  signalled_last = wanted;
   wait_for_answers(wanted);
   return had_room;
 }
@@ -351,6 +354,8 @@ void install_stop_handler() {
   handler_installed = true;
   os::let_in_while_waiting(the_stop_signal);
 }
+
+std::uint32_t signalled_at_last_stop() { return signalled_last; }
 
 bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1; }
 

@@ -1,5 +1,7 @@
 // When collections come by themselves (docs/design/cycle.md, "Pacing", "Finalizers and links").
 #include <sched.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -206,7 +208,51 @@ JD_CHILD(two_threads_replace) {
 TEST(Pacing, ThreadsThatReplaceObjectsShareTheHeap) {
   const ChildResult r = run_child("two_threads_replace");
   ASSERT_TRUE(r.ok()) << r;
-  EXPECT_LE(std::stod(r.out), 2.5);
+  // By how the threads happen to run, 1.8 to 2.6; it was 4.5.
+  EXPECT_LE(std::stod(r.out), 3);
+}
+
+// Prints how often a thread collects that allocates so much in a small heap, where so many others
+// sleep.
+void print_collections_beside_sleepers(std::size_t sleepers) {
+  std::atomic<bool> done{false};
+  std::atomic<std::size_t> asleep{0};
+  run_threads(sleepers + 1, [&](std::size_t number) {
+    if (number != 0) {
+      ++asleep;
+      while (!done) usleep(1000);
+      return;
+    }
+    while (asleep != sleepers) usleep(1000);
+    GC_gcollect();
+    const GC_word before = GC_get_gc_no();
+    for (std::size_t i = 0; i < 64 * 1024; ++i) opaque(GC_malloc(1024));
+    std::printf("%lu", static_cast<unsigned long>(GC_get_gc_no() - before));
+    done = true;
+  });
+}
+
+JD_CHILD(beside_few_sleepers) {
+  GC_INIT();
+  print_collections_beside_sleepers(0);
+  return 0;
+}
+JD_CHILD(beside_many_sleepers) {
+  GC_INIT();
+  print_collections_beside_sleepers(7 + static_cast<std::size_t>(get_nprocs()));
+  return 0;
+}
+
+// A stop takes as long as there are threads without a processor, so it comes as seldom.
+TEST(Pacing, ThreadsThatWaitForAProcessorMakeCollectionsSeldom) {
+  JD_OURS_ONLY("counts their stacks only");
+  const ChildResult few = run_child("beside_few_sleepers");
+  ASSERT_TRUE(few.ok()) << few;
+  const ChildResult many = run_child("beside_many_sleepers");
+  ASSERT_TRUE(many.ok()) << many;
+  // 416 KiB and 8 to 64 quarters of that.
+  EXPECT_LT(std::stod(many.out), std::stod(few.out) / 2);
+  EXPECT_GE(std::stod(many.out), 64.0 / 8);
 }
 
 JD_CHILD(replace_by_hand) {
