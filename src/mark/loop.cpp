@@ -68,6 +68,9 @@ constexpr std::ptrdiff_t kLongWords = 4096;
 // graph, and in a tree each to as much as all that follow it: the oldest half would be nearly all),
 // but of a stack with fewer than this nothing: its entries would come back before they are done.
 constexpr std::ptrdiff_t kLeastShared = 4;
+// Unless somebody was hungry for so many objects, since what waits there may be the other one of
+// two lists. Some ten microseconds; a guess.
+constexpr unsigned kHungryObjects = 2048;
 // Longer ranges are halved when somebody is hungry.
 constexpr std::ptrdiff_t kSplitWords = 1024;
 
@@ -191,13 +194,26 @@ class Marker::Loop {
   [[gnu::always_inline]] bool take_word(Entry* range) {
     const Word word = words_.take();
     if (!m_.visit<kCompany>(view_, word, range)) return false;
-    // Where nothing else is known, as in a list, it was mostly fetched with its record.
-    const bool fetched = is_idle() && __builtin_expect(distance_ == 0, 0) && objects_.count() == 0;
-    if (!fetched) {
-      prefetch(range->next);
-      if (range->end - range->next > kHalfLineWords) prefetch(range->end - 1);
-      *range = objects_.pass(*range);
+    if (__builtin_expect(distance_ == 0, 0)) {
+      if (kAlone && words_.count() + objects_.count() != 0 && ends_patience_in_lists(*range)) {
+        return false;
+      }
+      // Where nothing else is known, as in a list, it was mostly fetched with its record.
+      if (is_idle() && objects_.count() == 0) return true;
     }
+    prefetch(range->next);
+    if (range->end - range->next > kHalfLineWords) prefetch(range->end - 1);
+    *range = objects_.pass(*range);
+    return true;
+  }
+
+  // Several lists never go to the stack, but could be shared. Then take_entry ends the patience,
+  // for an entry that waits there.
+  [[gnu::always_inline]] bool ends_patience_in_lists(Entry contents) {
+    if (--m_.patience_ != 0) return false;
+    m_.patience_ = 1;
+    m_.push(contents);
+    distance_ = kWordDistance;
     return true;
   }
 
@@ -253,18 +269,21 @@ class Marker::Loop {
 
   // Gives work away, if there is enough. What is left of the range.
   [[gnu::always_inline]] Entry share(Entry range) {
-    if (words_.count() > kWordDistance) {
-      m_.put_back({words_, objects_});
-      words_.clear();
-      objects_.clear();
-      return m_.share(range);
+    if (words_.count() <= kWordDistance) {
+      if (m_.may_share(range)) return m_.share(range, kLeastShared);
+      if (__builtin_expect(--m_.hungry_objects_ != 0, 1)) return range;
+      m_.hungry_objects_ = kHungryObjects;
     }
-    return m_.may_share(range) ? m_.share(range) : range;
+    m_.put_back({words_, objects_});
+    words_.clear();
+    objects_.clear();
+    return m_.share(range, 1);
   }
   // The same of the stack alone, in front of an entry that is no range: there may be nothing else
   // on it for long.
   [[gnu::always_inline]] void offer() {
-    if (!kAlone && __builtin_expect(team.hungry(), 0) && m_.may_share(kNothing)) m_.share(kNothing);
+    if (kAlone || __builtin_expect(!team.hungry(), 1)) return;
+    if (m_.may_share(kNothing)) m_.share(kNothing, kLeastShared);
   }
 
   // Memory has nothing else to do.
@@ -413,9 +432,9 @@ void Marker::put_back(Rings rings) {
   while (rings.words.count() != 0) push_word(rings.words.take());
 }
 
-// Gives away entries of the stack, or half of `current`, the range that this marker is about to
-// scan: so it is not without work itself. Returns what is left of `current`.
-Entry Marker::share(Entry current) {
+// Gives away entries of the stack, if it has so many, or half of `current`, the range that this
+// marker is about to scan: so it is not without work itself. Returns what is left of `current`.
+Entry Marker::share(Entry current, std::ptrdiff_t least) {
   // What was given away from an empty stack's beginning is room again.
   if (top_ == bottom_) bottom_ = top_ = stack_;
   bool split = false;
@@ -426,7 +445,7 @@ Entry Marker::share(Entry current) {
     split = true;
   }
   const std::ptrdiff_t entries = top_ - bottom_;
-  if (entries < kLeastShared && !split) return current;
+  if (entries < least && !split) return current;
   const auto count = static_cast<unsigned>(base::min_of(
       base::max_of(entries / 2, std::ptrdiff_t{1}), std::ptrdiff_t{team.packet_entries()}));
   Entry packet[Team::kPacketEntries];
@@ -504,6 +523,7 @@ void Marker::run() {
 
 void Marker::run_in_team() {
   in_team_ = true;
+  hungry_objects_ = kHungryObjects;
   while (!run_turn<Company::Team>(0)) {
   }
   in_team_ = false;

@@ -170,7 +170,7 @@ class alignas(128) Marker {
   static bool mark_in_team(const View& view, Word word, std::uint64_t* shared, std::uint64_t* own,
                            std::uint64_t bit);
   [[nodiscard]] bool may_share(const Entry& current) const;
-  Entry share(Entry current);
+  Entry share(Entry current, std::ptrdiff_t least);
   void put_back(Rings rings);
   Entry visit_unusual(Word word);
   static Entry contents_of(const heap::Block& block, Word address);
@@ -244,6 +244,9 @@ class alignas(128) Marker {
   // Of the last turn: how many objects came through the rings; how many of the entries were words.
   std::uint64_t passed_ = 0;
   std::uint64_t word_entries_ = 0;
+  // How many objects are still scanned while another marker is hungry before a few are enough to
+  // be shared.
+  unsigned hungry_objects_ = 0;
   // Turns that were so short (Team::kStressTurn).
   unsigned stress_turns_ = 0;
   RingUse ring_use_;

@@ -29,8 +29,8 @@ class Team {
   static constexpr unsigned kMostMarkers = 64;
   // Entries that are handed over at a time, at most.
   static constexpr unsigned kPacketEntries = 128;
-  // Some tens of microseconds of marking, about what waking a helper takes. A list never goes to
-  // the stack.
+  // Some tens of microseconds of marking, about what waking a helper takes. A lone list is nothing
+  // to share.
   static constexpr std::uint64_t kPatience = base::Options{}.mark_patience;
 
   // Fewer objects than this, of fewer bytes, are marked in less time than waking a helper is worth:
@@ -47,8 +47,8 @@ class Team {
 
   struct Settings {
     unsigned markers = 1;  // that may work, the collecting thread included; at most kMostMarkers
-    // How often a lone marker goes to its stack before it shares; and where few objects were alive
-    // the last time (kFew), if that is not the same.
+    // How often a lone marker goes to its stack, or to one of several lists, before it shares; and
+    // where few objects were alive the last time (kFew), if that is not the same.
     std::uint64_t patience = kPatience;
     std::uint64_t patience_with_few = 0;
     // Helpers are made when collections that want them have marked for so long, in ns; 0: at once.
