@@ -137,7 +137,9 @@ constexpr std::size_t kWaitingShare = 4;
 constexpr std::size_t kMostWaiting = 64;
 
 std::size_t least_for_waiting() {
-  const std::size_t threads = world::signalled_at_last_stop() + std::size_t{1};
+  // Some may have ended since then, and in the child of a fork all others have.
+  const std::size_t threads = base::min_of(world::signalled_at_last_stop() + std::size_t{1},
+                                           std::size_t{world::thread_count()});
   const std::size_t waiting = threads - base::min_of(threads, std::size_t{os::cpu_count()});
   return base::min_of(waiting, kMostWaiting) * (kLeastBetween / kWaitingShare);
 }
