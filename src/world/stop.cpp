@@ -27,7 +27,7 @@ std::atomic<std::uint32_t> answers{0};
 // two sees the other (sequentially consistent, all four accesses).
 std::atomic<std::uint32_t> answers_wanted{0};
 constexpr std::uint32_t kNotKnownYet = ~0u;
-// How many the last stop waited for.
+// How many the last stop waited for. Under the heap's lock.
 std::uint32_t signalled_last = 0;
 // The last thread, by the kernel's id, that got a stop signal and has no record: a record with its
 // id belongs to a thread that is gone, whose id the kernel has given away again.

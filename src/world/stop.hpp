@@ -34,7 +34,7 @@ void stop_world();
 [[nodiscard]] bool try_to_stop_world();
 void resume_world();
 bool world_is_stopped();
-// How many threads the last stop signalled and waited for.
+// How many threads the last stop signalled and waited for; 0 before the first.
 std::uint32_t signalled_at_last_stop();
 
 // world.req.held: stops or lets go one thread, for GC_suspend_thread; its stack stays a root. A
