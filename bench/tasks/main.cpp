@@ -71,7 +71,7 @@ jd_task_counters counters_now() {
   visit(pushed) visit(steals) visit(stack_steals) visit(requests) visit(requests_empty)         \
       visit(requests_refused) visit(barrier_hits) visit(barrier_waits) visit(joins_suspended)   \
           visit(sleeps) visit(victim_stop_ticks) visit(victim_barrier_ticks) visit(thief_ticks) \
-              visit(polls_answered) visit(victim_poll_ticks)
+              visit(polls_answered) visit(victim_poll_ticks) visit(given_back)
 
 void add_difference(jd_task_counters* sum, const jd_task_counters& before,
                     const jd_task_counters& after) {

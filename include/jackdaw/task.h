@@ -158,6 +158,7 @@ typedef struct jd_task_counters {
   uint64_t thief_ticks;          /* from a thief's decision to the task, successful steals only */
   uint64_t polls_answered;       /* requests that a poll answered, so that no signal was sent */
   uint64_t victim_poll_ticks;    /* lost by victims that answered at a poll */
+  uint64_t given_back;           /* frames whose forker went on, though a thief had ended last */
 } jd_task_counters;
 JD_TASK_API void jd_task_get_counters(jd_task_counters* counters);
 

@@ -9,6 +9,7 @@
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 #include "task/blocking.hpp"
+#include "task/give_back.hpp"
 #include "task/schedule.hpp"
 #include "world/blocking.hpp"
 
@@ -167,10 +168,12 @@ void begin_to_fork(Worker* worker) {
 
 namespace {
 
-// Waits for a task, and says whether it was woken for one. Null if the runtime stops.
+// Waits for a task, and says whether it was woken for one. Null if the runtime stops, or there is a
+// stack to go on with.
 jd_task* wait_until_found(Worker* worker, bool* was_woken) {
   for (bool woken = false;;) {
-    if (has_ended() || !make_room()) return nullptr;
+    worker->next = take_given(worker);
+    if (worker->next != nullptr || has_ended() || !make_room()) return nullptr;
     // Somebody was woken, since there is work.
     worker->insists = woken;
     jd_task* task = find_task(worker);
@@ -187,7 +190,9 @@ jd_task* wait_until_found(Worker* worker, bool* was_woken) {
     int pause = 16;
     const std::uint64_t begin = os::now_ns();
     while (os::now_ns() - begin < kSpinTime) {
-      for (int i = 0; i < pause; ++i) os::cpu_relax();
+      for (int i = 0; i < pause && !is_given(worker); ++i) os::cpu_relax();
+      worker->next = take_given(worker);
+      if (worker->next != nullptr) return nullptr;
       if (pause < 512) pause *= 2;
       task = find_task(worker);
       if (task != nullptr) return task;

@@ -7,7 +7,8 @@
 
 namespace jd::task {
 
-// Waits for work (or for the end): spins, naps, sleeps. Null when the worker has to end.
+// Waits for work (or for the end): spins, naps, sleeps. Null when the worker has to end, or was
+// given a frame back (Worker::next).
 jd_task* wait_for_work(Worker* worker);
 
 // What the thread that wakes another does next: where it runs on, the other needs a processor of

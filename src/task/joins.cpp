@@ -1,5 +1,6 @@
 // Forks and joins. In deque mode a join that has to wait runs other tasks on top of itself; with
-// stacks it leaves its own to whoever ends last (task.req.last-continues).
+// stacks it leaves its own, until whoever ends last goes on with it or gives it back
+// (task.req.last-continues).
 #include "task/joins.hpp"
 
 #include "os/context.hpp"
@@ -63,6 +64,7 @@ std::uint32_t announce_sleep_on_scope(std::atomic<std::uint32_t>* word) {
 // Leaves the calling task's stack until somebody enters it again: maybe in another worker.
 [[gnu::noinline]] void suspend(Worker* worker, Stack* stack) {
   add(&worker->counters.joins_suspended);
+  stack->left_by = worker;
   ExceptionState exceptions;
   exceptions.save();
   jd_task_switch(const_cast<void**>(&stack->saved_sp), worker->scheduler_sp);

@@ -80,6 +80,7 @@ void after_fork_in_child() {
   worker->away.store(true, std::memory_order_relaxed);
   // Whoever asked is in the parent.
   worker->request.store(kNone, std::memory_order_relaxed);
+  worker->given.store(nullptr, std::memory_order_relaxed);  // and goes on there
   jd_task_wanted = 0;
   jd_task_direct = 0;
   runtime.alone_in_child = true;

@@ -2,7 +2,7 @@
 //
 // In deque mode a task runs on its worker's own stack, and a join that has to wait runs other tasks
 // on top of itself. In the modes with stacks a join that has to wait leaves its stack to whoever
-// ends last, and the worker looks for other work (task.req.last-continues).
+// ends last, and the worker looks for other work, or for the stack (task.req.last-continues).
 #include "task/schedule.hpp"
 
 #include "base/random.hpp"
@@ -13,6 +13,7 @@
 #include "os/log.hpp"
 #include "os/thread.hpp"
 #include "task/delay.hpp"
+#include "task/give_back.hpp"
 #include "task/idle.hpp"
 #include "task/published.hpp"
 #include "task/stacks.hpp"
@@ -95,6 +96,10 @@ void enter(Worker* worker, Stack* stack, void* sp) {
         give_stack(stack);
       }
       worker->next = tell({worker->after_task, worker->after_scope, worker->after_from_outside});
+      if (worker->next != nullptr && give_back(worker, worker->next)) {
+        add(&worker->counters.given_back);
+        worker->next = nullptr;
+      }
       break;
     case After::WaitForTask: {
       // Only now, where nobody runs on the stack, may the thief have it; unless it has ended, and
@@ -195,6 +200,7 @@ void schedule(Worker* worker) {
     if (runtime.alone_in_child) end_child();
     if (with_stacks() && !have_spare(worker) && !wait_for_spare(worker)) return;
     jd_task* task = wait_for_work(worker);
+    if (worker->next != nullptr) continue;
     if (task == nullptr) return;
     begin_to_fork(worker);
     if (with_stacks()) {

@@ -13,6 +13,8 @@
 
 namespace jd::task {
 
+struct Worker;
+
 struct Stack {
   char* low = nullptr;  // the lowest usable address
   char* high = nullptr;
@@ -20,6 +22,8 @@ struct Stack {
   // Not null while the stack is suspended: what lies above it is live, the registers among it.
   // Stored by the worker that leaves, before it does; cleared by the one that is back on it.
   void* volatile saved_sp = nullptr;
+  // The worker that left it last: stored by that one, before it does.
+  Worker* left_by = nullptr;
   jd_task* first = nullptr;  // what runs on it, from its beginning
 
   // Held by a thief from before it looks at the stack until it has its task, and by the task's

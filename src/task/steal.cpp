@@ -7,6 +7,7 @@
 #include "os/modules.hpp"
 #include "os/thread.hpp"
 #include "task/delay.hpp"
+#include "task/give_back.hpp"
 #include "task/machine.hpp"
 #include "task/published.hpp"
 #include "task/victim.hpp"
@@ -33,9 +34,10 @@ void note_answer(Worker* victim, Answer answer) {
 }
 
 // Waits for the victim's answer. False if it has taken its request back: since this thread is to
-// stop meanwhile, and the victim may stand in a stop already, and would answer only after it; or
-// since the victim takes no signals, which it may have blocked for as long as it likes.
-bool wait_for_answer(Worker* victim, const world::Thread* self) {
+// stop meanwhile, and the victim may stand in a stop already, and would answer only after it; since
+// the victim takes no signals, which it may have blocked for as long as it likes; or since the
+// thief has a frame to go on with.
+bool wait_for_answer(const Worker* thief, Worker* victim, const world::Thread* self) {
   constexpr int kSpins = 2000;  // some 50 µs: what a running victim takes
   // Then it lets others run, for a millisecond if there are none. A sleep would end too late: the
   // victim that has answered runs on, and soon wants the stack's lock at its barrier.
@@ -44,9 +46,10 @@ bool wait_for_answer(Worker* victim, const world::Thread* self) {
     const std::uint32_t request = victim->request.load(std::memory_order_acquire);
     if (request == kAnswered || request == kHolding) return true;
     std::uint32_t asked = kAsked;
-    if ((self->stop_pending || spin == kSpins + kYields) &&
+    const bool is_late = spin == kSpins + kYields;
+    if ((self->stop_pending || is_given(thief) || is_late) &&
         victim->request.compare_exchange_strong(asked, kNone, std::memory_order_relaxed)) {
-      if (!self->stop_pending) note_answer(victim, Answer::Empty);
+      if (is_late) note_answer(victim, Answer::Empty);
       return false;
     }
     if (spin < kSpins) {
@@ -68,7 +71,7 @@ bool send_request(Worker* victim) {
 
 // Tells the victim's next poll, or fork, of the request, and waits for it for a moment if they are
 // known to come soon. True if the request was answered.
-bool wait_for_poll(Worker* victim, const world::Thread* self) {
+bool wait_for_poll(const Worker* thief, Worker* victim, const world::Thread* self) {
   if (__atomic_load_n(victim->wanted, __ATOMIC_RELAXED) == 0) {
     __atomic_store_n(victim->wanted, 1, __ATOMIC_RELEASE);
     // Release: whoever makes it 1 again sees that it is wanted (make_direct).
@@ -82,6 +85,7 @@ bool wait_for_poll(Worker* victim, const world::Thread* self) {
       if (request == kAnswered || request == kHolding) return true;
       os::cpu_relax();
     }
+    if (is_given(thief)) return false;
   } while (os::now_ns() < end && !self->stop_pending);
   // Until it polls soon after a signal again.
   victim->polls.store(false, std::memory_order_relaxed);
@@ -98,14 +102,16 @@ jd_task* ask_and_take(Worker* thief, Worker* victim, Stack* stack, jd_task_time*
   }
   victim->asked = stack;
   victim->request.store(kAsked, std::memory_order_release);
-  if (wait_for_poll(victim, world::self())) {
+  if (wait_for_poll(thief, victim, world::self())) {
     *how = JD_TASK_TIME_POLLED;
   } else {
     *how = JD_TASK_TIME_STOPPED;
-    add(&thief->counters.requests);
     delay();
-    if (!send_request(victim)) return nullptr;
-    if (!wait_for_answer(victim, world::self())) return nullptr;
+    if (!is_given(thief)) {
+      add(&thief->counters.requests);
+      if (!send_request(victim)) return nullptr;
+    }
+    if (!wait_for_answer(thief, victim, world::self())) return nullptr;
   }
   const Answer answer = victim->answer;
   note_answer(victim, answer);

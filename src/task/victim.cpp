@@ -125,11 +125,16 @@ extern "C" void jd_task_answer(void) {
   // not be stopped (stop mode), and that for the answer. In the handler signals are blocked.
   const jd::world::NoStop no_stop(jd::world::self());
   if (!accept(worker)) {
-    // The signal was faster. Would this have come soon enough?
-    worker->polls.store(jd::os::now_ns() - worker->handled_at < kPollPatience / 2,
-                        std::memory_order_relaxed);
+    // The signal was faster, or the thief has taken its request back. Would this have come soon
+    // enough after the signal?
+    if (worker->handled_at != 0) {
+      worker->polls.store(jd::os::now_ns() - worker->handled_at < kPollPatience / 2,
+                          std::memory_order_relaxed);
+      worker->handled_at = 0;
+    }
     return;
   }
+  worker->handled_at = 0;
   const std::uint64_t begin = jd::os::ticks();
   Registers registers{};
   jd_task_registers(&registers);

@@ -96,6 +96,9 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by user
   jd_task* after_task = nullptr;
   jd_task_scope* after_scope = nullptr;
   bool after_from_outside = false;
+  // One that can go on, given back to it: by the worker that gives it, which takes it away again if
+  // it stays there; by itself when it takes it (acq_rel).
+  std::atomic<Stack*> given{nullptr};
 
   std::atomic<std::uint32_t> request{kNone};
   // The stack that the thief has locked. By the thief, before it asks (kAsked, release); read by

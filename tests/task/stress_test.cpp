@@ -353,9 +353,9 @@ void run_trees(unsigned workers, int depth) {
   jd_task_get_counters(&counters);
   std::printf(
       "%u workers: %ld forks, %lu steals (%lu from stacks), %lu requests, %lu polls, %lu barrier "
-      "hits, %lu suspended, %lu stacks\n",
+      "hits, %lu suspended, %lu given back, %lu stacks\n",
       workers, forks.load(), counters.steals, counters.stack_steals, counters.requests,
-      counters.polls_answered, counters.barrier_hits, counters.joins_suspended,
+      counters.polls_answered, counters.barrier_hits, counters.joins_suspended, counters.given_back,
       counters.stacks_peak);
 }
 
