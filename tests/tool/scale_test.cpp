@@ -26,6 +26,13 @@ Result run_scale(const std::vector<std::string>& more) {
   return run_jackdaw(arguments);
 }
 
+TEST(Scale, APartIsPrintedAndDoesNotReplaceThePageOfAll) {
+  const Result part = run_scale({"stopping"});
+  ASSERT_TRUE(part.exited_with(0)) << describe(part);
+  EXPECT_THAT(part.out, HasSubstr("## Time to stop"));
+  EXPECT_THAT(part.out, testing::Not(HasSubstr("written:")));
+}
+
 std::size_t rounds_of(const json& row) {
   std::size_t rounds = row.at("cells").front().at("runs").size();
   for (const json& cell : row.at("cells")) EXPECT_EQ(cell.at("runs").size(), rounds) << cell;

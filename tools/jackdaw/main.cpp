@@ -129,8 +129,8 @@ struct CommandLine {
         ->check(CLI::Range(1, 86400))
         ->type_name("SECONDS");
     bench_app->footer(
-        "Reports, which write a page of docs/results/ or the one that --markdown "
-        "names:\n" +
+        "Reports, which write the page that --markdown names, or, run as a whole and in full "
+        "size,\none of docs/results/:\n" +
         list_of_reports());
   }
 

@@ -32,6 +32,9 @@ std::string show_ratio(const std::optional<Summary>& s) {
 std::string report_target(const BenchSettings& settings, const std::string& name) {
   std::string target = settings.markdown;
   if (target.empty()) {
+    // The page there tells of everything, in full size.
+    const bool is_part = settings.names.size() > 1 && !settings.add;
+    if (settings.quick || is_part) return {};
     if (const auto folder = source_results_folder()) target = *folder / name;
   }
   if (const fs::path folder = fs::path(target).parent_path();

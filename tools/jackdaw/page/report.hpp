@@ -18,9 +18,9 @@ std::string show_percent(const std::optional<Summary>& s);
 std::string show_figure(const std::optional<Summary>& s, const char* unit);
 std::string show_ratio(const std::optional<Summary>& s);
 
-// Where a report goes: to the file that the settings name, else into docs/results of the sources,
-// else nowhere (empty). Throws Failure if its folder is not there: before minutes of runs, not
-// after them.
+// Where a report goes: to the file that the settings name; else into docs/results of the sources,
+// if all of it is run, in full size, or added to what was; else nowhere (empty). Throws Failure if
+// its folder is not there: before minutes of runs, not after them.
 std::string report_target(const BenchSettings& settings, const std::string& name);
 
 // A plot, and how the name of its file ends.
