@@ -19,6 +19,8 @@ namespace {
 // How long an idle worker looks for work before it sleeps: longer than the 50 µs that waking one
 // takes, so that short gaps cost nobody a system call.
 constexpr std::uint64_t kSpinTime = 100000;  // ns
+// And how often where there are more workers than processors: it lets one that may have work run.
+constexpr int kYields = 4;
 // Then it naps, twice as long each time. While it naps, forks are not told that it is there; so a
 // program whose forks are too small to be stolen is not made to wake it all the time.
 constexpr std::uint64_t kFirstNap = 50000;   // ns
@@ -187,13 +189,19 @@ jd_task* wait_until_found(Worker* worker, bool* was_woken) {
       continue;
     }
     // Each round waits a little longer between two looks.
-    int pause = 16;
+    int looks = 16;
+    int yields = 0;
     const std::uint64_t begin = os::now_ns();
     while (os::now_ns() - begin < kSpinTime) {
-      for (int i = 0; i < pause && !is_given(worker); ++i) os::cpu_relax();
+      if (runtime.crowded) {
+        if (yields++ == kYields) break;
+        os::yield();
+      } else {
+        for (int i = 0; i < looks && !is_given(worker); ++i) os::cpu_relax();
+      }
       worker->next = take_given(worker);
       if (worker->next != nullptr) return nullptr;
-      if (pause < 512) pause *= 2;
+      if (looks < 512) looks *= 2;
       task = find_task(worker);
       if (task != nullptr) return task;
       if (has_ended()) return nullptr;

@@ -41,7 +41,7 @@ void help_until(Worker* worker, Done done, Sleep sleep) {
       run_on_top(worker, task);
       looks = 0;
     } else if (++looks < kLooks) {
-      for (int i = 0; i < 32; ++i) os::cpu_relax();
+      pause(32);
     } else {
       if (runtime.alone_in_child) end_child();
       sleep();

@@ -31,7 +31,7 @@ void give(Worker* worker, Answer answer) {
   if (runtime.mode == JD_TASK_STOP && worker->answer == Answer::Found) {
     worker->request.store(kHolding, std::memory_order_release);
     // Not until it is kNone: the next thief may have asked by then.
-    while (worker->request.load(std::memory_order_acquire) == kHolding) os::cpu_relax();
+    while (worker->request.load(std::memory_order_acquire) == kHolding) pause(1);
   } else {
     worker->request.store(kAnswered, std::memory_order_release);
   }

@@ -11,6 +11,7 @@
 
 #include "jackdaw/task.h"
 #include "os/context.hpp"
+#include "os/cpu.hpp"
 #include "os/lock.hpp"
 #include "os/thread.hpp"
 #include "os/waking_place.hpp"
@@ -157,6 +158,8 @@ struct Runtime {
   std::atomic<bool> quitting{false};
   // Written under the lock before `running` is set, and read after that.
   unsigned workers_wanted = 0;  // that run tasks at the same time
+  // More than there are processors: who waits lets others run. As workers_wanted.
+  bool crowded = false;
   jd_task_mode mode = JD_TASK_DEQUE;
   // By choose_mode(), not by the options; or kNoMode. Written under the lock (relaxed: whoever
   // reads it without gets what was last chosen, or what was before).
@@ -232,6 +235,16 @@ extern Runtime runtime;
 // that has been suspended in between is another worker's.
 Worker* current();
 void set_current(Worker* worker);
+
+// A moment of a wait for a worker that may have no processor. Not with a lock in hand: where other
+// programs compute, a yield takes milliseconds.
+inline void pause(int length) {
+  if (runtime.crowded) {
+    os::yield();
+  } else {
+    for (int i = 0; i < length; ++i) os::cpu_relax();
+  }
+}
 
 inline bool with_stacks() { return runtime.mode != JD_TASK_DEQUE; }
 

@@ -212,6 +212,7 @@ unsigned start(unsigned workers) {
   runtime.called.store(0, std::memory_order_relaxed);
   runtime.count.store(0, std::memory_order_relaxed);
   runtime.workers_wanted = workers;
+  runtime.crowded = workers > os::cpu_count();
   for (unsigned i = 0; i < workers; ++i) {
     if (add_worker()) continue;
     if (i == 0) os::fatal("the system refuses a thread for the first worker");
