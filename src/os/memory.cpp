@@ -75,13 +75,6 @@ bool read_after_trying(void* to, const void* from, std::size_t size) {
   return true;
 }
 
-// os.req.dumps. A kernel that refuses does no harm.
-void keep_out_of_dumps(void* p, std::size_t size, bool keep_out) {
-  const int saved = errno;
-  madvise(p, size, keep_out ? MADV_DONTDUMP : MADV_DODUMP);
-  errno = saved;
-}
-
 bool readable(base::Word address) {
   char byte;
   return read_safely(&byte, base::as_pointer(address), 1);
@@ -103,7 +96,6 @@ void* reserve(std::size_t size, std::size_t alignment) {
   const base::Word end = start + padded;
   if (end != aligned + size) munmap(base::as_pointer(aligned + size), end - (aligned + size));
   char* const low = base::as_pointer(aligned);
-  keep_out_of_dumps(low, size, true);
   if (!add_own_range({low, low + size})) {
     munmap(low, size);
     return nullptr;
@@ -119,9 +111,7 @@ void release(void* p, std::size_t size) {
 
 bool commit(void* p, std::size_t size) {
   if (failure_injected()) return false;
-  if (mprotect(p, size, PROT_READ | PROT_WRITE) != 0) return false;
-  keep_out_of_dumps(p, size, false);
-  return true;
+  return mprotect(p, size, PROT_READ | PROT_WRITE) == 0;
 }
 
 void* map(std::size_t size) {

@@ -2,7 +2,6 @@
 #include "os/mappings.hpp"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -432,39 +430,6 @@ TEST(OwnRanges, OwnDataIsThatOfTheObject) {
   EXPECT_TRUE(data.contains(&in_data));
   const int on_stack = 0;
   EXPECT_GE(jd::base::as_word(&on_stack), jd::base::as_word(data.high));
-}
-
-// ---- Core dumps ----
-
-// The kernel's flags of the mapping of that address, as in /proc/self/smaps.
-std::vector<std::string> flags_of(const char* address) {
-  std::ifstream smaps("/proc/self/smaps");
-  bool here = false;
-  for (std::string line; std::getline(smaps, line);) {
-    unsigned long from = 0;
-    unsigned long to = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) {
-      const auto wanted = reinterpret_cast<unsigned long>(address);
-      here = from <= wanted && wanted < to;
-    } else if (here && line.starts_with("VmFlags:")) {
-      std::istringstream words(line.substr(8));
-      return {std::istream_iterator<std::string>(words), {}};
-    }
-  }
-  return {};
-}
-
-// os.req.dumps
-TEST(Dumps, HaveWhatIsCommittedAndNotWhatIsReserved) {
-  const std::size_t size = 16 * page();
-  auto* const reserved = static_cast<char*>(reserve(size, page()));
-  ASSERT_NE(reserved, nullptr);
-  ASSERT_TRUE(commit(reserved + 4 * page(), 4 * page()));
-  EXPECT_THAT(flags_of(reserved), testing::Contains("dd"));
-  EXPECT_THAT(flags_of(reserved + 4 * page()),
-              testing::AllOf(testing::Contains("rd"), testing::Not(testing::Contains("dd"))));
-  EXPECT_THAT(flags_of(reserved + 8 * page()), testing::Contains("dd"));
-  release(reserved, size);
 }
 
 }  // namespace
