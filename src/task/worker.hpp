@@ -97,7 +97,7 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by user
   jd_task* after_task = nullptr;
   jd_task_scope* after_scope = nullptr;
   bool after_from_outside = false;
-  // One that can go on, given back to it: by the worker that gives it, which takes it away again if
+  // A stack to go on with, given back to it: by who gives it, and takes it away again if
   // it stays there; by itself when it takes it (acq_rel).
   std::atomic<Stack*> given{nullptr};
 
