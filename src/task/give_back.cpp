@@ -21,7 +21,7 @@ bool give_back(const Worker* last, Stack* stack) {
   delay();
   // A forker that looks for work takes it in a fraction of a microsecond. One that sleeps, or has
   // lost its processor, would keep it for milliseconds.
-  constexpr int kSpins = 100;
+  constexpr int kSpins = 100;  // some 5 µs: about a steal's time; with 400 as many are taken
   for (int spin = 0; spin < kSpins; ++spin) {
     if (forker->given.load(std::memory_order_relaxed) != stack) return true;
     os::cpu_relax();

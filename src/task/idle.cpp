@@ -19,7 +19,8 @@ namespace {
 // How long an idle worker looks for work before it sleeps: longer than the 50 µs that waking one
 // takes, so that short gaps cost nobody a system call.
 constexpr std::uint64_t kSpinTime = 100000;  // ns
-// And how often where there are more workers than processors: it lets one that may have work run.
+// Where there are more workers than processors it yields so often instead, to one that may have
+// work. With 1 or 20 it is as fast, and slower with none (docs/design/task-measured.md).
 constexpr int kYields = 4;
 // Then it naps, twice as long each time. While it naps, forks are not told that it is there; so a
 // program whose forks are too small to be stolen is not made to wake it all the time.

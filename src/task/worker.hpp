@@ -97,8 +97,9 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by user
   jd_task* after_task = nullptr;
   jd_task_scope* after_scope = nullptr;
   bool after_from_outside = false;
-  // A stack to go on with, given back to it: by who gives it, and takes it away again if
-  // it stays there; by itself when it takes it (acq_rel).
+  // A stack of its own to go on with, or null. By the worker that gives it back, which takes it
+  // away again if it stays there, and by itself when it takes it: all by exchanges (acq_rel), so
+  // that one of the two goes on. While it looks for work it reads it (relaxed: a glance).
   std::atomic<Stack*> given{nullptr};
 
   std::atomic<std::uint32_t> request{kNone};
@@ -117,7 +118,8 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by user
   // Its code polls, so that a thief need not send a signal at once. By itself, and by a thief that
   // waited in vain (relaxed).
   std::atomic<bool> polls{false};
-  std::uint64_t handled_at = 0;  // when its handler last answered; by itself
+  // When its handler answered, until a poll has drawn its conclusion from that; or 0. By itself.
+  std::uint64_t handled_at = 0;
   // As a thief: it is about to sleep, and asks everybody.
   bool insists = false;
   std::uint64_t code_generation = 0;  // of what its unwinder remembers
@@ -158,7 +160,7 @@ struct Runtime {
   std::atomic<bool> quitting{false};
   // Written under the lock before `running` is set, and read after that.
   unsigned workers_wanted = 0;  // that run tasks at the same time
-  // More than there are processors: who waits lets others run. As workers_wanted.
+  // There are more than processors, so who waits lets others run. As workers_wanted.
   bool crowded = false;
   jd_task_mode mode = JD_TASK_DEQUE;
   // By choose_mode(), not by the options; or kNoMode. Written under the lock (relaxed: whoever

@@ -7,17 +7,13 @@
 #include <atomic>
 #include <chrono>
 
+#include "counters.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
 bool with_stacks() { return jd_task_get_mode() != JD_TASK_DEQUE; }
-
-jd_task_counters counters_now() {
-  jd_task_counters counters{};
-  jd_task_get_counters(&counters);
-  return counters;
-}
 
 void wait_until(const auto& done) {
   const auto end = Clock::now() + std::chrono::seconds(60);
@@ -30,23 +26,21 @@ struct StolenJoin {
   // all over a function.
   pid_t before = 0;
   pid_t after = 0;
-  std::uint64_t given_back = 0;  // during the join
 };
 StolenJoin join_stolen(std::chrono::microseconds pause) {
   StolenJoin result;
   jd::run([&] {
-    const jd_task_counters before = counters_now();
+    const auto before = counters_now().joins_suspended;
     result.before = gettid();
     std::atomic<bool> begun{false};
     jd::par([&] { wait_until([&] { return begun.load(); }); },
             [&] {
               begun = true;
-              wait_until([&] { return counters_now().joins_suspended > before.joins_suspended; });
+              wait_until([&] { return counters_now().joins_suspended > before; });
               const auto end = Clock::now() + pause;
               wait_until([&] { return Clock::now() >= end; });
             });
     result.after = gettid();
-    result.given_back = counters_now().given_back - before.given_back;
   });
   return result;
 }
@@ -63,33 +57,38 @@ class Joins : public testing::Test {
 
 TEST_F(Joins, AFrameIsGivenBackToItsForkerThatLooksForWork) {
   const auto end = Clock::now() + std::chrono::seconds(60);
-  int given_back = 0;
-  // A forker that has lost its processor meanwhile does not look.
-  while (given_back < 20) {
+  std::uint64_t stayed = 0;
+  // A forker that has lost its processor does not look. One that comes to its join after its other
+  // part's end stays in its worker, too.
+  while (counters_now().given_back < 20) {
     const StolenJoin join = join_stolen(std::chrono::microseconds(20));
-    EXPECT_EQ(join.given_back != 0, join.after == join.before);
-    given_back += join.given_back != 0 ? 1 : 0;
-    ASSERT_LT(Clock::now(), end) << given_back;
+    stayed += join.after == join.before ? 1 : 0;
+    ASSERT_LT(Clock::now(), end) << counters_now().given_back;
   }
+  EXPECT_GE(stayed, counters_now().given_back);
 }
 
 TEST_F(Joins, TheOtherGoesOnWhereTheForkerSleeps) {
-  const StolenJoin join = join_stolen(std::chrono::milliseconds(200));
+  StolenJoin join;
+  // On a loaded machine it may not have come to its sleep yet.
+  for (int tries = 0; tries < 20 && join.after == join.before; ++tries) {
+    join = join_stolen(std::chrono::milliseconds(200));
+  }
   EXPECT_NE(join.after, join.before);
-  EXPECT_EQ(join.given_back, 0u);
 }
 
 TEST_F(Joins, TheOtherGoesOnWhereTheForkerIsBusy) {
   std::atomic<bool> suspended{false};
   std::atomic<bool> busy{false};
   std::atomic<bool> went_on{false};
-  bool waited_in_vain = false;
+  bool was_busy_then = false;  // when the frame went on
+  bool saw_it_go_on = false;
   std::thread other([&] {
     wait_until([&] { return suspended.load(); });
     jd::run([&] {
       busy = true;
       wait_until([&] { return went_on.load(); });
-      waited_in_vain = !went_on;
+      saw_it_go_on = went_on;
     });
   });
   jd::run([&] {
@@ -102,10 +101,12 @@ TEST_F(Joins, TheOtherGoesOnWhereTheForkerIsBusy) {
               suspended = true;
               wait_until([&] { return busy.load(); });
             });
+    was_busy_then = busy;
     went_on = true;
   });
   other.join();
-  EXPECT_FALSE(waited_in_vain);
+  EXPECT_TRUE(was_busy_then);
+  EXPECT_TRUE(saw_it_go_on);
 }
 
 }  // namespace

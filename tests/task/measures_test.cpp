@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "counters.hpp"
+
 namespace {
 
 TEST(Times, ClassesCoverAllTicks) {
@@ -42,12 +44,6 @@ std::uint64_t count_of(jd_task_time kind) {
   std::uint64_t sum = 0;
   for (const std::uint64_t count : times.count) sum += count;
   return sum;
-}
-
-jd_task_counters counters_now() {
-  jd_task_counters counters{};
-  jd_task_get_counters(&counters);
-  return counters;
 }
 
 void fork_nothing() {

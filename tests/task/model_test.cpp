@@ -12,11 +12,10 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
-#include <unordered_set>
-#include <vector>
+
+#include "states.hpp"
 
 namespace {
 
@@ -34,8 +33,6 @@ enum class Break : std::uint8_t {
 
 constexpr int kForks = 4;
 constexpr int kThreads = 4;
-constexpr std::int8_t kNone = -1;
-std::size_t subscript(int number) { return static_cast<std::size_t>(number); }
 
 // What the stack's code does: positive: fork number n - 1 begins its child; negative: that returns.
 constexpr std::array<std::int8_t, 8> kScript = {1, 2, 3, -3, -2, 4, -4, -1};
@@ -93,7 +90,6 @@ struct State {
   std::array<Fork, kForks> forks;
   std::array<Thread, kThreads> threads;
 };
-static_assert(std::is_trivially_copyable_v<State>);
 
 class Search {
  public:
@@ -104,25 +100,22 @@ class Search {
     State first;
     first.threads[0].doing = OnStack;
     visit(first);
-    while (!open_.empty() && !violation_) {
-      const State state = open_.back();
-      open_.pop_back();
+    while (states_.are_left() && !violation_) {
+      const State state = states_.take();
       bool any = false;
       for (int t = 0; t < kThreads && !violation_; ++t) any |= step(state, t);
       if (!any && !violation_) check_end(state);
     }
     return violation_;
   }
-  std::size_t states() const { return seen_.size(); }
+  std::size_t states() const { return states_.count(); }
   bool reached(Doing doing) const { return (doings_ >> doing & 1) != 0; }
   bool reached_suspension() const { return suspended_; }
   bool reached_borrowing() const { return borrows_; }
 
  private:
   void visit(const State& state) {
-    std::string key(sizeof state, '\0');
-    std::memcpy(key.data(), &state, sizeof state);
-    if (seen_.insert(std::move(key)).second) open_.push_back(state);
+    states_.reach(state);
     for (const Thread& thread : state.threads) doings_ |= 1u << thread.doing;
     for (const Fork& fork : state.forks) suspended_ |= fork.join == Suspended;
   }
@@ -416,8 +409,7 @@ class Search {
   }
 
   Break broken_;
-  std::vector<State> open_;
-  std::unordered_set<std::string> seen_;
+  States<State> states_;
   std::optional<std::string> violation_;
   unsigned doings_ = 0;
   bool suspended_ = false;

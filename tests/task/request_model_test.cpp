@@ -9,15 +9,11 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string>
-#include <unordered_set>
-#include <vector>
+
+#include "states.hpp"
 
 namespace {
-
-constexpr std::int8_t kNone = -1;
-std::size_t subscript(int number) { return static_cast<std::size_t>(number); }
 
 enum class BreakRequest : std::uint8_t {
   Nothing,
@@ -42,17 +38,15 @@ struct RequestState {
   std::array<std::uint8_t, kThieves> wants = {0, 1};
   std::array<std::uint8_t, kThieves> tries = {3, 3};
 };
-static_assert(std::is_trivially_copyable_v<RequestState>);
 
 class RequestSearch {
  public:
   explicit RequestSearch(BreakRequest broken) : broken_(broken) {}
 
   std::string run() {
-    visit({});
-    while (!open_.empty() && violation_.empty()) {
-      const RequestState state = open_.back();
-      open_.pop_back();
+    states_.reach({});
+    while (states_.are_left() && violation_.empty()) {
+      const RequestState state = states_.take();
       bool any = victim(state);
       for (int t = 0; t < kThieves; ++t) any |= thief(state, subscript(t));
       if (any) continue;
@@ -62,16 +56,10 @@ class RequestSearch {
     }
     return violation_;
   }
-  std::size_t states() const { return seen_.size(); }
+  std::size_t states() const { return states_.count(); }
   bool was_answered() const { return answered_; }
 
  private:
-  void visit(const RequestState& state) {
-    std::string key(sizeof state, '\0');
-    std::memcpy(key.data(), &state, sizeof state);
-    if (seen_.insert(std::move(key)).second) open_.push_back(state);
-  }
-
   bool victim(const RequestState& state) {
     RequestState next = state;
     switch (state.in_handler) {
@@ -79,7 +67,7 @@ class RequestSearch {
         if (state.signalled != 0) {
           next.signalled = 0;
           next.in_handler = 1;
-          visit(next);
+          states_.reach(next);
           next = state;
         }
         if (state.moves == 0) return state.signalled != 0;
@@ -106,7 +94,7 @@ class RequestSearch {
         next.in_handler = 0;
         break;
     }
-    visit(next);
+    states_.reach(next);
     return true;
   }
 
@@ -145,7 +133,7 @@ class RequestSearch {
         if (state.word == Asked) {
           next.word = WordNone;
           next.step[t] = GivesUp;
-          visit(next);
+          states_.reach(next);
           next = state;
           any = true;
         }
@@ -166,13 +154,12 @@ class RequestSearch {
         next.step[t] = Start;
         break;
     }
-    visit(next);
+    states_.reach(next);
     return true;
   }
 
   BreakRequest broken_;
-  std::vector<RequestState> open_;
-  std::unordered_set<std::string> seen_;
+  States<RequestState> states_;
   std::string violation_;
   bool answered_ = false;
 };
