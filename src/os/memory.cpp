@@ -75,6 +75,16 @@ bool read_after_trying(void* to, const void* from, std::size_t size) {
   return true;
 }
 
+// os.req.dumps. A kernel that refuses does no harm.
+void keep_out_of_dumps(void* p, std::size_t size, bool keep_out) {
+  const int saved = errno;
+  madvise(p, size, keep_out ? MADV_DONTDUMP : MADV_DODUMP);
+  errno = saved;
+}
+
+// What follows reserved memory, so that commit() may look a page ahead.
+std::size_t with_page_after(std::size_t size) { return size + page_size(); }
+
 bool readable(base::Word address) {
   char byte;
   return read_safely(&byte, base::as_pointer(address), 1);
@@ -87,21 +97,25 @@ std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE))
 void* reserve(std::size_t size, std::size_t alignment) {
   if (failure_injected()) return nullptr;
   std::size_t padded = 0;
-  if (!base::checked_add(size, alignment, &padded)) return nullptr;
+  if (!base::checked_add(size, alignment + page_size(), &padded)) return nullptr;
   void* p = mmap(nullptr, padded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
   const base::Word start = base::as_word(p);
   const base::Word aligned = base::align_up(start, alignment);
   if (aligned != start) munmap(p, aligned - start);
-  const base::Word end = start + padded;
-  if (end != aligned + size) munmap(base::as_pointer(aligned + size), end - (aligned + size));
   char* const low = base::as_pointer(aligned);
-  if (!add_own_range({low, low + size})) {
-    munmap(low, size);
+  char* const high = low + with_page_after(size);
+  const base::Word end = start + padded;
+  if (end != base::as_word(high)) munmap(high, end - base::as_word(high));
+  keep_out_of_dumps(low, with_page_after(size), true);
+  if (!add_own_range({low, high})) {
+    munmap(low, with_page_after(size));
     return nullptr;
   }
   return low;
 }
+
+void unreserve(void* p, std::size_t size) { release(p, with_page_after(size)); }
 
 void release(void* p, std::size_t size) {
   auto* const low = static_cast<char*>(p);
@@ -111,6 +125,10 @@ void release(void* p, std::size_t size) {
 
 bool commit(void* p, std::size_t size) {
   if (failure_injected()) return false;
+  // The page after it, too: so between what is committed and what is kept out of dumps there is
+  // always something that is neither. The kernel then only moves the two borders as the committed
+  // part grows; where they coincide it first needs one more mapping, which it may not have.
+  keep_out_of_dumps(p, with_page_after(size), false);
   return mprotect(p, size, PROT_READ | PROT_WRITE) == 0;
 }
 

@@ -19,14 +19,16 @@ inline constexpr std::size_t kHugePage = 2 * base::kMiB;
 // Reserves address space that can't be touched yet, aligned to `alignment` (a power of two).
 // Returns null when the system refuses. Post: not one page is committed.
 void* reserve(std::size_t size, std::size_t alignment);
-// Gives reserved or mapped address space back.
-void release(void* p, std::size_t size);
+// Gives reserved address space back: the whole of it.
+void unreserve(void* p, std::size_t size);
 
 // Makes a reserved range readable and writable. Post: fresh pages read as zero. False when the
 // system refuses; then nothing has changed.
 [[nodiscard]] bool commit(void* p, std::size_t size);
 // Maps zeroed, readable and writable memory of its own; null when the system refuses.
 void* map(std::size_t size);
+// Gives mapped memory back.
+void release(void* p, std::size_t size);
 // Such memory that reads as zero in every child of a fork, however the program makes it; one that
 // shares its parent's memory (vfork) sees what is there. Null, too, where the system has none.
 void* map_zero_in_children(std::size_t size);

@@ -58,7 +58,7 @@ Stack* make_stack() {
   const std::size_t guard = base::align_up(kStackGuard, page);
   auto* memory = static_cast<char*>(os::reserve(size + guard, page));
   if (memory == nullptr || !os::commit(memory + guard, size)) {
-    if (memory != nullptr) os::release(memory, size + guard);
+    if (memory != nullptr) os::unreserve(memory, size + guard);
     os::release(record, page);
     return nullptr;
   }

@@ -271,7 +271,7 @@ TEST(Failures, BeginWithTheChosenCall) {
   jd::os::fail_from_call(0);
   EXPECT_TRUE(jd::os::commit(second, 4096));
   jd::os::release(first, 4096);
-  jd::os::release(second, 4096);
+  jd::os::unreserve(second, 4096);
 }
 
 }  // namespace

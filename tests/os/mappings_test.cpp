@@ -2,6 +2,7 @@
 #include "os/mappings.hpp"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -385,7 +387,7 @@ TEST(OwnRanges, KnowWhatWasMappedAndNotReleased) {
   EXPECT_FALSE(is_own(mapped));
   release(mapped + 8 * page(), 8 * page());
   EXPECT_FALSE(is_own(mapped + 8 * page()));
-  release(reserved, 64 * page());
+  unreserve(reserved, 64 * page());
   EXPECT_FALSE(is_own(reserved));
 }
 
@@ -430,6 +432,69 @@ TEST(OwnRanges, OwnDataIsThatOfTheObject) {
   EXPECT_TRUE(data.contains(&in_data));
   const int on_stack = 0;
   EXPECT_GE(jd::base::as_word(&on_stack), jd::base::as_word(data.high));
+}
+
+// ---- Core dumps ----
+
+// The kernel's flags of the mapping of that address, as in /proc/self/smaps.
+std::vector<std::string> flags_of(const char* address) {
+  std::ifstream smaps("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(smaps, line);) {
+    unsigned long from = 0;
+    unsigned long to = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) {
+      const auto wanted = reinterpret_cast<unsigned long>(address);
+      here = from <= wanted && wanted < to;
+    } else if (here && line.starts_with("VmFlags:")) {
+      std::istringstream words(line.substr(8));
+      return {std::istream_iterator<std::string>(words), {}};
+    }
+  }
+  return {};
+}
+
+// os.req.dumps
+TEST(Dumps, HaveWhatIsCommittedAndNotWhatIsReserved) {
+  const std::size_t size = 16 * page();
+  auto* const reserved = static_cast<char*>(reserve(size, page()));
+  ASSERT_NE(reserved, nullptr);
+  ASSERT_TRUE(commit(reserved + 4 * page(), 4 * page()));
+  EXPECT_THAT(flags_of(reserved), testing::Contains("dd"));
+  EXPECT_THAT(flags_of(reserved + 4 * page()),
+              testing::AllOf(testing::Contains("rd"), testing::Not(testing::Contains("dd"))));
+  EXPECT_THAT(flags_of(reserved + 9 * page()), testing::Contains("dd"));
+  // What follows the reserved pages is nobody else's.
+  ASSERT_TRUE(commit(reserved + 8 * page(), 8 * page()));
+  EXPECT_TRUE(is_own(reserved + size));
+  unreserve(reserved, size);
+  EXPECT_FALSE(is_own(reserved + size));
+}
+
+// Regression: marked address space made a mapping of each committed part, and at the limit none
+// could be committed.
+TEST(Dumps, AtTheLimitOfMappingsWhatIsReservedIsStillCommitted) {
+  constexpr std::size_t kMost = 200000;
+  const std::size_t size = 16 * page();
+  auto* const reserved = static_cast<char*>(reserve(size, page()));
+  ASSERT_TRUE(reserved != nullptr && commit(reserved, page()));
+  std::vector<char*> others;
+  others.reserve(kMost);
+  while (others.size() < kMost) {
+    // No two neighbours can be joined.
+    void* p = mmap(nullptr, page(), others.size() % 2 == 0 ? PROT_READ : PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) break;
+    others.push_back(static_cast<char*>(p));
+  }
+  const bool full = others.size() < kMost;
+  bool committed = true;
+  for (std::size_t i = 1; i < 16; ++i) committed &= commit(reserved + i * page(), page());
+  for (char* p : others) munmap(p, page());
+  if (!full) GTEST_SKIP() << "this system allows very many mappings";
+  EXPECT_TRUE(committed);
+  for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(reserved[i * page()], 0);
+  unreserve(reserved, size);
 }
 
 }  // namespace
