@@ -14,6 +14,10 @@
 
 namespace jd::alloc {
 
+// Registers the calling thread, and starts the runtime, if that has not happened yet. False if
+// there is no memory for the thread's record.
+bool ready_to_allocate();
+
 // An object of any kind. Null when memory has run out.
 void* allocate(std::size_t bytes, KindNumber kind);
 

@@ -325,10 +325,11 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
 bool ready_to_allocate() {
   if (__builtin_expect(world::self() != nullptr, 1)) return true;
   pacer.start();
-  return world::register_self({});
+  return world::register_self(within_libc ? os::own_stack_by_mapping() : os::Extent{});
 }
 
 bool collection_is_overdue = false;
+bool within_libc = false;
 std::size_t clear_ahead = 0;
 std::size_t clear_by_discarding_from = SIZE_MAX;
 RefillTicks refill_ticks;

@@ -37,10 +37,6 @@ void leave_block_with_gaps(MixedHole* hole);
 // lock is held.
 void note_lost_slots(const Hole& hole);
 
-// Registers the calling thread, and starts the runtime, if that has not happened yet. False if
-// there is no memory for the thread's record.
-bool ready_to_allocate();
-
 // --- Blocks in reserve (reserve.cpp) -------------------------------------------------------------
 
 // What becomes of free runs that are kept for large objects (heap::kept_runs).

@@ -21,6 +21,10 @@ extern std::size_t clear_ahead;
 // the start.
 extern std::size_t clear_by_discarding_from;
 
+// It is libc that asks for memory, as for any other program's malloc, and may hold its locks. Set
+// at the start.
+extern bool within_libc;
+
 // What the lazy part of the sweep took, in os::ticks: looking for free slots in a block, and
 // clearing them. What reading the clock takes is left out. Counted if time_refills, which is set at
 // the start. Every refilling thread adds, the statistics read (relaxed; only the sums matter).

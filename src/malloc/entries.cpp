@@ -8,6 +8,7 @@
 #include "alloc/allocate.hpp"
 #include "heap/space.hpp"
 #include "malloc/figures.hpp"
+#include "malloc/foreign.hpp"
 #include "malloc/hiding.hpp"
 #include "malloc/serve.hpp"
 #include "os/memory.hpp"
@@ -26,7 +27,13 @@ void release(void* object, const char* name) {
   // What is in no heap is told, too, but by one that serves.
   if (serve::is_early(object)) return;
   const int saved = errno;
-  if (serve::fast || serve::start()) alloc::free_object(object, name);
+  if (serve::fast || serve::start()) {
+    if (serve::is_foreign(object)) {
+      serve::release_foreign(object, name);
+    } else {
+      alloc::free_object(object, name);
+    }
+  }
   errno = saved;
 }
 
@@ -52,6 +59,7 @@ void* resize(void* object, std::size_t bytes, const void* caller) {
     errno = ENOMEM;
     return nullptr;
   }
+  if (serve::is_foreign(object)) return serve::resize_foreign(object, bytes);
   return serve::resize(object, bytes, caller);
 }
 
@@ -195,7 +203,7 @@ JD_EXPORT void* pvalloc(std::size_t bytes) {
 JD_EXPORT std::size_t malloc_usable_size(void* object) {
   JD_PASS_ON(malloc_usable_size, object)
   if (object == nullptr || serve::is_early(object)) return 0;
-  return serve::usable_size(object);
+  return serve::is_foreign(object) ? serve::foreign_size(object) : serve::usable_size(object);
 }
 
 JD_EXPORT int malloc_trim(std::size_t padding) {

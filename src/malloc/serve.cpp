@@ -124,6 +124,7 @@ void start_once() {
   }
   mark::by_written_pages_from = kByWrittenPagesFrom;
   alloc::clear_by_discarding_from = kClearByDiscardingFrom;
+  alloc::within_libc = true;
   ignoring = mode() == MallocMode::Ignore;
   most = base::min_of(most, os::memory_limit());
   if (mode() == MallocMode::LeakCheck) {
@@ -232,7 +233,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, const void* cal
 void* resize(void* object, std::size_t bytes, const void* caller) {
   if (bytes > most) return out_of_memory();
   // A thread's first call may be this one.
-  if (world::self() == nullptr && !world::register_self({})) return out_of_memory();
+  if (!alloc::ready_to_allocate()) return out_of_memory();
   if (!alloc::check_object(object, "realloc")) return out_of_memory();
   if (alloc::resize_in_place(object, with_spare(bytes))) return finish(object, bytes, caller);
   void* moved = allocate(bytes, caller);

@@ -38,7 +38,8 @@ extern bool ignoring;
 bool is_collected(const void* object);
 // Whether free() is to leave the object alone: mode ignore, but for what is never collected.
 inline bool is_ignored(const void* object) {
-  return __builtin_expect(ignoring, 0) && is_collected(object);
+  return __builtin_expect(ignoring, 0) && heap::in_heap(base::as_word(object)) &&
+         is_collected(object);
 }
 // The program is linked with libgc. Set before it begins; one that is loaded later is not noticed.
 extern bool has_other_collector;

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -11,6 +12,13 @@ namespace jd::os {
 
 void* next_function(const char* name) { return dlsym(RTLD_NEXT, name); }
 void* global_function(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+
+bool is_libcs(const void* function) {
+  Dl_info libc{};
+  Dl_info other{};
+  return dladdr(reinterpret_cast<const void*>(&gnu_get_libc_version), &libc) != 0 &&
+         dladdr(function, &other) != 0 && libc.dli_fbase == other.dli_fbase;
+}
 
 // Written once, before the program begins: it may leave the folder, or the file be replaced.
 static char program_path[4096];

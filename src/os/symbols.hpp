@@ -11,6 +11,9 @@ void* next_function(const char* name);
 // The one that a program's call of that name comes to.
 void* global_function(const char* name);
 
+// Is the function, which may be null, one of libc's?
+bool is_libcs(const void* function);
+
 // Has the unwinder loaded, which allocates. Before take_backtrace. Returns a function of the
 // unwinder's; null if none is to be found.
 const void* prepare_backtraces();

@@ -127,6 +127,14 @@ Extent own_stack() {
   return known.high == nullptr || known.contains(__libc_stack_end) ? initial : known;
 }
 
+Extent own_stack_by_mapping() {
+  if (thread_id() == process_id()) return {};
+  const void* const block = own_thread_control_block();
+  auto* const low = static_cast<char*>(start_of_mapping(block));
+  const Extent stack{low, base::as_pointer(base::align_up(base::as_word(block) + 1, kStackPage))};
+  return low != nullptr && stack.contains(frame_address()) ? stack : Extent{};
+}
+
 Extent active_alternate_stack() {
   Extent bounds;
   stack_t current{};

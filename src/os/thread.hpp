@@ -25,6 +25,11 @@ std::size_t count_threads();
 // address that RLIMIT_STACK allows, but 64 MiB below `high` at most, where nothing else can be (a
 // larger stack reaches further); it need not be mapped yet.
 Extent own_stack();
+// The same where libc may hold a lock that own_stack() would wait for: its pthread_getattr_np
+// allocates with the thread's lock held. By the mapping in which the thread's control block lies,
+// at the end of the stack; that may reach further down. Empty for a main thread, which needs no
+// lock, and where the caller runs elsewhere.
+Extent own_stack_by_mapping();
 // Where the main thread's stack begins (its highest address), wherever the call comes from.
 char* main_stack_high();
 // The bytes from low to high on a stack; of the main thread's only up to its first frame, which the

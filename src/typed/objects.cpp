@@ -1,6 +1,5 @@
 // What programs say and ask of single objects: pins, roots, weak references, finalizers.
 #include "alloc/allocate.hpp"
-#include "alloc/refill.hpp"
 #include "copy/hashes.hpp"
 #include "copy/holders.hpp"
 #include "copy/mcc.hpp"

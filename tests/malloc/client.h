@@ -28,6 +28,7 @@ void test_wrong_free(const char* argument);
 void test_garbage(const char* argument);
 void test_places(const char* plugin);
 void test_thread_places(const char* argument);
+void test_timers(const char* argument);
 void test_contexts(const char* argument);
 void test_threads(const char* argument);
 void test_fork(const char* argument);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -206,6 +207,36 @@ void test_thread_places(const char* argument) {
     REQUIRE(pthread_join(threads[i], &results[i]) == 0);
     REQUIRE(list_is_whole(results[i], LENGTH) && results[i] != NULL);
   }
+}
+
+/* A thread that libc makes by itself, whose first request comes from within libc, with a lock of
+   the thread's held. Regression: to know its stack, the collector asked for the same lock. */
+static struct node* volatile of_timer;
+
+static void ask_for_stack(union sigval value) {
+  pthread_attr_t attributes;
+  struct node* list;
+  (void)value;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  pthread_attr_destroy(&attributes);
+  list = make_list(LENGTH);
+  make_garbage(GARBAGE);
+  if (list_is_whole(list, LENGTH)) of_timer = list;
+}
+
+void test_timers(const char* argument) {
+  struct sigevent event = {0};
+  const struct itimerspec soon = {{0, 0}, {0, 1000000}};
+  timer_t timer;
+  int i;
+  (void)argument;
+  event.sigev_notify = SIGEV_THREAD;
+  event.sigev_notify_function = ask_for_stack;
+  REQUIRE(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+  REQUIRE(timer_settime(timer, 0, &soon, NULL) == 0);
+  for (i = 0; i < 10000 && of_timer == NULL; ++i) usleep(1000);
+  REQUIRE(of_timer != NULL && list_is_whole(of_timer, LENGTH));
+  REQUIRE(timer_delete(timer) == 0);
 }
 
 /* A context may ask for every signal to be blocked, the collector's too. */

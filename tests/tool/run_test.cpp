@@ -56,6 +56,17 @@ TEST(Command, SaysThatItsOutputCannotBeWritten) {
   }
 }
 
+// Regression: the file was called --.
+TEST(Command, AskedForAValueDoesNotTakeTheDashesForIt) {
+  const Scratch scratch;
+  const Result r = run_program({"/bin/sh", "-c",
+                                "cd '" + scratch.path("") + "' && exec '" + JD_TEST_COMMAND +
+                                    "' run --malloc --stats-json -- echo hi"});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("--stats-json"));
+  EXPECT_EQ(r.out, "");
+}
+
 TEST_P(Run, PassesDeathBySignal) {
   for (const int signal : {SIGKILL, SIGABRT, SIGSEGV, SIGTERM}) {
     const Result r = run_client(options(), {"die", std::to_string(signal)});

@@ -147,8 +147,14 @@ struct CommandLine {
   int take_command(int argc, char** argv) {
     int end = 2;
     while (end < argc && argv[end][0] == '-' && std::string(argv[end]) != "--") {
+      // CLI11 takes it for the option without a value.
+      if (std::string(argv[end]) == "--malloc=") {
+        throw CLI::ValidationError("--malloc", "=free, =ignore or =leak-check?");
+      }
       const CLI::Option* option = run_app->get_option_no_throw(argv[end]);
-      end += option != nullptr && option->get_items_expected_min() > 0 ? 2 : 1;
+      const bool wants_value = option != nullptr && option->get_items_expected_min() > 0;
+      const bool has_value = end + 1 < argc && std::string(argv[end + 1]) != "--";
+      end += wants_value && has_value ? 2 : 1;
     }
     if (end >= argc) return argc;
     const bool has_dashes = std::string(argv[end]) == "--";

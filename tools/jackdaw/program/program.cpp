@@ -158,6 +158,7 @@ bool is_dynamic_linker(const ElfFile& elf) {
 // What an examination found. `what` names the program in messages.
 struct Examined {
   Program program;
+  ElfFile elf;  // of program.binary
   LibgcSearch search;
   bool is_script;
   std::string what;
@@ -190,6 +191,7 @@ Examined examine(const std::string& name, const char* advice) {
   }
   e.search = search_libgc(program.binary, *elf);
   program.libgc_way = e.search.way;
+  e.elf = *elf;
   return e;
 }
 
@@ -215,6 +217,14 @@ Program examine_program(const std::string& name, bool force) {
 
 Program examine_malloc_program(const std::string& name) {
   const Examined e = examine(name, "Link it anew, with libc as a shared library.");
+  for (const std::string& library : e.elf.needed) {
+    // Each stands before malloc with an allocator that its checks need.
+    if (!library.starts_with("libasan.so") && !library.starts_with("libtsan.so")) continue;
+    throw Failure(kExitRefused,
+                  fmt::format("{} was built for a sanitizer ({}), which needs a malloc of its own. "
+                              "Build it without -fsanitize.",
+                              e.what, library));
+  }
   if (!e.search.found) return e.program;
   throw Failure(kExitRefused,
                 fmt::format("{} uses libgc: its objects are collected already. Run it on Jackdaw's "
