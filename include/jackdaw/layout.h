@@ -50,8 +50,8 @@ extern "C" {
  *   behind another, in the order in which they were allocated, aligned to 8 bytes: those that have
  *   pointers, and apart from them those that have none and take no more than 128 bytes (together
  *   under JD_MCC). Longer ones lie with others of their size.
- * JD_HEADER: by a word before it, which the program does not see: the paper's way. As JD_SELF
- *   otherwise.
+ * JD_HEADER: by a word before it, which the program does not see: the paper's way. libgc's
+ *   functions take it for a part of the object: GC_base says its address. As JD_SELF otherwise.
  */
 enum jd_source { JD_HOMOGENEOUS = 0, JD_SELF = 1, JD_HEADER = 2 };
 

@@ -160,7 +160,8 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, std::size_
     const bool may_use_kept = *attempts != 0;
     BlockNumber number = take_listed(kind, bytes, may_use_kept ? ~0u : kTries);
     bool clean = false;
-    if (number == kNoBlock && (may_use_kept || !only_kept_blocks_left())) {
+    if (number == kNoBlock &&
+        !(may_use_kept ? heap::only_blocks_for_copies_left() : only_kept_blocks_left())) {
       number = heap::make_mixed_block(kind, &clean);
     }
     if (number != kNoBlock) {

@@ -397,7 +397,8 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
   if (blocks == 1 && use_added_blocks()) return true;
   if (grow_heap(blocks)) return true;
   // A small object may have what is kept for copies and for large ones: the caller takes it.
-  const bool some_are_kept = blocks == 1 && heap::free_blocks() != 0 && heap::has_memory_for(1);
+  const bool some_are_kept = blocks == 1 && heap::free_blocks() != 0 &&
+                             !heap::only_blocks_for_copies_left() && heap::has_memory_for(1);
   if (some_are_kept && (copy::policy.mcc || little_was_allocated(kLittleForSmall))) return false;
   if (!may_collect || !fits_limits(blocks)) return false;
   // The last resorts, which nobody may stop: a collection, then one that compacts, or that at once

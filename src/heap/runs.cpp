@@ -4,6 +4,7 @@
 
 #include "heap/block_list.hpp"
 #include "heap/resident.hpp"
+#include "heap/sweep.hpp"
 
 namespace jd::heap {
 namespace {
@@ -78,6 +79,10 @@ bool only_kept_runs_left() {
   if (total_free > kept_runs.blocks || bins_in_use == 0) return false;
   const unsigned shortest = base::lowest_bit(bins_in_use);
   return shortest >= kExact || shortest + 1 >= kept_runs.length;
+}
+
+bool only_blocks_for_copies_left() {
+  return sweep_policy.keep_gaps && total_free <= space.committed / kLastShareForCopies;
 }
 
 unsigned bin_of(BlockNumber count) {

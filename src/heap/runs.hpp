@@ -43,6 +43,8 @@ struct KeptRuns {
 extern KeptRuns kept_runs;
 // Is there no other free block?
 bool only_kept_runs_left();
+// Under JD_MCC: no more free blocks than copies are to have at any rate?
+bool only_blocks_for_copies_left();
 
 // The runs of a bin, by their first blocks, and the lengths of those that belong there.
 struct Bin {

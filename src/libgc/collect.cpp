@@ -30,7 +30,12 @@ unsigned GC_get_version() {
   return (GC_VERSION_MAJOR << 16) | (GC_VERSION_MINOR << 8) | GC_VERSION_MICRO;
 }
 
-void GC_init() { cycle::start(); }
+void GC_init() {
+  cycle::start();
+  if (deinitialised.load(std::memory_order_relaxed)) {
+    deinitialised.store(false, std::memory_order_relaxed);
+  }
+}
 int GC_is_init_called() {
   return cycle::started() && !deinitialised.load(std::memory_order_relaxed);
 }

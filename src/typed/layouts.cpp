@@ -423,7 +423,7 @@ jd_layout* jd_layout_define(const jd_layout_info* info) {
   if (copy::policy.mcc && used.source == JD_HOMOGENEOUS) used.source = JD_HEADER;
   heap::Layout* layout = typed::make_layout(used);
   if (layout == nullptr || !heap::keep_layout(layout) || !typed::find_kind(layout)) {
-    typed::refuse(*info, "no memory, or too many layouts (of a kind of their own: at most 128)");
+    typed::refuse(*info, "no memory, or too many layouts (a million; of homogeneous ones 128)");
     return nullptr;
   }
   typed::prepare_allocation(layout);

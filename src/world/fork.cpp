@@ -7,6 +7,7 @@
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
 #include "world/own_ids.hpp"
+#include "world/roots.hpp"
 #include "world/thread.hpp"
 
 namespace jd::world {
@@ -65,6 +66,8 @@ void before_fork() {
     if (called.before == hooks.before) break;
     heap::heap_lock.release();
   }
+  // For the child, which may not be able to ask. Without memory it tries all the same.
+  if (has_others()) static_cast<void>(update_static_roots());
   os::hold_own_ranges();
   forked_by_main = os::thread_id() == os::process_id();
 }
@@ -90,6 +93,7 @@ void after_fork_in_child() {
     return;
   }
   os::reset_own_ranges_in_child();
+  if (has_others()) expect_locked_loader_in_child();
   keep_only_self_in_child(forked_by_main);
   mark::team.forget_helpers_in_child();
   heap::heap_lock.reset_in_child();

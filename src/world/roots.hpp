@@ -49,6 +49,9 @@ extern const int* ignore_libraries_variable;
 // Looks at what is loaded now. Pre: the world runs (it takes the loader's lock), the heap's lock is
 // held. False when memory has run out.
 [[nodiscard]] bool update_static_roots();
+// In the child of a fork whose parent had other threads: until something else is loaded, what was
+// known counts, and the loader is not asked.
+void expect_locked_loader_in_child();
 // In a stopped world: has something been loaded since, so that the world must run again first?
 bool static_roots_are_stale();
 

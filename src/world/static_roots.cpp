@@ -29,6 +29,9 @@ bool static_roots_known = false;
 // What is known is not what is loaded: parts of it may be unmapped.
 bool static_roots_doubtful = false;
 StaticRootsFilter filter = nullptr;
+// In the child of a fork, until something is loaded there: a thread of the parent's may have held
+// the loader's lock, for which the child would wait for ever. So only the stopped world looks.
+bool loader_may_be_locked = false;
 
 bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
 
@@ -154,11 +157,10 @@ void set_static_roots_filter(StaticRootsFilter new_filter) {
 bool update_static_roots() {
   if (using_mappings()) return os::mappings_are_known();
   static bool ignored_then = false;
+  const bool may_be_right = static_roots_known && ignored_then == ignoring_libraries();
+  if (loader_may_be_locked && may_be_right) return true;
   const std::uint64_t generation = os::module_generation();
-  if (static_roots_known && generation == known_generation &&
-      ignored_then == ignoring_libraries()) {
-    return true;
-  }
+  if (may_be_right && generation == known_generation) return true;
   ignored_then = ignoring_libraries();
   library_data.clear();
   tls_modules.clear();
@@ -170,11 +172,15 @@ bool update_static_roots() {
   return static_roots_known;
 }
 
+void expect_locked_loader_in_child() { loader_may_be_locked = true; }
+
 bool static_roots_are_stale() {
   if (using_mappings()) return false;
   bool changing = false;
   const std::uint64_t fingerprint = os::module_fingerprint(&changing);
   static_roots_doubtful = changing || fingerprint != known_fingerprint;
+  // Whoever loads takes the lock himself.
+  if (static_roots_doubtful) loader_may_be_locked = false;
   return static_roots_doubtful;
 }
 

@@ -455,6 +455,7 @@ static void lock(void) {
 
 static void init_twice(void) {
   CHECK_EQ(GC_is_init_called(), 0);
+  GC_deinit();
   GC_init();
   GC_init();
   CHECK_EQ(GC_is_init_called(), 1);

@@ -127,6 +127,47 @@ TEST(Scarce, ASparseHeapThatMayNotGrowIsCompacted) {
   }
 }
 
+// A heap that may not grow, full once; of its objects few stay alive, some in each block.
+JD_CHILD(full_once) {
+  constexpr std::size_t kKept = 16;  // one in so many
+  GC_INIT();
+  const Nodes nodes(JD_HEADER);
+  auto** const head = static_cast<void**>(std::calloc(1, sizeof(void*)));
+  if (jd_root_add(head) == 0) return 1;
+  const auto fill = [&] {
+    std::size_t made = 0;
+    for (void* made_last = jd_new(nodes.layout()); made_last != nullptr; ++made) {
+      nodes.node(made_last)->next = static_cast<Node*>(*head);
+      *head = made_last;
+      made_last = jd_new(nodes.layout());
+    }
+    return made;
+  };
+  std::size_t first = 0;
+  far_away([&] { first = fill(); });
+  far_away([&] {
+    for (void* node = *head; node != nullptr; node = nodes.next(node)) {
+      void* next = nodes.next(node);
+      for (std::size_t i = 1; i < kKept && next != nullptr; ++i) next = nodes.next(next);
+      nodes.node(node)->next = static_cast<Node*>(next);
+    }
+  });
+  std::size_t again = 0;
+  far_away([&] { again = fill(); });
+  std::printf("%zu, and %zu again\n", first, again);
+  return first > 10000 && again > first / 2 ? 0 : 2;
+}
+// Regression: without a free block, a traversal freed nothing, nor did any that came after it.
+TEST(Scarce, AnMccHeapThatWasFullHasRoomAgain) {
+  for (const char* policy : {"mcc", "evacuate", "non-moving"}) {
+    const ChildResult r = run_child("full_once", {{"GC_MAXIMUM_HEAP_SIZE", "16M"},
+                                                  {"JACKDAW_POLICY", policy},
+                                                  {"JACKDAW_MOVE", kUnset},
+                                                  {"JACKDAW_COLLECT_EVERY", kUnset}});
+    EXPECT_TRUE(r.ok()) << policy << " " << r;
+  }
+}
+
 long intact = -1;
 
 // A dead array of very many objects, which its finalizer looks at, and hardly any memory left.

@@ -1,5 +1,6 @@
 // fork from programs with threads that allocate and collect: the child has a working collector,
 // and so have its children.
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/time.h>
@@ -88,6 +89,28 @@ JD_CHILD(fork_alone) {
   return child_work(list, kLength);
 }
 
+// The loader's lock is not the child's to wait for.
+JD_CHILD(fork_while_iterating) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  std::atomic<bool> finish{false};
+  void* volatile list = make_list(kLength);
+  int worst = 0;
+  {
+    const GcThread iterating([&finish] {
+      const auto pass = [](dl_phdr_info*, std::size_t, void*) { return 0; };
+      while (!finish.load()) dl_iterate_phdr(pass, nullptr);
+    });
+    for (int i = 0; i < static_cast<int>(rounds(60)) && worst == 0; ++i) {
+      const pid_t pid = fork();
+      if (pid == 0) _exit(child_work(list, kLength));
+      worst = wait_for(pid, 20);
+    }
+    finish = true;
+  }
+  return worst < 0 ? 99 : worst % 1000;
+}
+
 int fork_busy(int times, bool with_threads, bool nested) {
   GC_set_handle_fork(1);
   GC_INIT();
@@ -134,6 +157,11 @@ JD_CHILD(fork_nested) { return fork_busy(static_cast<int>(rounds(80)), true, tru
 
 TEST(Fork, FromAProgramWithOneThread) {
   const ChildResult r = run_child("fork_alone");
+  EXPECT_TRUE(r.ok()) << r;
+}
+// Regression: some children's first collection never ended.
+TEST(Fork, WhileAnotherLooksAtTheLoadedLibraries) {
+  const ChildResult r = run_child("fork_while_iterating", without_helpers(), 120);
   EXPECT_TRUE(r.ok()) << r;
 }
 TEST(Fork, WhileOthersAllocateAndCollect) {
