@@ -297,12 +297,13 @@ JD_CHILD(weak_without_memory) {
     *object = all;
     all = object;
   }
-  for (int i = 0; i < 100000; ++i) {
+  // They are held, or the next one would have its place.
+  static void* held[100000];
+  for (void*& hold : held) {
     jd_weak* weak = jd_weak_new(target);
     if (weak == nullptr) return all != nullptr && target != nullptr ? 0 : 1;
     if (GC_base(weak) == nullptr) return 2;
-    // Held, or the next one would have its place.
-    *static_cast<void**>(GC_malloc_uncollectable(8)) = weak;
+    hold = weak;
   }
   return 3;
 }
