@@ -14,7 +14,7 @@ static int used;
 int others_in_use(void) { return used; }
 
 static int is_piece(const void* object) {
-  return (const char*)object >= pieces[0] && (const char*)object < pieces[PIECES];
+  return (const char*)object >= pieces[0] && (const char*)object < pieces[0] + sizeof pieces;
 }
 
 static void* take(void) {
