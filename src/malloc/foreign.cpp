@@ -31,7 +31,7 @@ void release_foreign(void* object, const char* name) {
 void* resize_foreign(void* object, std::size_t bytes) {
   static auto* const their_realloc = function_of_others(realloc, "realloc");
   if (their_realloc != nullptr) return their_realloc(object, bytes);
-  alloc::check_object(object, "realloc");
+  if (alloc::ready_to_allocate()) alloc::check_object(object, "realloc");  // tells what it is
   errno = ENOMEM;
   return nullptr;
 }
