@@ -27,8 +27,8 @@ struct SweepPolicy {
 extern SweepPolicy sweep_policy;
 // Where gaps are kept, this part of the heap is for copies: the paper's third (copy/mcc.hpp).
 inline constexpr BlockNumber kShareForCopies = 3;
-// And this part of it at any rate, a block at least: a collection without a free block could copy
-// nothing, so that it freed nothing, and nor would the next. A guess.
+// And this part of it at any rate, which small typed objects never get: a collection without a free
+// block could copy nothing, so that it freed nothing, and nor would the next. A guess.
 inline constexpr BlockNumber kLastShareForCopies = 16;
 
 struct SweepCount {
