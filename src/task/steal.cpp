@@ -62,9 +62,13 @@ bool wait_for_answer(const Worker* thief, Worker* victim, const world::Thread* s
   }
 }
 
-// Sends the signal. False if that is not possible, and nobody has answered at a poll meanwhile.
-bool send_request(Worker* victim) {
-  if (os::signal_thread(victim->thread, steal_signal) == os::Signalled::Sent) return true;
+// Sends the signal, unless the thief has a frame to go on with. False if nobody was told, so that
+// nobody would answer, nor has done so at a poll meanwhile.
+bool send_request(Worker* thief, Worker* victim) {
+  if (!is_given(thief)) {
+    add(&thief->counters.requests);
+    if (os::signal_thread(victim->thread, steal_signal) == os::Signalled::Sent) return true;
+  }
   std::uint32_t asked = kAsked;
   return !victim->request.compare_exchange_strong(asked, kNone, std::memory_order_acq_rel);
 }
@@ -92,6 +96,18 @@ bool wait_for_poll(const Worker* thief, Worker* victim, const world::Thread* sel
   return false;
 }
 
+// What unwinders remember holds for the code that is loaded now. False if another thief is looking.
+bool look_for_new_code() {
+  if (!runtime.loader_lock.try_acquire()) return false;
+  // Where nobody can ask, they remember nothing.
+  const std::uint64_t now = runtime.loader_may_be_locked
+                                ? code_generation.load(std::memory_order_relaxed) + 1
+                                : os::module_generation();
+  code_generation.store(now, std::memory_order_relaxed);
+  runtime.loader_lock.release();
+  return true;
+}
+
 // Asks the victim and takes its oldest fork. Pre: the stack's lock is held.
 jd_task* ask_and_take(Worker* thief, Worker* victim, Stack* stack, jd_task_time* how) {
   const Visit visit;
@@ -107,10 +123,7 @@ jd_task* ask_and_take(Worker* thief, Worker* victim, Stack* stack, jd_task_time*
   } else {
     *how = JD_TASK_TIME_STOPPED;
     delay();
-    if (!is_given(thief)) {
-      add(&thief->counters.requests);
-      if (!send_request(victim)) return nullptr;
-    }
+    if (!send_request(thief, victim)) return nullptr;
     if (!wait_for_answer(thief, victim, world::self())) return nullptr;
   }
   const Answer answer = victim->answer;
@@ -153,9 +166,7 @@ jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how) {
     if (again != 0 && !thief->insists && os::now_ns() < again) return nullptr;
     if (victim->away.load(std::memory_order_acquire)) return nullptr;
     // Before the lock, since this takes the loader's.
-    if (!runtime.loader_lock.try_acquire()) return nullptr;
-    code_generation.store(os::module_generation(), std::memory_order_relaxed);
-    runtime.loader_lock.release();
+    if (!look_for_new_code()) return nullptr;
   }
   if (!stack->lock.try_acquire()) return nullptr;
   delay();

@@ -3,6 +3,7 @@
 #define GC_NO_THREAD_REDIRECTS
 #include <gc.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -254,6 +255,39 @@ TEST(Fork, ByHandBesideWorkersThatComeAndGo) {
   }
   ends = true;
   starter.join();
+}
+
+// The loader's lock is not the child's to wait for. Regression: its thieves waited for ever where a
+// thread of the parent's held it.
+TEST(Fork, TasksAreStolenInTheChildThoughTheLoaderMayBeLocked) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer can't start threads in such a child";
+#endif
+  GC_INIT();
+  std::atomic<bool> ends{false};
+  std::thread iterating([&] {
+    const auto pass = [](dl_phdr_info*, std::size_t, void*) { return 0; };
+    while (!ends.load()) dl_iterate_phdr(pass, nullptr);
+  });
+  int status = 0;
+  for (int i = 0; i < 40 && status == 0; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      jd_task_start(2);
+      std::atomic<bool> is_stolen{false};
+      const auto wait = [&] {
+        while (!is_stolen.load()) usleep(100);
+      };
+      jd::run([&] { jd::par(wait, [&] { is_stolen = true; }); });
+      jd_task_stop();
+      _exit(0);
+    }
+    status = status_of(child);
+  }
+  EXPECT_EQ(status, 0);
+  ends = true;
+  iterating.join();
 }
 
 // --- Stacks of the program's own ----------------------------------------------------------------
