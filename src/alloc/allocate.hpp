@@ -62,6 +62,8 @@ std::size_t usable_size_for(std::size_t bytes);
 
 // The usual case of free_object: true if the address is the beginning of an object in a slot, and
 // that is free now. Keeps errno.
-bool free_small_object(void* object);
+bool free_in_slot(void* object);
+// The same; an uncollectable object's bytes are taken off their count (add_uncollectable).
+bool free_in_slot_and_count(void* object);
 
 }  // namespace jd::alloc

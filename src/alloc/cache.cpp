@@ -1,6 +1,7 @@
 // How threads come by their caches and rows, and leave them.
 #include "alloc/cache.hpp"
 
+#include "alloc/magazine.hpp"
 #include "alloc/refill.hpp"
 #include "alloc/totals.hpp"
 #include "heap/arena.hpp"
@@ -44,6 +45,7 @@ ThreadCache* make_cache(world::Thread* thread) {
   fresh->refilled_in = 0;
   fresh->reserved = 0;
   fresh->has_blocks = false;
+  fresh->magazines = nullptr;
   for (MixedHole& hole : fresh->mixed) hole = {};
   fresh->rows.set(heap::kNormal, &fresh->normal);
   fresh->rows.set(heap::kAtomic, &unused_row);
@@ -106,6 +108,7 @@ void leave(world::Thread* thread, bool is_gone) {
   for (const MixedHole& hole : gone->mixed) count_rest(gone, hole);
   add_taken(gone);
   for (MixedHole& hole : gone->mixed) leave_block_with_gaps(&hole);
+  give_back_magazines(gone);
   gone->for_each_row([gone, is_gone](HoleRow* row, KindNumber kind) {
     gone->rows.set(kind, nullptr);
     empty(row, is_gone);

@@ -56,6 +56,7 @@ struct ThreadCache {
   // A hole or a reserve may have a block. Set with the first that is taken for one, under the lock;
   // cleared by the collector in a stopped world. Caches without are passed over in pauses.
   bool has_blocks;
+  Magazine* magazines;                       // all, linked by Magazine::next; under the lock
   heap::MixedHole mixed[heap::kMixedHoles];  // alloc/mixed.hpp
   void* typed;            // the room typed's; its thread's, and nobody's once that is gone
   ThreadCache* next;      // list of caches, and of free ones; under the lock

@@ -7,6 +7,9 @@
 
 namespace jd::alloc {
 
+// In a stopped world, before all else: slots in magazines become free.
+void empty_magazines();
+
 // In a stopped world, before marking: slots in holes become unallocated, but for the one at the
 // cursor, which may just have been handed out. Afterwards show_holes gives them back to their
 // threads.
@@ -63,5 +66,7 @@ void start_new_totals();
 // Every hole, and every block in the reserve of one, for checks. Pre: the lock is held.
 void visit_holes(void (*visit)(Hole* hole, KindNumber kind));
 void visit_reserves(void (*visit)(const Hole* hole, KindNumber kind, BlockNumber number));
+// Every slot in a magazine, and the hole of that.
+void visit_magazines(void (*visit)(const Hole* hole, const char* slot));
 
 }  // namespace jd::alloc

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "alloc/allocate.hpp"
+#include "alloc/magazine.hpp"
 #include "alloc/objects.hpp"
 #include "alloc/refill.hpp"
 #include "alloc/settings.hpp"
@@ -30,16 +31,17 @@ bool free_large(const Place& place) {
   return true;
 }
 
-// The slot just before the cursor of the calling thread's own hole: take it back.
-bool undo_take(const Place& place, char* object) {
-  HoleRow* row = cache->rows[place.block->kind];
-  if (row == nullptr || every_allocation_is_slow) return false;
-  Hole* hole = &row->holes[place.block->size_class];
+bool is_before_cursor(const Place& place, const Hole& hole, const char* object) {
+  return object + place.block->slot_size == hole.cursor;
+}
+
+// Takes the slot back that may be just before the cursor of the calling thread's own hole.
+bool undo_take(const Place& place, Hole* hole, char* object) {
+  if (every_allocation_is_slow || !is_before_cursor(place, *hole, object)) return false;
   // The blocks in the hole's reserve are its own, too, and the last slot of one may end where the
   // hole's block begins.
   if (__atomic_load_n(&heap::extra_of(place.block).owner, __ATOMIC_RELAXED) != hole) return false;
   if (heap::number_of(place.block) != hole->block) return false;
-  if (object + hole->slot_size() != hole->cursor) return false;
   const heap::Kind& kind = heap::kinds[place.block->kind];
   if (kind.clear) {
     base::clear_bytes(object, hole->slot_size());
@@ -62,16 +64,25 @@ bool is_empty(const Block& block, unsigned words) {
   return true;
 }
 
-// Clears the slot's bit. True if its block, which nobody looks through, has to be listed, or is
+// Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which nobody looks through, has to be listed, or is
 // listed and may have become empty. Pre: no collection can begin meanwhile but by stopping the
 // calling thread.
-[[gnu::always_inline]] inline bool give_slot_back(const Place& place, char* object) {
+bool give_slot_back(const Place& place, char* object, bool may_be_kept) {
   Block* block = place.block;
   add_freed(block->slot_size);
   if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
   // The block may be one whose free slots are zero; or become one in a collection from now on.
   if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);
-  if (undo_take(place, object)) return false;
+  HoleRow* row = cache->rows[block->kind];
+  // A thread that only frees objects of the kind has no use for their slots.
+  if (row != nullptr && row->is_set_up) {
+    Hole* hole = &row->holes[block->size_class];
+    if (undo_take(place, hole, object)) return false;
+    if (may_be_kept && (hole->magazine != nullptr || make_magazine(hole)) &&
+        keep_in_magazine(hole->magazine, object)) {
+      return false;
+    }
+  }
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // As long as it has this object: then another thread may free the block.
   const unsigned words = block->bit_words();
@@ -88,7 +99,8 @@ bool is_empty(const Block& block, unsigned words) {
          (__atomic_load_n(word, __ATOMIC_RELAXED) == 0 && is_empty(*block, words));
 }
 
-// A slot of the block was freed. Pre: the lock is held.
+}  // namespace
+
 void list_or_release(Block* block) {
   BlockExtra& extra = heap::extra_of(block);
   const heap::BlockNumber number = heap::number_of(block);
@@ -105,13 +117,15 @@ void list_or_release(Block* block) {
   heap::list_block(number);
 }
 
+namespace {
+
 bool free_without_being_stopped(void* object, const char* name) {
   // What a collection finds and writes is in the very words that are looked at and changed here.
   LockGuard guard(heap_lock);
   Place place;
   if (!is_object(object, name, &place)) return false;
   if (place.is_large()) return free_large(place);
-  if (give_slot_back(place, static_cast<char*>(object))) list_or_release(place.block);
+  if (give_slot_back(place, static_cast<char*>(object), false)) list_or_release(place.block);
   return true;
 }
 
@@ -124,26 +138,50 @@ bool free_without_being_stopped(void* object, const char* name) {
   errno = kept;
 }
 
-bool free_small_object(void* object) {
-  if (__builtin_expect(is_never_stopped(), 0)) return false;
-  Place place;
-  if (!is_small_object(object, &place)) return false;
+namespace {
+
+// Out of line: what is frequent needs none of its registers.
+[[gnu::noinline]] void free_slot_slowly(Place place, char* object) {
   // A thread that only frees counts what it freed there; without memory for it, with the others.
   if (__builtin_expect(cache->is_nobodys(), 0)) make_own_cache();
-  if (give_slot_back(place, static_cast<char*>(object))) {
+  if (give_slot_back(place, object, true)) {
     LockGuard guard(heap_lock);
     list_or_release(place.block);
   }
   // Other threads collect until the bits say that it is free. A collection that found no pointer to
   // the object would free its place, and another thread could have that by the time we do it.
   asm volatile("" : : "r"(object) : "memory");
+}
+
+// The thread's magazine that the slot may go to as it is; or null.
+inline Magazine* magazine_for(Place place, const char* object) {
+  HoleRow* row = cache->rows[place.block->kind];
+  if (row == nullptr || heap::poison_freed || heap::sweep_policy.eager) return nullptr;
+  const Hole& hole = row->holes[place.block->size_class];
+  return is_before_cursor(place, hole, object) ? nullptr : hole.magazine;
+}
+
+// Frees an object in a slot. False if it is none.
+template <bool counts_uncollectable>
+[[gnu::always_inline]] inline bool free_slot(void* object) {
+  if (__builtin_expect(is_never_stopped(), 0)) return false;
+  Place place;
+  if (!is_small_object(object, &place)) return false;
+  const std::size_t size = place.block->slot_size;
+  if (counts_uncollectable && heap::is_uncollectable(place.block->kind)) {
+    add_uncollectable(0 - size);
+  }
+  auto* const slot = static_cast<char*>(object);
+  Magazine* magazine = magazine_for(place, slot);
+  if (__builtin_expect(magazine != nullptr && keep_in_magazine(magazine, slot), 1)) {
+    cache->count_freed(size);
+  } else {
+    free_slot_slowly(place, slot);
+  }
   return true;
 }
 
-namespace {
-
-// A large object; one of a thread that no collection stops; none at all. Out of line: what is
-// frequent needs none of its registers.
+// A large object; one of a thread that no collection stops; none at all. Out of line, as above.
 [[gnu::noinline]] bool free_unusual_object(void* object, const char* name) {
   if (__builtin_expect(is_never_stopped(), 0)) return free_without_being_stopped(object, name);
   Place place;
@@ -152,7 +190,7 @@ namespace {
   bool freed = true;
   if (place.is_large()) {
     freed = free_large(place);
-  } else if (give_slot_back(place, static_cast<char*>(object))) {
+  } else if (give_slot_back(place, static_cast<char*>(object), false)) {
     list_or_release(place.block);
   }
   asm volatile("" : : "r"(object) : "memory");  // as above
@@ -161,9 +199,12 @@ namespace {
 
 }  // namespace
 
+bool free_in_slot(void* object) { return free_slot<false>(object); }
+bool free_in_slot_and_count(void* object) { return free_slot<true>(object); }
+
 bool free_object(void* object, const char* name) {
   if (object == nullptr) return false;
-  return free_small_object(object) || free_unusual_object(object, name);
+  return free_in_slot(object) || free_unusual_object(object, name);
 }
 
 }  // namespace jd::alloc

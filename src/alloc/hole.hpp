@@ -40,6 +40,8 @@ inline void fence(std::memory_order order) {
 
 }  // namespace detail
 
+struct Magazine;  // alloc/magazine.hpp
+
 // Written by its thread: the cursor at any time, the rest only within a NoStop section or under the
 // heap's lock. Read by the collector in a stopped world, and by threads that free objects of its
 // block (contains_slot). Slots in [cursor, end), and those in `claimed`, have their allocated bits
@@ -58,6 +60,8 @@ struct Hole {
   // Free slots behind the hole that are its thread's, too: bits of the allocated word that its last
   // slot is in. So a word of scattered slots costs one atomic instruction, not one a slot.
   std::uint64_t claimed;
+  // Slots of this size that the thread freed. Null until it frees the first. Written as `used` is.
+  Magazine* magazine;
 
   [[nodiscard]] std::size_t slot_size() const { return std::size_t{last_byte} + 1; }
 
@@ -92,30 +96,35 @@ struct Hole {
   }
 
   // The allocated word that `claimed` belongs to, for a hole that ends there; it has a last slot.
-  [[nodiscard]] unsigned claimed_word(const char* hole_end) const {
-    const Word last = base::as_word(hole_end) - 1 - heap::space.base;
-    return static_cast<unsigned>(last % heap::kBlockSize / slot_size() / 64);
+  [[nodiscard]] static unsigned claimed_word(const char* hole_end) {
+    const Word last = base::as_word(hole_end) - 1;
+    const heap::Block& in = heap::space.blocks[heap::block_number(last)];
+    return in.slot_of(last % heap::kBlockSize) / 64;
   }
 
-  // For any thread: is the address, the slot of this number in the hole's block, one that was not
-  // handed out yet? False also when the hole is just changing its place; never true for an object
-  // that the caller was given.
-  bool contains_slot(const void* slot, unsigned number) const {
+  // For any thread: is the address, the slot of this number in a block that is the hole's, one that
+  // was not handed out yet? False also when the hole is just changing its place; never true for an
+  // object that the caller was given. Without branches, which nothing could foretell.
+  [[nodiscard]] bool contains_slot(const heap::Block& in, const void* slot, unsigned number) const {
     const std::uint16_t before = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
     // The cursor's moves within the hole are not counted: they only take slots away.
     const char* first = __atomic_load_n(&cursor, __ATOMIC_RELAXED);
     const char* last = __atomic_load_n(&end, __ATOMIC_RELAXED);
     const std::uint64_t more = __atomic_load_n(&claimed, __ATOMIC_RELAXED);
     detail::fence(std::memory_order_acquire);
-    if (before % 2 != 0 || __atomic_load_n(&changes, __ATOMIC_RELAXED) != before) return false;
-    if (slot >= first && slot < last) return true;
+    const auto after = __atomic_load_n(&changes, __ATOMIC_RELAXED);
+    const unsigned fits = unsigned{before % 2 == 0} & unsigned{after == before};
+    const unsigned is_ahead = unsigned{slot >= first} & unsigned{slot < last};
     // By then the hole may be in another block; what `block` says is not covered by the count.
-    return more != 0 &&
-           heap::block_number(base::as_word(last) - 1) == heap::block_number(base::as_word(slot)) &&
-           claimed_word(last) == number / 64 && ((more >> (number % 64)) & 1) != 0;
+    const Word end_word = base::as_word(last) - 1;
+    const unsigned is_near =
+        unsigned{((end_word ^ base::as_word(slot)) >> heap::kBlockShift) == 0} &
+        unsigned{in.slot_of(end_word % heap::kBlockSize) / 64 == number / 64};
+    const unsigned is_claimed = static_cast<unsigned>(more >> (number % 64)) & is_near;
+    return (fits & (is_ahead | is_claimed) & 1) != 0;
   }
 };
-static_assert(sizeof(Hole) == 40);
+static_assert(sizeof(Hole) == 48);
 
 // What the hole gets next. First, blocks that it goes on to, when its own is used up, without the
 // lock: they are linked by BlockExtra::next, and the hole is their owner. Written as the hole is.

@@ -1,7 +1,7 @@
 // Addresses that programs hand in, as objects to be freed or resized. Not for other rooms.
 #pragma once
 
-#include "alloc/cache.hpp"
+#include "alloc/magazine.hpp"
 #include "world/thread.hpp"
 
 namespace jd::alloc {
@@ -13,11 +13,12 @@ inline bool has_layout(const heap::Block& block) {
 
 // Slots of a hole count as allocated, but nobody has them. Pre: the slot of the block, which is a
 // small one, with this address.
-[[gnu::always_inline]] inline bool is_in_hole(BlockNumber number, const void* address,
+[[gnu::always_inline]] inline bool is_in_hole(const heap::Block& block, const void* address,
                                               unsigned slot) {
+  static constexpr Hole kNone{};
   const auto* hole = static_cast<const Hole*>(
-      __atomic_load_n(&heap::space.extras[number].owner, __ATOMIC_ACQUIRE));
-  return hole != nullptr && hole->contains_slot(address, slot);
+      __atomic_load_n(&heap::extra_of(&block).owner, __ATOMIC_ACQUIRE));
+  return (hole != nullptr ? hole : &kNone)->contains_slot(block, address, slot);
 }
 
 // The usual case of is_object: true if the address is the beginning of an object in a slot, which
@@ -25,19 +26,23 @@ inline bool has_layout(const heap::Block& block) {
 [[gnu::always_inline]] inline bool is_small_object(const void* object, heap::Place* place) {
   const Word address = base::as_word(object);
   if (!heap::in_heap(address)) return false;
-  const heap::BlockNumber number = heap::block_number(address);
-  heap::Block* block = &heap::space.blocks[number];
+  heap::Block* block = &heap::space.blocks[heap::block_number(address)];
   if (block->state != heap::BlockState::Small || has_layout(*block)) return false;
-  const std::size_t offset = address & (heap::kBlockSize - 1);
-  const unsigned slot = block->slot_of(offset);
-  if (slot >= block->slots || std::size_t{slot} * block->slot_size != offset) return false;
-  if (!block->is_allocated(slot) || is_in_hole(number, object, slot)) return false;
+  const std::uint64_t product = (address & (heap::kBlockSize - 1)) * block->magic;
+  const auto slot = static_cast<unsigned>(product >> 32);
+  if (slot >= block->slots || !heap::is_slot_begin(product, block->magic)) return false;
+  if (!block->is_allocated(slot) || is_in_hole(*block, object, slot) || is_in_magazine(object)) {
+    return false;
+  }
   *place = {block, slot};
   return true;
 }
 
 // True if the address is the beginning of an object that may be freed or resized; says why not.
 [[gnu::noinline]] bool is_object(const void* object, const char* name, heap::Place* place);
+
+// A slot of the block, which nobody looks through, was freed. Pre: the lock is held.
+void list_or_release(heap::Block* block);
 
 // No collection stops this thread: it is not registered, or in a blocking section. (It does not
 // register here. libc frees what it keeps for a thread when nothing of ours is called any more.)

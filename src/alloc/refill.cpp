@@ -4,6 +4,7 @@
 
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
+#include "alloc/magazine.hpp"
 #include "alloc/pacer.hpp"
 #include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
@@ -55,16 +56,6 @@ class Timer {
   std::atomic<std::uint64_t>* total_;
   std::uint64_t began_;
 };
-
-// Scattered slots are short, and a call of memset takes longer than clearing them. Pre: both are
-// multiples of the granule.
-void clear_slots(char* first, std::size_t bytes) {
-  constexpr std::size_t kShort = 128;  // eight stores
-  if (bytes > kShort) return base::clear_bytes(first, bytes);
-  for (char* end = first + bytes; first != end; first += heap::kGranule) {
-    base::clear_bytes(first, heap::kGranule);
-  }
-}
 
 // What will be cleared next is on its way while the program uses what was cleared now.
 void fetch_to_write(const char* first, const char* end) {
@@ -350,6 +341,10 @@ bool every_allocation_is_slow = false;
 std::size_t padding = 0;
 
 void* allocate_slowly(std::size_t bytes, KindNumber kind) {
+  if (void* slot = take_from_magazine(bytes, kind)) {
+    if (every_allocation_is_slow) pacer.on_slow_path();
+    return slot;
+  }
   return allocate_aligned(bytes, heap::kGranule, kind);
 }
 

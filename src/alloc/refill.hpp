@@ -29,6 +29,24 @@ ThreadCache* own_cache(world::Thread* thread);
 // lock held.
 HoleRow* make_row(ThreadCache* owner, KindNumber kind);
 
+// Scattered slots are short, and a call of memset takes longer than clearing them; so does a loop,
+// whose end is guessed wrong. From both ends, stores overlap. Pre: both are multiples of the
+// granule, and there are some bytes.
+inline void clear_slots(char* first, std::size_t bytes) {
+  constexpr std::size_t kGranule = heap::kGranule;
+  constexpr std::size_t kShort = 8 * kGranule;
+  if (bytes > kShort) return base::clear_bytes(first, bytes);
+  char* const last = first + bytes - kGranule;
+  base::clear_bytes(first, kGranule);
+  base::clear_bytes(last, kGranule);
+  if (bytes <= 2 * kGranule) return;
+  base::clear_bytes(first + kGranule, kGranule);
+  base::clear_bytes(last - kGranule, kGranule);
+  if (bytes <= 4 * kGranule) return;
+  base::clear_bytes(first + 2 * kGranule, 2 * kGranule);
+  base::clear_bytes(last - 3 * kGranule, 2 * kGranule);
+}
+
 // Leaves the hole's block. If that has gaps that are worth it, others may allocate from them. As
 // retire.
 void leave_block_with_gaps(MixedHole* hole);

@@ -97,7 +97,7 @@ Resized reallocate(void* object, std::size_t bytes, const char* name) {
   const std::size_t size = place.size();
   const KindNumber kind = place.block->kind;
   const auto result = [size, kind](void* now, std::size_t size_now) -> Resized {
-    return {now, heap::kinds[kind].uncollectable ? size_now - size : 0};
+    return {now, heap::is_uncollectable(kind) ? size_now - size : 0};
   };
   if (resize_place(place, object, bytes)) return result(object, place.size());
   void* moved = allocate(bytes, kind);

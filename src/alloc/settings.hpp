@@ -36,4 +36,7 @@ extern RefillTicks refill_ticks;
 extern bool time_refills;
 void start_timing_refills();  // at the start
 
+// What tells slots in magazines from objects is made of these bits. At the start.
+void choose_magazine_key(std::uint64_t random);
+
 }  // namespace jd::alloc

@@ -373,7 +373,7 @@ void reach_slot(Word* slot) { visit_slot(slot); }
 
 void traverse() {
   heap::for_each_block([](BlockNumber, Block& block) {
-    if (block.state == BlockState::Free || !heap::kinds[block.kind].uncollectable) return;
+    if (block.state == BlockState::Free || !heap::is_uncollectable(block.kind)) return;
     heap::for_each_bit(block.allocated, block.slots, [&](unsigned slot) {
       mark_and_queue({&block, slot});
     });

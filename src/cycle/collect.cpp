@@ -270,6 +270,8 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const bool verify = options.verify != 0;
   // Here, so that what holes give back was counted before.
   alloc::settle_totals();
+  if (verify) verify_magazines();
+  alloc::empty_magazines();
   alloc::hide_holes();
   if (verify) verify_structures();
   const std::uint64_t begin = os::now_ns();

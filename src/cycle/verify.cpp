@@ -275,6 +275,16 @@ void verify_reserved(const alloc::Hole* hole, heap::KindNumber kind, BlockNumber
   if (number == hole->block) broken("a hole's own block is in its reserve", number, kind);
 }
 
+void verify_kept(const alloc::Hole* hole, const char* slot) {
+  heap::Place place{};
+  const Word word = base::as_word(slot);
+  if (!heap::find_place(word, &place) || place.address() != word ||
+      place.block->state != BlockState::Small || place.size() != hole->slot_size()) {
+    broken("a magazine holds what is no slot of its size", word, hole->slot_size());
+  }
+  if (!place.allocated()) broken("a slot in a magazine is free for others", word, place.slot);
+}
+
 // Back to where something begins, in a block that may hold what is left of objects that moved.
 bool lookup_known(BlockNumber b, Word offset, BlockNumber* number, unsigned* slot) {
   const Block& block = space.blocks[b];
@@ -387,6 +397,8 @@ void verify_structures() {
   alloc::visit_holes(verify_hole);
   alloc::visit_reserves(verify_reserved);
 }
+
+void verify_magazines() { alloc::visit_magazines(verify_kept); }
 
 void verify_swept() {
   for (BlockNumber b = 1; b < space.committed; ++b) {

@@ -12,6 +12,8 @@ namespace jd::cycle {
 
 // Blocks, free runs and their bins, the lists of blocks with free slots, holes and their reserves.
 void verify_structures();
+// What magazines hold, before they are emptied.
+void verify_magazines();
 // After a sweep, before threads have their holes back: allocated is what was marked, but in blocks
 // of kinds that disclaim.
 void verify_swept();

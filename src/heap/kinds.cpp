@@ -14,8 +14,8 @@ Kind kinds[kMaxKinds] = {
     // kAtomic, kNormal, kUncollectable and kAtomicUncollectable.
     {.scan = Scan::None},
     {.add_size = true, .clear = true, .scan = Scan::Words},
-    {.add_size = true, .clear = true, .uncollectable = true, .scan = Scan::Words},
-    {.uncollectable = true, .scan = Scan::None},
+    {.add_size = true, .clear = true, .scan = Scan::Words},
+    {.scan = Scan::None},
 };
 unsigned kind_count = kBuiltInKinds;
 MarkProcedure mark_procedures[kMaxProcedures];

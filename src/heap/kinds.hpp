@@ -39,6 +39,11 @@ inline constexpr KindNumber kUncollectable = 2;
 inline constexpr KindNumber kAtomicUncollectable = 3;
 inline constexpr KindNumber kBuiltInKinds = 4;
 
+// Are its objects roots, never reclaimed but by an explicit free?
+constexpr bool is_uncollectable(KindNumber kind) {
+  return kind == kUncollectable || kind == kAtomicUncollectable;
+}
+
 // Called in or after a collection for an object that nothing reaches; not 0 keeps it.
 using DisclaimFunction = int (*)(void* object);
 
@@ -55,8 +60,6 @@ struct Kind {
   bool add_size = false;
   // Objects read as zero when they are handed out.
   bool clear = false;
-  // Objects are roots and are never reclaimed but by an explicit free.
-  bool uncollectable = false;
   // With a disclaim function: what an unreachable object points at stays until it is disclaimed.
   bool mark_from_unreachable = false;
   Scan scan = Scan::None;

@@ -10,25 +10,19 @@ using namespace jd::libgc;
 
 namespace {
 
-bool is_uncollectable(const void* object, size_t* bytes) {
-  heap::Place place;
-  if (!heap::find_object(base::as_word(object), &place)) return false;
-  *bytes = place.size();
-  return heap::kinds[place.block->kind].uncollectable;
-}
-
-// Of an object's beginning: false if it is collectable. Of other addresses: anything.
-bool in_uncollectable_block(const void* object) {
+// The bytes of an uncollectable object, by its beginning; 0 of a collectable one, and of addresses
+// outside the heap. Of others: anything.
+size_t uncollectable_size(const void* object) {
   const base::Word word = base::as_word(object);
-  return heap::in_heap(word) &&
-         heap::kinds[heap::space.blocks[heap::block_number(word)].kind].uncollectable;
+  if (!heap::in_heap(word)) return 0;
+  const heap::Block& block = heap::space.blocks[heap::block_number(word)];
+  return heap::is_uncollectable(block.kind) ? heap::unmixed_size(block) : 0;
 }
 
 // Bytes of uncollectable objects are told to programs through GC_non_gc_bytes: what GC_free takes
 // off again, which is nothing for memory of the out-of-memory function.
 void* count_uncollectable(void* object) {
-  size_t bytes = 0;
-  if (is_uncollectable(object, &bytes)) alloc::add_uncollectable(bytes);
+  if (const size_t bytes = uncollectable_size(object)) alloc::add_uncollectable(bytes);
   return object;
 }
 
@@ -36,9 +30,10 @@ void* allocate_uncollectable(size_t bytes, heap::KindNumber kind) {
   return count_uncollectable(alloc::allocate(bytes, kind));
 }
 
-// The bytes fall only with an object that was there. Out of line, so that GC_free ends with a jump
-// for all others.
-[[gnu::noinline]] void free_uncollectable(void* object, size_t bytes) {
+// A large object, or none. The bytes of uncollectable objects fall only with one that was there. Out
+// of line, so that GC_free ends with a jump.
+[[gnu::noinline]] void free_other(void* object) {
+  const size_t bytes = uncollectable_size(object);
   if (alloc::free_object(object, "GC_free")) alloc::add_uncollectable(0 - bytes);
 }
 
@@ -58,7 +53,7 @@ bool valid_kind(int kind) { return kind >= 0 && static_cast<unsigned>(kind) < he
 void* allocate_kind(size_t bytes, int kind) {
   if (!valid_kind(kind)) abort_with("allocation of a kind that does not exist");
   const auto number = static_cast<heap::KindNumber>(kind);
-  if (heap::kinds[number].uncollectable) return allocate_uncollectable(bytes, number);
+  if (heap::is_uncollectable(number)) return allocate_uncollectable(bytes, number);
   return alloc::allocate(bytes, number);
 }
 
@@ -94,7 +89,7 @@ GC_API void* GC_generic_malloc_ignore_off_page(size_t bytes, int kind) {
   if (!valid_kind(kind)) abort_with("allocation of a kind that does not exist");
   const auto number = static_cast<heap::KindNumber>(kind);
   void* object = alloc::allocate_held_by_first_block(bytes, number);
-  return heap::kinds[number].uncollectable ? count_uncollectable(object) : object;
+  return heap::is_uncollectable(number) ? count_uncollectable(object) : object;
 }
 GC_API void* GC_generic_or_special_malloc(size_t bytes, int kind) {
   return allocate_kind(bytes, kind);
@@ -115,19 +110,14 @@ GC_API void GC_generic_malloc_many(size_t bytes, int kind, void** result) {
   if (!valid_kind(kind)) abort_with("GC_generic_malloc_many: no such kind");
   const auto number = static_cast<heap::KindNumber>(kind);
   alloc::allocate_list(bytes, number, result);
-  if (!heap::kinds[number].uncollectable) return;
+  if (!heap::is_uncollectable(number)) return;
   for (void* object = *result; object != nullptr; object = *static_cast<void**>(object)) {
     count_uncollectable(object);
   }
 }
 
 void GC_free(void* object) {
-  size_t bytes = 0;
-  if (in_uncollectable_block(object) && base_of(object) == object &&
-      is_uncollectable(object, &bytes)) {
-    return free_uncollectable(object, bytes);
-  }
-  alloc::free_object(object, "GC_free");
+  if (!alloc::free_in_slot_and_count(object)) free_other(object);
 }
 
 void* GC_realloc(void* object, size_t bytes) {

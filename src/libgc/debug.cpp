@@ -315,7 +315,7 @@ void GC_debug_free(void* object) {
     for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = fill;
     smash_back(header);
   }
-  if (GC_find_leak != 0 || heap::kinds[GC_get_kind_and_size(header, nullptr)].uncollectable) {
+  if (GC_find_leak != 0 || heap::is_uncollectable(GC_get_kind_and_size(header, nullptr))) {
     GC_free(header);
   } else {
     // Reclaimed by a collection; it counts as freed from now.

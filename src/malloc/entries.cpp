@@ -128,7 +128,7 @@ JD_EXPORT void* malloc(std::size_t bytes) {
 JD_EXPORT void free(void* object) {
   JD_PASS_ON(free, object)
   if (object == nullptr || serve::is_ignored(object)) return;
-  if (serve::fast && alloc::free_small_object(object)) return;
+  if (serve::fast && alloc::free_in_slot(object)) return;
   release(object, "free");
 }
 

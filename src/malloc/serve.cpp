@@ -169,7 +169,7 @@ bool is_collected(const void* object) {
   // What is never collected is freed by hand.
   heap::Place place;
   return !heap::find_place(base::as_word(object), &place) ||
-         !heap::kinds[place.block->kind].uncollectable;
+         !heap::is_uncollectable(place.block->kind);
 }
 
 MallocMode mode() { return static_cast<MallocMode>(cycle::options.malloc_mode); }

@@ -247,7 +247,7 @@ void Marker::push_contents(const heap::Place& place) {
 
 void Marker::mark_uncollectable() {
   heap::for_each_block([this](heap::BlockNumber, Block& block) {
-    if (block.state == BlockState::Free || !heap::kinds[block.kind].uncollectable) return;
+    if (block.state == BlockState::Free || !heap::is_uncollectable(block.kind)) return;
     for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] |= block.allocated[w];
     if (block.scan == Scan::None) return;
     heap::for_each_bit(block.allocated, block.slots, [&](unsigned slot) {

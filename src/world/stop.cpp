@@ -414,11 +414,11 @@ void wait_while_suspended(Thread* thread) {
   }
 }
 
-void NoStop::answer_pending_stop() {
+void NoStop::answer_pending_stop(Thread* thread) {
   // As in the handler: while a thread is stopped, no handler of the client's runs in it.
   const os::SignalsBlocked blocked;
-  thread_->stop_pending = false;
-  os::call_with_registers_on_stack(answer_here, thread_);
+  thread->stop_pending = false;
+  os::call_with_registers_on_stack(answer_here, thread);
 }
 
 }  // namespace jd::world

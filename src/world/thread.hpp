@@ -167,13 +167,13 @@ class NoStop {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     thread_->no_stop = thread_->no_stop - 1;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (thread_->stop_pending && thread_->no_stop == 0) answer_pending_stop();
+    if (thread_->stop_pending && thread_->no_stop == 0) answer_pending_stop(thread_);
   }
   NoStop(const NoStop&) = delete;
   NoStop& operator=(const NoStop&) = delete;
 
  private:
-  void answer_pending_stop();
+  static void answer_pending_stop(Thread* thread);
   Thread* thread_;
 };
 

@@ -1,0 +1,125 @@
+#include "alloc/magazine.hpp"
+
+#include <errno.h>
+
+#include "alloc/collecting.hpp"
+#include "alloc/objects.hpp"
+#include "alloc/refill.hpp"
+#include "alloc/settings.hpp"
+#include "base/sharing.hpp"
+#include "heap/arena.hpp"
+
+namespace jd::alloc {
+namespace {
+
+Magazine* free_magazines = nullptr;  // under the heap's lock
+
+heap::Place place_of(const char* slot) {
+  const Word address = base::as_word(slot);
+  heap::Block* block = &heap::space.blocks[heap::block_number(address)];
+  return {block, block->slot_of(address & (heap::kBlockSize - 1))};
+}
+
+template <class Visit>
+void for_each_magazine(Visit visit) {
+  for (const ThreadCache* c = caches; c != nullptr; c = c->next) {
+    for (Magazine* m = c->magazines; m != nullptr; m = m->next) visit(m);
+  }
+}
+
+// Calls visit(block, word of its allocated bits, the slot's bit) for each slot.
+template <class Visit>
+void empty(Magazine* magazine, Visit visit) {
+  for (unsigned i = 0; i < magazine->count; ++i) {
+    char* const slot = magazine->slots[i];
+    set_magazine_word(slot, 0);
+    const heap::Place place = place_of(slot);
+    visit(place.block, &place.block->allocated[place.slot / 64],
+          std::uint64_t{1} << (place.slot % 64));
+  }
+  magazine->count = 0;
+}
+
+}  // namespace
+
+constinit Word magazine_key = 0x8000000000000001u;
+void choose_magazine_key(std::uint64_t random) { magazine_key |= random; }
+
+// Errno stays as it is.
+bool make_magazine(Hole* hole) {
+  const int before = errno;
+  Magazine* fresh = nullptr;
+  {
+    const os::LockGuard guard(heap::heap_lock);
+    fresh = free_magazines;
+    if (fresh != nullptr) {
+      free_magazines = fresh->next;
+    } else {
+      fresh = static_cast<Magazine*>(heap::arena_take(sizeof(Magazine)));
+    }
+    if (fresh != nullptr) {
+      fresh->next = cache->magazines;
+      fresh->hole = hole;
+      fresh->count = 0;
+      fresh->most = static_cast<std::uint32_t>(
+          base::min_of(std::size_t{Magazine::kMost}, heap::kBlockSize / hole->slot_size()));
+      cache->magazines = fresh;
+      hole->magazine = fresh;
+    }
+  }
+  errno = before;
+  return fresh != nullptr;
+}
+
+void* take_from_magazine(std::size_t bytes, KindNumber kind) {
+  HoleRow* row = cache->rows[kind];
+  if (row == nullptr || bytes > heap::kMaxSmall - padding) return nullptr;
+  const Hole& hole = row->hole_for(bytes + padding);
+  Magazine* magazine = hole.magazine;
+  if (magazine == nullptr || magazine->count == 0) return nullptr;
+  const world::NoStop no_stop(world::self());
+  // A collection may have emptied it.
+  if (magazine->count == 0) return nullptr;
+  const std::uint32_t left = magazine->count - 1;
+  char* slot = magazine->slots[left];
+  __atomic_store_n(&magazine->count, left, __ATOMIC_RELAXED);
+  const std::size_t size = hole.slot_size();
+  if (heap::kinds[kind].clear) {
+    clear_slots(slot, size);
+  } else {
+    // The first word, since somebody may ask the object what it is; and the magazine's.
+    base::clear_bytes(slot, heap::kGranule);
+  }
+  cache->count_taken(size);
+  return slot;
+}
+
+void give_back_magazines(ThreadCache* owner) {
+  while (Magazine* magazine = owner->magazines) {
+    empty(magazine, [](heap::Block* block, std::uint64_t* word, std::uint64_t bit) {
+      base::note_atomic(word);
+      __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
+      list_or_release(block);
+    });
+    magazine->hole->magazine = nullptr;
+    owner->magazines = magazine->next;
+    magazine->next = free_magazines;
+    free_magazines = magazine;
+  }
+}
+
+void empty_magazines() {
+  for_each_magazine([](Magazine* magazine) {
+    empty(magazine, [](heap::Block*, std::uint64_t* word, std::uint64_t bit) {
+      __atomic_store_n(word, *word & ~bit, __ATOMIC_RELAXED);
+    });
+  });
+}
+
+void visit_magazines(void (*visit)(const Hole* hole, const char* slot)) {
+  for_each_magazine([visit](const Magazine* magazine) {
+    for (unsigned i = 0; i < magazine->count; ++i) visit(magazine->hole, magazine->slots[i]);
+  });
+}
+
+}  // namespace jd::alloc

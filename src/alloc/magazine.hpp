@@ -1,0 +1,65 @@
+// Magazines: slots that a thread freed and keeps for its own next requests (docs/design/alloc.md,
+// "Magazines"; the term is Bonwick and Adams's, "Magazines and Vmem" (2001)). Not for other rooms.
+//
+// A slot in a magazine has its allocated bit set, so that nobody else takes it, and its block stays
+// what it is. A collection empties all magazines before it marks. The slot's second word tells that
+// it is in one: a second GC_free of it must not put it there again.
+#pragma once
+
+#include "alloc/cache.hpp"
+#include "world/thread.hpp"
+
+namespace jd::alloc {
+
+// The slots of one hole's kind and size. By its thread within NoStop sections; emptied by whoever
+// has stopped that, or finds it gone.
+struct Magazine {
+  static constexpr unsigned kMost = 13;
+  Magazine* next;  // of the same thread, or free ones; under the heap's lock
+  Hole* hole;      // likewise
+  // Written before the count that says so: a fork may leave the thread in the midst of it.
+  char* slots[kMost];
+  std::uint32_t count;
+  std::uint32_t most;  // no more bytes than a block's
+};
+static_assert(sizeof(Magazine) == 128);
+
+// Never a number that could be an address, and another in each process (choose_magazine_key).
+extern Word magazine_key;
+
+inline Word magazine_word(const void* slot) { return magazine_key ^ base::as_word(slot); }
+inline void set_magazine_word(void* slot, Word word) {
+  __atomic_store_n(static_cast<Word*>(slot) + 1, word, __ATOMIC_RELAXED);
+}
+
+// Pre: a slot whose allocated bit is set.
+inline bool is_in_magazine(const void* slot) {
+  const Word word = __atomic_load_n(static_cast<const Word*>(slot) + 1, __ATOMIC_RELAXED);
+  return word == magazine_word(slot);
+}
+
+// Makes that of the calling thread's hole. False if there is no memory for it.
+bool make_magazine(Hole* hole);
+
+// Puts the slot of a freed object into the calling thread's magazine for its kind and size. False
+// if that has no room. Pre: the thread may be stopped.
+[[gnu::always_inline]] inline bool keep_in_magazine(Magazine* magazine, char* object) {
+  const world::NoStop no_stop(world::self());
+  const std::uint32_t count = magazine->count;
+  if (count >= magazine->most) return false;
+  set_magazine_word(object, magazine_word(object));
+  magazine->slots[count] = object;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  __atomic_store_n(&magazine->count, count + 1, __ATOMIC_RELAXED);
+  return true;
+}
+
+// A slot for so many bytes from the calling thread's magazines, as the kind has its objects. Null
+// if there is none.
+void* take_from_magazine(std::size_t bytes, KindNumber kind);
+
+// Gives the slots in a thread's magazines back to their blocks, and the magazines to others. Pre:
+// the heap's lock is held; the thread is the caller, or gone.
+void give_back_magazines(ThreadCache* owner);
+
+}  // namespace jd::alloc
