@@ -71,10 +71,7 @@ bool make_magazine(Hole* hole) {
   return fresh != nullptr;
 }
 
-void* take_from_magazine(std::size_t bytes, KindNumber kind) {
-  HoleRow* row = cache->rows[kind];
-  if (row == nullptr || bytes > heap::kMaxSmall - padding) return nullptr;
-  const Hole& hole = row->hole_for(bytes + padding);
+void* take_from_magazine(const Hole& hole, KindNumber kind) {
   Magazine* magazine = hole.magazine;
   if (magazine == nullptr || magazine->count == 0) return nullptr;
   const world::NoStop no_stop(world::self());

@@ -54,9 +54,9 @@ bool make_magazine(Hole* hole);
   return true;
 }
 
-// A slot for so many bytes from the calling thread's magazines, as the kind has its objects. Null
-// if there is none.
-void* take_from_magazine(std::size_t bytes, KindNumber kind);
+// A slot from the magazine of the calling thread's hole, as the kind has its objects. Null if there
+// is none.
+void* take_from_magazine(const Hole& hole, KindNumber kind);
 
 // Gives the slots in a thread's magazines back to their blocks, and the magazines to others. Pre:
 // the heap's lock is held; the thread is the caller, or gone.

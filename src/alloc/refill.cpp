@@ -108,8 +108,7 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   const Timer timer(&refill_ticks.finding);
   Block& block = space.blocks[hole->block];
   char* const start = base::as_pointer(heap::block_address(hole->block));
-  const auto behind =
-      static_cast<unsigned>(static_cast<std::size_t>(hole->end - start) / hole->slot_size());
+  const unsigned behind = block.slot_of(static_cast<std::size_t>(hole->end - start));
   const unsigned words = block.bit_words();
   // Others may be freeing slots of the word at the same time. Acquire: what was done to an object
   // before another thread freed it happened before it is cleared.
@@ -152,6 +151,12 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   const bool within = end < 64;
   const unsigned to = within ? w * 64 + end : base::min_of(w * 64, unsigned{block.slots});
   const std::uint64_t rest = within ? free & (~std::uint64_t{0} << end) : 0;
+  // Where every slot is a hole of its own, the next one comes on its way.
+  if (rest != 0) {
+    const char* next = start + (std::size_t{w} * 64 + base::lowest_bit(rest)) * hole->slot_size();
+    __builtin_prefetch(next, 1, 3);
+    __builtin_prefetch(next + hole->slot_size() - 1, 1, 3);
+  }
   hole->move_to(start + std::size_t{from} * hole->slot_size(),
                 start + std::size_t{to} * hole->slot_size(), rest);
   owner->count_taken(static_cast<std::size_t>(hole->end - hole->cursor));
@@ -340,8 +345,20 @@ RunDemand take_run_demand() {
 bool every_allocation_is_slow = false;
 std::size_t padding = 0;
 
+// From what the thread has at hand: in its magazine, or claimed by its hole. Null if that is
+// nothing.
+static void* take_at_hand(std::size_t bytes, KindNumber kind) {
+  HoleRow* row = cache->rows[kind];
+  if (row == nullptr || bytes > heap::kMaxSmall - padding) return nullptr;
+  Hole& hole = row->hole_for(bytes + padding);
+  if (void* slot = take_from_magazine(hole, kind)) return slot;
+  if (hole.cursor >= hole.end && hole.claimed == 0) return nullptr;
+  const world::NoStop no_stop(world::self());
+  return refill_from_blocks({cache, row, &hole, kind}) ? hole.take() : nullptr;
+}
+
 void* allocate_slowly(std::size_t bytes, KindNumber kind) {
-  if (void* slot = take_from_magazine(bytes, kind)) {
+  if (void* slot = take_at_hand(bytes, kind)) {
     if (every_allocation_is_slow) pacer.on_slow_path();
     return slot;
   }

@@ -91,6 +91,18 @@ std::vector<Benchmark> make_catalogue() {
     fill.rival = Rival{"libmimalloc.so.2", "libmimalloc2.0", {"malloc", size}};
     list.push_back(std::move(fill));
   }
+  const std::vector<std::pair<std::string, std::string>> replaced = {
+      {"free", "objects that are freed by hand"},
+      {"free-uncollectable", "uncollectable objects, freed by hand"},
+      {"drop", "pointer-free objects that are dropped"}};
+  for (const auto& [name, what] : replaced) {
+    list.push_back({"replace-" + name,
+                    "replace",
+                    {name},
+                    {},
+                    fmt::format("replacing, in random order, {} of 8 to 207 bytes", what),
+                    false});
+  }
   list.push_back(
       {"large", "large", {}, {}, "churn of objects of 8 KiB to 1 MiB, each page touched", false});
   for (const std::string size : {"9000", "20000", "36000", "65551", "82000"}) {
