@@ -64,9 +64,9 @@ bool is_empty(const Block& block, unsigned words) {
   return true;
 }
 
-// Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which nobody looks through, has to be listed, or is
-// listed and may have become empty. Pre: no collection can begin meanwhile but by stopping the
-// calling thread.
+// Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which
+// nobody looks through, has to be listed, or is listed and may have become empty. Pre: no
+// collection can begin meanwhile but by stopping the calling thread.
 bool give_slot_back(const Place& place, char* object, bool may_be_kept) {
   Block* block = place.block;
   add_freed(block->slot_size);

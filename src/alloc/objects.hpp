@@ -16,8 +16,8 @@ inline bool has_layout(const heap::Block& block) {
 [[gnu::always_inline]] inline bool is_in_hole(const heap::Block& block, const void* address,
                                               unsigned slot) {
   static constexpr Hole kNone{};
-  const auto* hole = static_cast<const Hole*>(
-      __atomic_load_n(&heap::extra_of(&block).owner, __ATOMIC_ACQUIRE));
+  const auto* hole =
+      static_cast<const Hole*>(__atomic_load_n(&heap::extra_of(&block).owner, __ATOMIC_ACQUIRE));
   return (hole != nullptr ? hole : &kNone)->contains_slot(block, address, slot);
 }
 

@@ -383,20 +383,10 @@ void* allocate_laid_out(std::size_t bytes, KindNumber kind) {
   return allocate_slowly(bytes, kind);
 }
 
-void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind) {
-  void* object = allocate(bytes, kind);
-  heap::Place place;
-  if (bytes > kBlockSize && heap::find_object(base::as_word(object), &place) && place.is_large()) {
-    // A collection before this line only keeps the object for longer.
-    heap::extra_of(place.block).held_by_first_block = true;
-  }
-  return object;
-}
-
-void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind) {
-  if (!ready_to_allocate()) return pacer.out_of_memory(bytes);
+// Null when memory has run out, and the out-of-memory function is yet to be called.
+static void* try_to_allocate(std::size_t bytes, std::size_t alignment, KindNumber kind) {
+  if (!ready_to_allocate()) return nullptr;
   pacer.on_slow_path();
-  void* object = nullptr;
   std::size_t wanted = 0;
   // A large object has a block at least.
   if (base::checked_add(base::max_of(bytes, std::size_t{1}), padding, &wanted)) {
@@ -407,11 +397,26 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind
         wanted = std::size_t{2} << base::log2_floor(wanted - 1);
       }
     }
-    object = wanted <= heap::kMaxSmall && alignment <= heap::kMaxSmall
-                 ? allocate_small(wanted, alignment, kind)
-                 : allocate_large(wanted, alignment, kind);
+    return wanted <= heap::kMaxSmall && alignment <= heap::kMaxSmall
+               ? allocate_small(wanted, alignment, kind)
+               : allocate_large(wanted, alignment, kind);
   }
+  return nullptr;
+}
+
+void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind) {
+  void* object = try_to_allocate(bytes, alignment, kind);
   return object != nullptr ? object : pacer.out_of_memory(bytes);
+}
+
+void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind) {
+  if (bytes <= kBlockSize) return allocate(bytes, kind);
+  void* object = try_to_allocate(bytes, heap::kGranule, kind);
+  // What that returns may be an object that the program has already.
+  if (object == nullptr) return pacer.out_of_memory(bytes);
+  // A collection before this line only keeps the object for longer.
+  heap::space.extras[heap::block_number(base::as_word(object))].held_by_first_block = true;
+  return object;
 }
 
 namespace {

@@ -30,8 +30,8 @@ void* allocate_uncollectable(size_t bytes, heap::KindNumber kind) {
   return count_uncollectable(alloc::allocate(bytes, kind));
 }
 
-// A large object, or none. The bytes of uncollectable objects fall only with one that was there. Out
-// of line, so that GC_free ends with a jump.
+// A large object, or none. The bytes of uncollectable objects fall only with one that was there.
+// Out of line, so that GC_free ends with a jump.
 [[gnu::noinline]] void free_other(void* object) {
   const size_t bytes = uncollectable_size(object);
   if (alloc::free_object(object, "GC_free")) alloc::add_uncollectable(0 - bytes);

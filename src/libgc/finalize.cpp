@@ -31,7 +31,9 @@ TableResult with_memory(Attempt attempt) {
     LockGuard guard(heap_lock);
     result = attempt();
   }
-  if (result != TableResult::NoMemory || GC_oom_fn(64) == nullptr) return result;
+  if (result != TableResult::NoMemory) return result;
+  const GC_oom_func help = GC_get_oom_fn();
+  if (help == nullptr || help(64) == nullptr) return result;
   LockGuard guard(heap_lock);
   return attempt();
 }
@@ -48,22 +50,24 @@ void register_finalizer(void* object, GC_finalization_proc function, void* data,
                         GC_finalization_proc* old_function, void** old_data, FinalizerOrder order) {
   cycle::start();
   if (GC_find_leak != 0) return;
-  cycle::Finalizer old;
-  // What is no object of the heap is never finalized. Inside one, the object counts, and its
-  // finalizer gets the address that was registered.
+  // Inside an object the object counts, and its finalizer gets the address that was registered.
   char* base = base_of(object);
-  if (base != nullptr) {
-    const std::uint32_t offset = offset_in(base, object);
-    const TableResult result = with_memory([&] {
-      return cycle::set_finalizer(base, offset, {function, data}, order, &old);
-    });
-    if (result == TableResult::NoMemory) {
-      cycle::warn("GC Warning: No memory to register a finalizer for %p\n", base::as_word(object));
-      return;
-    }
+  const std::uint32_t offset = base != nullptr ? offset_in(base, object) : 0;
+  // With the lock held, as the headers promise: both variables change at once.
+  const TableResult result = with_memory([&] {
+    cycle::Finalizer old;
+    // What is no object of the heap is never finalized.
+    const TableResult done =
+        base == nullptr ? TableResult::Ok
+                        : cycle::set_finalizer(base, offset, {function, data}, order, &old);
+    if (done == TableResult::NoMemory) return done;
+    if (old_function != nullptr) *old_function = old.function;
+    if (old_data != nullptr) *old_data = old.client_data;
+    return done;
+  });
+  if (result == TableResult::NoMemory) {
+    cycle::warn("GC Warning: No memory to register a finalizer for %p\n", base::as_word(object));
   }
-  if (old_function != nullptr) *old_function = old.function;
-  if (old_data != nullptr) *old_data = old.client_data;
 }
 
 bool aligned(const void* link) { return link != nullptr && base::as_word(link) % 8 == 0; }

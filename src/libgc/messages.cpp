@@ -138,9 +138,10 @@ void GC_dump() {
 void GC_dump_named(const char* name) { dump(name); }
 
 GC_API void GC_dump_regions() {
+  // Before the start there is none, not even the one that is never used.
+  const heap::BlockNumber end = base::max_of(heap::space.committed, heap::BlockNumber{1});
   print("Heap: %p to %p, %u blocks of %zu bytes\n", base::as_pointer(heap::block_address(1)),
-        base::as_pointer(heap::block_address(heap::space.committed)), heap::space.committed - 1,
-        heap::kBlockSize);
+        base::as_pointer(heap::block_address(end)), end - 1, heap::kBlockSize);
   print_free_runs();
   print_used_blocks();
 }

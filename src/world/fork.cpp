@@ -17,6 +17,8 @@ namespace {
 int own_process = 0;
 // Was this fork called by the main thread? Under the heap's lock, and the child's from then on.
 bool forked_by_main = true;
+// Did the process have other threads, known to the collector or not? As forked_by_main.
+bool forked_beside_others = false;
 
 // Under the heap's lock.
 ForkHooks hooks;
@@ -66,8 +68,10 @@ void before_fork() {
     if (called.before == hooks.before) break;
     heap::heap_lock.release();
   }
+  // Where they can't be counted there may be some.
+  forked_beside_others = os::count_threads() != 1 + mark::team.helpers();
   // For the child, which may not be able to ask. Without memory it tries all the same.
-  if (has_others()) static_cast<void>(update_static_roots());
+  if (forked_beside_others) static_cast<void>(update_static_roots());
   os::hold_own_ranges();
   forked_by_main = os::thread_id() == os::process_id();
 }
@@ -93,7 +97,7 @@ void after_fork_in_child() {
     return;
   }
   os::reset_own_ranges_in_child();
-  if (has_others()) expect_locked_loader_in_child();
+  if (forked_beside_others) expect_locked_loader_in_child();
   keep_only_self_in_child(forked_by_main);
   mark::team.forget_helpers_in_child();
   heap::heap_lock.reset_in_child();

@@ -32,6 +32,10 @@ StaticRootsFilter filter = nullptr;
 // In the child of a fork, until something is loaded there: a thread of the parent's may have held
 // the loader's lock, for which the child would wait for ever. So only the stopped world looks.
 bool loader_may_be_locked = false;
+// The state of the loader's list, and of its lock, that the child has inherited, which may be in
+// the midst of a change that nobody will end.
+std::uint64_t inherited_fingerprint = 0;
+bool inherited_changing = false;
 
 bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
 
@@ -135,7 +139,10 @@ void clear_roots() {
 }
 
 bool exclude_static_roots(char* low, char* high) {
-  return exclusions.push({low, high}) && rebuild_static_roots();
+  if (!exclusions.push({low, high})) return false;
+  const bool rebuilt = rebuild_static_roots();
+  static_roots_known &= rebuilt;
+  return rebuilt;
 }
 
 bool exclude_own_data(char* low, char* high) {
@@ -146,7 +153,7 @@ bool exclude_own_data(char* low, char* high) {
 
 void clear_exclusions() {
   exclusions.set_count(own_exclusions);
-  static_cast<void>(rebuild_static_roots());
+  static_roots_known &= rebuild_static_roots();
 }
 
 void set_static_roots_filter(StaticRootsFilter new_filter) {
@@ -172,16 +179,22 @@ bool update_static_roots() {
   return static_roots_known;
 }
 
-void expect_locked_loader_in_child() { loader_may_be_locked = true; }
+void expect_locked_loader_in_child() {
+  loader_may_be_locked = true;
+  inherited_fingerprint = os::module_fingerprint(&inherited_changing);
+}
 
 bool static_roots_are_stale() {
   if (using_mappings()) return false;
   bool changing = false;
   const std::uint64_t fingerprint = os::module_fingerprint(&changing);
   static_roots_doubtful = changing || fingerprint != known_fingerprint;
-  // Whoever loads takes the lock himself.
-  if (static_roots_doubtful) loader_may_be_locked = false;
-  return static_roots_doubtful;
+  // Whoever loads here takes the lock himself.
+  if (fingerprint != inherited_fingerprint || changing != inherited_changing) {
+    loader_may_be_locked = false;
+  }
+  // What was inherited stays as it is, and it is of no use to wait for an end of the change.
+  return static_roots_doubtful && !loader_may_be_locked;
 }
 
 void visit_static_roots(RootVisitor* visitor) {

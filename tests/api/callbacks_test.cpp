@@ -197,6 +197,27 @@ TEST(Callbacks, TheOutOfMemoryFunctionsResultIsReturned) {
   GC_set_oom_fn(before);
 }
 
+// Regression: the promise to keep a pointer to the beginning was taken to be of that object.
+char* inside_reserve;
+constexpr std::size_t kReserve = 100000;
+
+TEST(Callbacks, AnObjectOfTheOutOfMemoryFunctionsIsHeldAsBefore) {
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  const GC_oom_func before = GC_get_oom_fn();
+  Watch watch;
+  far_away([&] {
+    auto* reserve = static_cast<char*>(GC_malloc(kReserve));
+    watch.add(reserve);
+    inside_reserve = reserve + kReserve / 2;
+    GC_set_oom_fn([](std::size_t) -> void* { return inside_reserve - kReserve / 2; });
+    EXPECT_EQ(GC_malloc_ignore_off_page(opaque(std::size_t{1} << 60)), reserve);
+  });
+  collect_all();
+  EXPECT_TRUE(all_alive(watch));
+  inside_reserve = nullptr;
+  GC_set_oom_fn(before);
+}
+
 TEST(Callbacks, TheOutOfMemoryFunctionMayCollectAndAllocate) {
   GC_set_warn_proc(GC_ignore_warn_proc);
   const GC_oom_func before = GC_get_oom_fn();

@@ -136,9 +136,7 @@ TEST(Free, ThreadsKeepNoSlotsThroughACollection) {
   });
   while (state.load() == 0) usleep(100);
   GC_gcollect();
-  const auto is_free = [](GC_word object) {
-    return GC_base(GC_REVEAL_POINTER(object)) == nullptr;
-  };
+  const auto is_free = [](GC_word object) { return GC_base(GC_REVEAL_POINTER(object)) == nullptr; };
   // A stale word may hold one or the other.
   EXPECT_GE(std::count_if(freed.begin(), freed.end(), is_free), 6);
   state = 2;

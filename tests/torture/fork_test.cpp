@@ -1,5 +1,6 @@
 // fork from programs with threads that allocate and collect: the child has a working collector,
 // and so have its children.
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <thread>
 #include <vector>
 
 #include "child.hpp"
@@ -89,26 +91,61 @@ JD_CHILD(fork_alone) {
   return child_work(list, kLength);
 }
 
+int fork_some(void* list) {
+  int worst = 0;
+  for (int i = 0; i < static_cast<int>(rounds(60)) && worst == 0; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(child_work(list, kLength));
+    worst = wait_for(pid, 20);
+  }
+  return worst < 0 ? 99 : worst % 1000;
+}
+
+void iterate_until(const std::atomic<bool>* finish) {
+  const auto pass = [](dl_phdr_info*, std::size_t, void*) { return 0; };
+  while (!finish->load()) dl_iterate_phdr(pass, nullptr);
+}
+
 // The loader's lock is not the child's to wait for.
 JD_CHILD(fork_while_iterating) {
   GC_set_handle_fork(1);
   GC_INIT();
   std::atomic<bool> finish{false};
+  const GcThread iterating([&finish] { iterate_until(&finish); });
   void* volatile list = make_list(kLength);
-  int worst = 0;
-  {
-    const GcThread iterating([&finish] {
-      const auto pass = [](dl_phdr_info*, std::size_t, void*) { return 0; };
-      while (!finish.load()) dl_iterate_phdr(pass, nullptr);
-    });
-    for (int i = 0; i < static_cast<int>(rounds(60)) && worst == 0; ++i) {
-      const pid_t pid = fork();
-      if (pid == 0) _exit(child_work(list, kLength));
-      worst = wait_for(pid, 20);
+  const int worst = fork_some(list);
+  finish = true;
+  return worst;
+}
+
+// Neither where the collector does not know the thread.
+JD_CHILD(fork_while_a_stranger_iterates) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  std::atomic<bool> finish{false};
+  std::thread iterating([&finish] { iterate_until(&finish); });
+  void* volatile list = make_list(kLength);
+  const int worst = fork_some(list);
+  finish = true;
+  iterating.join();
+  return worst;
+}
+
+// Nor where its list is in the midst of a change that the child does not end.
+JD_CHILD(fork_while_loading) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  std::atomic<bool> finish{false};
+  const GcThread loading([&finish] {
+    while (!finish.load()) {
+      if (void* library = dlopen("libutil.so.1", RTLD_NOW)) dlclose(library);
+      if (void* library = dlopen("libanl.so.1", RTLD_NOW)) dlclose(library);
     }
-    finish = true;
-  }
-  return worst < 0 ? 99 : worst % 1000;
+  });
+  void* volatile list = make_list(kLength);
+  const int worst = fork_some(list);
+  finish = true;
+  return worst;
 }
 
 int fork_busy(int times, bool with_threads, bool nested) {
@@ -161,7 +198,14 @@ TEST(Fork, FromAProgramWithOneThread) {
 }
 // Regression: some children's first collection never ended.
 TEST(Fork, WhileAnotherLooksAtTheLoadedLibraries) {
-  const ChildResult r = run_child("fork_while_iterating", without_helpers(), 120);
+  for (const char* child : {"fork_while_iterating", "fork_while_a_stranger_iterates"}) {
+    const ChildResult r = run_child(child, without_helpers(), 120);
+    EXPECT_TRUE(r.ok()) << r;
+  }
+}
+// Regression: likewise.
+TEST(Fork, WhileAnotherLoadsLibraries) {
+  const ChildResult r = run_child("fork_while_loading", without_helpers(), 120);
   EXPECT_TRUE(r.ok()) << r;
 }
 TEST(Fork, WhileOthersAllocateAndCollect) {
