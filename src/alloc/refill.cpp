@@ -235,6 +235,11 @@ bool needs_its_size(KindNumber kind, std::size_t alignment) {
   return alignment > heap::kGranule || heap::kinds[kind].has_layout();
 }
 
+Hole& hole_of(HoleRow* row, std::size_t bytes, KindNumber kind, std::size_t alignment) {
+  return needs_its_size(kind, alignment) ? row->holes[heap::class_for(bytes)]
+                                         : row->hole_for(bytes);
+}
+
 void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) {
   world::Thread* thread = world::self();
   ThreadCache* owner = own_cache(thread);
@@ -245,9 +250,7 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     row = make_row(owner, kind);
     if (row == nullptr) return nullptr;
   }
-  const bool by_size = needs_its_size(kind, alignment);
-  Hole* hole = by_size ? &row->holes[heap::class_for(bytes)] : &row->hole_for(bytes);
-  Refill refill{owner, row, hole, kind};
+  Refill refill{owner, row, &hole_of(row, bytes, kind, alignment), kind};
   for (;;) {
     {
       world::NoStop guard(thread);
@@ -255,7 +258,7 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
       if (slot == nullptr && refill_from_blocks(refill)) slot = refill.hole->take();
       if (slot != nullptr) return slot;
     }
-    if (!next_block(&refill, bytes, !by_size)) return nullptr;
+    if (!next_block(&refill, bytes, !needs_its_size(kind, alignment))) return nullptr;
   }
 }
 
@@ -350,7 +353,7 @@ std::size_t padding = 0;
 static void* take_at_hand(std::size_t bytes, KindNumber kind) {
   HoleRow* row = cache->rows[kind];
   if (row == nullptr || bytes > heap::kMaxSmall - padding) return nullptr;
-  Hole& hole = row->hole_for(bytes + padding);
+  Hole& hole = hole_of(row, bytes + padding, kind, heap::kGranule);
   if (void* slot = take_from_magazine(hole, kind)) return slot;
   if (hole.cursor >= hole.end && hole.claimed == 0) return nullptr;
   const world::NoStop no_stop(world::self());
