@@ -54,7 +54,6 @@ void after_fork_in_child() {
   runtime.queue_lock.reset_in_child();
   runtime.waiting_lock.reset_in_child();
   runtime.loader_lock.reset_in_child();
-  runtime.loader_may_be_locked = true;
   // Those that wait stay on the list: the task may be the last that one of them waits for.
   runtime.waiting_count.store(0, std::memory_order_relaxed);
   if (worker == nullptr) runtime.waiting = nullptr;

@@ -11,6 +11,7 @@
 #include "task/machine.hpp"
 #include "task/published.hpp"
 #include "task/victim.hpp"
+#include "world/fork.hpp"
 #include "world/thread.hpp"
 
 #if JD_TASK_STACKS
@@ -100,7 +101,7 @@ bool wait_for_poll(const Worker* thief, Worker* victim, const world::Thread* sel
 bool look_for_new_code() {
   if (!runtime.loader_lock.try_acquire()) return false;
   // Where nobody can ask, they remember nothing.
-  const std::uint64_t now = runtime.loader_may_be_locked
+  const std::uint64_t now = world::is_child_of_several()
                                 ? code_generation.load(std::memory_order_relaxed) + 1
                                 : os::module_generation();
   code_generation.store(now, std::memory_order_relaxed);

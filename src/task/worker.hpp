@@ -170,9 +170,6 @@ struct Runtime {
   // The child of a fork() that a task called: there will be no workers. Set in the child by its
   // only thread, before it can make others.
   bool alone_in_child = false;
-  // A fork's child: a thread that is not here may have held the loader's lock, for which thieves
-  // would wait for ever. Set as alone_in_child.
-  bool loader_may_be_locked = false;
 
   // A worker stays where it is until the runtime stops. By whoever adds one, under the lock, the
   // entry before the count (release).
