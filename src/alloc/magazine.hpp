@@ -14,9 +14,9 @@ namespace jd::alloc {
 // The slots of one hole's kind and size. By its thread within NoStop sections; emptied by whoever
 // has stopped that, or finds it gone.
 struct Magazine {
-  static constexpr unsigned kMost = 13;
-  Magazine* next;  // of the same thread, or free ones; under the heap's lock
-  Hole* hole;      // likewise
+  static constexpr unsigned kMost = 13;  // what two cache lines hold
+  Magazine* next;                        // of the same thread, or free ones; under the heap's lock
+  Hole* hole;                            // likewise
   // Written before the count that says so: a fork may leave the thread in the midst of it.
   char* slots[kMost];
   std::uint32_t count;
