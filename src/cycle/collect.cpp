@@ -44,22 +44,16 @@ using mark::marker;
 
 class MarkRoots final : public world::RootVisitor {
  public:
-  void range(const void* low, const void* high) override {
-    if (low >= high) return;
-    bytes +=
-        static_cast<std::size_t>(static_cast<const char*>(high) - static_cast<const char*>(low));
-    marker.scan_roots(low, high);
-  }
-  void stack(const void* low, const void* high) override {
-    if (low >= high) return;
-    bytes += os::stack_bytes(low, high);
-    if (stacks_began == 0) stacks_began = os::now_ns();
-    marker.scan_stack(low, high, ends_hold_objects());
-  }
-  std::size_t bytes = 0;
   // When the first stack came: all come one after another, and little behind them
   // (visit_ambiguous_roots). 0: none did.
   std::uint64_t stacks_began = 0;
+
+ private:
+  void visit_range(const void* low, const void* high) override { marker.scan_roots(low, high); }
+  void visit_stack(const void* low, const void* high) override {
+    if (stacks_began == 0) stacks_began = os::now_ns();
+    marker.scan_stack(low, high, ends_hold_objects());
+  }
 };
 
 void tell(GC_EventType event) {
@@ -188,7 +182,7 @@ bool mark_everything(char* stack_top, const Cycle& cycle) {
     return false;
   }
   marker.drain();
-  measured.root_bytes = roots.bytes;
+  measured.root_bytes = roots.bytes();
   measured.mark_stack_overflows += marker.take_overflows();
   return !marker.was_stopped();
 }
@@ -380,6 +374,7 @@ void run_cycle(void* data, char* stack_top) {
 
   tell(GC_EVENT_PRE_STOP_WORLD);
   const std::uint64_t begin = os::now_ns();
+  const heap::BlockNumber committed = heap::space.committed;
   const char* why_unknown = nullptr;
   cycle->outcome = stop_at_known_libraries(&why_unknown);
   // Callbacks hear of a stop all the same, and of its end: some take a lock at the one event and
@@ -401,6 +396,7 @@ void run_cycle(void* data, char* stack_top) {
   world::resume_world();
   note_pause(begin, stopped, os::now_ns());
   tell(GC_EVENT_POST_START_WORLD);
+  if (heap::space.committed > committed) tell_of_growth(heap::space.committed - committed);
   if (cycle->outcome != Outcome::Done) {
     if (cycle->outcome == Outcome::RootsUnknown) {
       complain_about_roots(why_unknown, "nothing was reclaimed");

@@ -310,21 +310,24 @@ int run_due() {
   return count;
 }
 
-void notify_or_run() {
-  if (!finalizers_due()) return;
-  if (GC_finalize_on_demand == 0) {
-    const auto* here = static_cast<const char*>(os::frame_address());
-    forget_runs_left(here);
-    const std::uint64_t round = rounds.load(std::memory_order_relaxed);
-    if (depth != 0 && (round == round_of_run || ++passed_over < (1u << depth))) return;
-    round_of_run = round;
-    passed_over = 0;
-    const unsigned outer = depth;
-    if (depth < kDeepest) runs[depth++] = here;
-    run_due();
-    depth = outer;
-    return;
-  }
+namespace {
+
+// Unless those calls come from finalizers, which have had their share.
+void run_due_in_turn() {
+  const auto* here = static_cast<const char*>(os::frame_address());
+  forget_runs_left(here);
+  const std::uint64_t round = rounds.load(std::memory_order_relaxed);
+  if (depth != 0 && (round == round_of_run || ++passed_over < (1u << depth))) return;
+  round_of_run = round;
+  passed_over = 0;
+  const unsigned outer = depth;
+  if (depth < kDeepest) runs[depth++] = here;
+  run_due();
+  depth = outer;
+}
+
+// Once after each collection.
+void notify() {
   GC_finalizer_notifier_proc notifier = nullptr;
   {
     LockGuard guard(heap_lock);
@@ -332,6 +335,17 @@ void notify_or_run() {
     notified_at = measured.collections;
   }
   if (notifier != nullptr) notifier();
+}
+
+}  // namespace
+
+void notify_or_run() {
+  if (!finalizers_due()) return;
+  if (GC_finalize_on_demand == 0) {
+    run_due_in_turn();
+  } else {
+    notify();
+  }
 }
 
 void finalize_everything() {

@@ -26,20 +26,13 @@ template <class Visit>
 class AmbiguousRoots final : public world::RootVisitor {
  public:
   explicit AmbiguousRoots(Visit visit) : visit_(visit) {}
-  void range(const void* low, const void* high) override {
-    if (low >= high) return;
-    bytes += base::as_word(high) - base::as_word(low);
-    look(low, high, false);
-  }
-  // As in marking.
-  void stack(const void* low, const void* high) override {
-    if (low >= high) return;
-    bytes += os::stack_bytes(low, high);
-    look(low, high, ends_hold_objects());
-  }
-  std::size_t bytes = 0;
 
  private:
+  void visit_range(const void* low, const void* high) override { look(low, high, false); }
+  // As in marking.
+  void visit_stack(const void* low, const void* high) override {
+    look(low, high, ends_hold_objects());
+  }
   [[gnu::no_sanitize_address]] void look(const void* low, const void* high, bool past_end) {
     const Word begin = base::align_up(base::as_word(low), sizeof(Word));
     const Word end = base::align_down(base::as_word(high), sizeof(Word));
@@ -93,7 +86,7 @@ bool copy_everything(char* stack_top, std::size_t* root_bytes) {
   visit_immovable([](Word address) { mcc::promote(address, false); });
   mcc::promote_from_objects();
   mcc::leave_holes();
-  *root_bytes = promoting.bytes;
+  *root_bytes = promoting.bytes();
   copy::counts.pin_ns += lap(&at);
   AmbiguousRoots reaching(mcc::reach);
   visit_ambiguous_roots(&reaching, stack_top);

@@ -276,15 +276,24 @@ bool commit_for_copies(BlockNumber blocks) {
   return true;
 }
 
-bool commit_blocks(BlockNumber blocks) {
-  if (!commit_quietly(blocks)) return false;
+void tell_of_growth(BlockNumber blocks) {
   if (options.print_stats != 0 || options.print_verbose_stats != 0) {
     os::log("heap grown by ", bytes_of(blocks) / base::kKiB, " KiB to ",
             bytes_of(space.committed - 1) / base::kKiB, " KiB");
   }
   if (GC_on_heap_resize != nullptr) GC_on_heap_resize(heap::resident_bytes());
+}
+
+namespace {
+
+// Exactly so many.
+bool commit_blocks(BlockNumber blocks) {
+  if (!commit_quietly(blocks)) return false;
+  tell_of_growth(blocks);
   return true;
 }
+
+}  // namespace
 
 bool commit_as_asked(BlockNumber blocks) {
   if (!commit_blocks(blocks)) return false;
@@ -370,6 +379,34 @@ bool little_was_allocated(std::size_t share) {
   return alloc::totals().allocated_since_gc < bytes_of(space.committed) / share;
 }
 
+// If a collection is due, or early for the sake of a long run.
+bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated) {
+  if (collecting_is_off()) {
+    if (collection_is_due()) alloc::collection_is_overdue = true;
+    return false;
+  }
+  const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
+  if (due && collect_locked(settings.stop_function)) return true;
+  return attempt == 0 && is_early_for_run(blocks) && collect_locked(settings.stop_function);
+}
+
+// Is a small object to have what is kept for copies and for large ones? Its thread takes it.
+bool is_to_have_kept_block() {
+  const bool some_are_kept =
+      heap::free_blocks() != 0 && !heap::only_blocks_for_copies_left() && heap::has_memory_for(1);
+  return some_are_kept && (copy::policy.mcc || little_was_allocated(kLittleForSmall));
+}
+
+// Which nobody may stop: a collection, then one that compacts, or that at once where little was
+// allocated. For each allocation once, since the program may have let go of something after the
+// last collection even where it allocated nothing; again only if something was allocated meanwhile.
+bool collect_as_last_resort(unsigned attempt, bool allocated) {
+  const bool again = attempt == 0 || allocated;
+  const bool compact_at_once = can_compact() && little_was_allocated(kLittleForLarge);
+  if (again && !compact_at_once && collect_locked(nullptr)) return true;
+  return can_compact() && (again || !last_compacted) && compact_for_room();
+}
+
 }  // namespace
 
 bool collects_first() {
@@ -381,34 +418,16 @@ bool collects_first() {
 bool has_room() { return may_grow(1) || (!collecting_is_off() && collection_is_due()); }
 
 bool make_room(BlockNumber blocks, unsigned attempt) {
-  const bool may_collect = !collecting_is_off();
   const bool allocated = alloc::totals().allocated_since_gc != 0;
-  if (may_collect && allocated && (GC_dont_expand != 0 || collection_is_due()) &&
-      collect_locked(settings.stop_function)) {
-    return true;
+  if (collect_before_growing(blocks, attempt, allocated)) return true;
+  if (blocks == 1) {
+    const bool was_refused = attempt == 0 && heap::free_blocks() != 0 && collects_first();
+    if (was_refused) return false;
+    if (use_added_blocks()) return true;
   }
-  if (!may_collect && collection_is_due()) alloc::collection_is_overdue = true;
-  if (may_collect && attempt == 0 && is_early_for_run(blocks) &&
-      collect_locked(settings.stop_function)) {
-    return true;
-  }
-  // The collection was refused.
-  if (blocks == 1 && attempt == 0 && heap::free_blocks() != 0 && collects_first()) return false;
-  if (blocks == 1 && use_added_blocks()) return true;
   if (grow_heap(blocks)) return true;
-  // A small object may have what is kept for copies and for large ones: the caller takes it.
-  const bool some_are_kept = blocks == 1 && heap::free_blocks() != 0 &&
-                             !heap::only_blocks_for_copies_left() && heap::has_memory_for(1);
-  if (some_are_kept && (copy::policy.mcc || little_was_allocated(kLittleForSmall))) return false;
-  if (!may_collect || !fits_limits(blocks)) return false;
-  // The last resorts, which nobody may stop: a collection, then one that compacts, or that at once
-  // where little was allocated. For each allocation once, since the program may have let go of
-  // something after the last collection even where it allocated nothing; again only if something
-  // was allocated meanwhile.
-  const bool again = attempt == 0 || allocated;
-  const bool compact_at_once = can_compact() && little_was_allocated(kLittleForLarge);
-  if (again && !compact_at_once && collect_locked(nullptr)) return true;
-  return can_compact() && (again || !last_compacted) && compact_for_room();
+  if (blocks == 1 && is_to_have_kept_block()) return false;
+  return !collecting_is_off() && fits_limits(blocks) && collect_as_last_resort(attempt, allocated);
 }
 
 }  // namespace jd::cycle

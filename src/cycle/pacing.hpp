@@ -44,19 +44,15 @@ class TableLimit {
   std::size_t limit_ = kLeast;
 };
 
-// Grows the heap by at least `least` blocks, and by the growth rule if that is possible.
-bool grow_heap(heap::BlockNumber least);
-
-// Commits exactly so many blocks, within GC_set_max_heap_size and the memory limit.
-bool commit_blocks(heap::BlockNumber blocks);
-
-// The same for the program, which wants so much to be filled before anything is collected.
+// Commits exactly so many blocks, within GC_set_max_heap_size and the memory limit, for the
+// program, which wants so much to be filled before anything is collected.
 bool commit_as_asked(heap::BlockNumber blocks);
 
-// The same without a word to anybody: in a stopped world.
+// The same in a stopped world, without a word to anybody: the collection tells when it is over.
 bool commit_quietly(heap::BlockNumber blocks);
-// The same for what a moving collection copies; as many blocks stay free after it, for as long as
-// the program does not need more than it has.
+void tell_of_growth(heap::BlockNumber blocks);
+// Commits quietly for what a moving collection copies; as many blocks stay free after it, for as
+// long as the program does not need more than it has.
 bool commit_for_copies(heap::BlockNumber blocks);
 // May the heap grow by so many?
 bool may_grow(heap::BlockNumber blocks);

@@ -428,12 +428,12 @@ template <class Visit>
   }
 }
 
-void MarkVerifier::range(const void* low, const void* high) {
+void MarkVerifier::visit_range(const void* low, const void* high) {
   visit_words(low, high, require_marked);
 }
 
-void MarkVerifier::stack(const void* low, const void* high) {
-  range(low, high);
+void MarkVerifier::visit_stack(const void* low, const void* high) {
+  visit_range(low, high);
   if (!ends_hold_objects()) return;
   visit_words(low, high, [](Word word, Word at) {
     // A precise root points to its object and nowhere else: what ends there may have moved.

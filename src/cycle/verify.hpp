@@ -26,13 +26,13 @@ class MarkVerifier final : public world::RootVisitor {
   enum class When { Marked, Moved };
   // stack_top: where the collecting thread's frames end that are not the collector's.
   MarkVerifier(When when, const char* stack_top) : when_(when), stack_top_(stack_top) {}
-  void range(const void* low, const void* high) override;
-  void stack(const void* low, const void* high) override;
-  // What was marked for other words than these shows nothing.
-  void changing_range(const void*, const void*) override {}
   void finish();
 
  private:
+  void visit_range(const void* low, const void* high) override;
+  void visit_stack(const void* low, const void* high) override;
+  // What was marked for other words than these shows nothing.
+  void visit_changing_range(const void*, const void*) override {}
   template <class Visit>
   void visit_words(const void* low, const void* high, Visit visit) const;
 

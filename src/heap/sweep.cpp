@@ -143,6 +143,51 @@ bool has_dead_objects(const Block& block) {
   return false;
 }
 
+void defer_disclaiming(BlockNumber number) {
+  BlockExtra& extra = space.extras[number];
+  set_listed(&extra, false);
+  extra.next = deferred;
+  deferred = number;
+}
+
+// Lists a block that is in use and has room enough, behind the free run before it. False if it is
+// not to be listed.
+bool list_if_worthwhile(BlockNumber number, const Block& block, OpenRun* run) {
+  const BlockExtra& extra = space.extras[number];
+  if (extra.owner != nullptr || nearly_full(block, extra.free_slots)) return false;
+  run->close();
+  list_block_in_order(number);
+  return true;
+}
+
+// True if the block, or the run that begins with it, is free.
+bool sweep_block(BlockNumber number, Block& block, OpenRun* run, SweepCount* count) {
+  if (block.state == BlockState::Free) {
+    age_free_blocks(number, block.run, count);
+    return true;
+  }
+  const Kind& kind = kinds[block.kind];
+  if (kind.disclaim != nullptr && has_dead_objects(block)) {
+    defer_disclaiming(number);
+    return false;
+  }
+  if (block.state == BlockState::Mixed) {
+    if (sweep_mixed_block(number, block, count)) return true;
+    if (!sweep_policy.keep_gaps) list_if_worthwhile(number, block, run);
+    return false;
+  }
+  if (block.state == BlockState::Small) {
+    if (sweep_small<World::Stopped>(number, block, count)) return true;
+    const bool listed = list_if_worthwhile(number, block, run);
+    // Where a kind disclaims, a hole may lie in a block without an owner, and be dirty.
+    if (listed && sweep_policy.eager && kind.clear && kind.disclaim == nullptr) {
+      clear_free_slots(number, block);
+    }
+    return false;
+  }
+  return sweep_large(number, block, count);
+}
+
 }  // namespace
 
 SweepPolicy sweep_policy;
@@ -165,38 +210,7 @@ SweepCount sweep() {
   deferred = kNoBlock;
   for_each_block([&](BlockNumber number, Block& block) {
     const BlockNumber length = is_alone(block) ? 1 : block.run;
-    bool is_free = false;
-    if (block.state == BlockState::Free) {
-      age_free_blocks(number, length, &count);
-      is_free = true;
-    } else if (kinds[block.kind].disclaim != nullptr && has_dead_objects(block)) {
-      BlockExtra& extra = space.extras[number];
-      set_listed(&extra, false);
-      extra.next = deferred;
-      deferred = number;
-    } else if (block.state == BlockState::Mixed) {
-      is_free = sweep_mixed_block(number, block, &count);
-      if (!is_free && space.extras[number].owner == nullptr && !sweep_policy.keep_gaps &&
-          !nearly_full(block, space.extras[number].free_slots)) {
-        run.close();
-        list_block_in_order(number);
-      }
-    } else if (block.state == BlockState::Small) {
-      is_free = sweep_small<World::Stopped>(number, block, &count);
-      if (!is_free && space.extras[number].owner == nullptr &&
-          !nearly_full(block, space.extras[number].free_slots)) {
-        run.close();
-        list_block_in_order(number);
-        // Where a kind disclaims, a hole may lie in a block without an owner, and be dirty.
-        if (sweep_policy.eager && kinds[block.kind].clear &&
-            kinds[block.kind].disclaim == nullptr) {
-          clear_free_slots(number, block);
-        }
-      }
-    } else {
-      is_free = sweep_large(number, block, &count);
-    }
-    if (is_free) {
+    if (sweep_block(number, block, &run, &count)) {
       run.extend(number, length);
     } else {
       run.close();

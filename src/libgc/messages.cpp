@@ -43,9 +43,8 @@ const char* kind_name(unsigned kind) {
 }
 
 class PrintRoots final : public world::RootVisitor {
- public:
-  void stack(const void* low, const void* high) override { range(low, high); }
-  void range(const void* low, const void* high) override {
+  void visit_stack(const void* low, const void* high) override { visit_range(low, high); }
+  void visit_range(const void* low, const void* high) override {
     print("  %p to %p (%td bytes)\n", low, high,
           static_cast<const char*>(high) - static_cast<const char*>(low));
   }

@@ -67,7 +67,7 @@ bool stop_collecting(const char* why) {
 // A run-time that sets handlers by system calls of its own (Go's does) has passed us by. And where
 // another collector stops threads, too, each may wait for one that the other has stopped.
 bool may_begin() {
-  if (!world::has_others()) return true;
+  if (world::thread_count() <= 1) return true;
   if (!world::comes_to_stop_handler()) {
     return stop_collecting(
         "the program has replaced the handler of signal 60, which stops threads");

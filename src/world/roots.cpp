@@ -6,6 +6,7 @@
 
 #include "os/context.hpp"
 #include "os/memory.hpp"
+#include "os/thread.hpp"
 #include "world/mappings.hpp"
 #include "world/stacks.hpp"
 #include "world/static_roots.hpp"
@@ -18,7 +19,29 @@ namespace {
 // Set once (release), read by collectors (acquire).
 std::atomic<void (*)(RootVisitor*)> other_stacks{nullptr};
 
+std::size_t bytes_between(const void* low, const void* high) {
+  return static_cast<std::size_t>(static_cast<const char*>(high) - static_cast<const char*>(low));
+}
+
 }  // namespace
+
+void RootVisitor::range(const void* low, const void* high) {
+  if (low >= high) return;
+  bytes_ += bytes_between(low, high);
+  visit_range(low, high);
+}
+
+void RootVisitor::stack(const void* low, const void* high) {
+  if (low >= high) return;
+  bytes_ += os::stack_bytes(low, high);
+  visit_stack(low, high);
+}
+
+void RootVisitor::changing_range(const void* low, const void* high) {
+  if (low >= high) return;
+  bytes_ += bytes_between(low, high);
+  visit_changing_range(low, high);
+}
 
 void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
   const os::ManyReads reads;

@@ -8,19 +8,29 @@
 
 namespace jd::world {
 
-// What receives root ranges: the marker in a collection, the verifier in a check.
+// What receives root ranges: the marker in a collection, the verifier in a check. Empty ranges it
+// does not hear of.
 class RootVisitor {
  public:
   // Words that are pointers as programs store them.
-  virtual void range(const void* low, const void* high) = 0;
+  void range(const void* low, const void* high);
   // Words of a stack or of registers, where compilers also keep pointers one past the end of an
   // object, and no others to it.
-  virtual void stack(const void* low, const void* high) = 0;
+  void stack(const void* low, const void* high);
   // As range, where threads run that nobody could stop: the words may be others the next time.
-  virtual void changing_range(const void* low, const void* high) { range(low, high); }
+  void changing_range(const void* low, const void* high);
+  // How many there were so far.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  protected:
   ~RootVisitor() = default;
+
+ private:
+  virtual void visit_range(const void* low, const void* high) = 0;
+  virtual void visit_stack(const void* low, const void* high) = 0;
+  virtual void visit_changing_range(const void* low, const void* high) { visit_range(low, high); }
+
+  std::size_t bytes_ = 0;
 };
 
 // Explicit ranges (GC_add_roots and its family). Ranges may overlap; removed are those

@@ -77,35 +77,44 @@ char* lowest_of_stack(Thread* thread, char* high) {
   return known ? lowest_readable(low, high) : lowest_mapped(thread, high);
 }
 
+// The thread's own as it was created, or the piece of it that ends at `high`.
+bool is_on_own(const Thread& thread, const char* sp, const char* high) {
+  const auto& [low, end] = thread.stack;
+  return low != nullptr && sp >= low && sp < high && high <= end;
+}
+
+// The stack that a thread runs on.
+struct Current {
+  char* high;     // null if it can't be told
+  bool is_known;  // the thread's own, a piece of that, or the one that the program named
+};
+
+// `high`: stack_high. `object`: what of the heap the stack pointer is in.
+Current stack_at(Thread* thread, char* sp, char* high, const os::Extent& object) {
+  if (on_alternate_stack(*thread, sp)) return {thread->alternate.high, false};
+  // Nobody told us where this one ends, but it ends where the object does. Behind that are others,
+  // which it says nothing of.
+  const bool ends_elsewhere = object.low != nullptr && (high <= sp || high > object.high);
+  if (ends_elsewhere) return {object.high, false};
+  if (is_on_own(*thread, sp, high) || on_stack(thread, sp, high)) return {high, true};
+  // Its mapping's end is the furthest it can reach.
+  return {static_cast<char*>(os::end_of_mapping(sp)), false};
+}
+
 }  // namespace
 
 bool visit_stack(RootVisitor* visitor, Thread* thread, char* sp) {
   if (sp == nullptr) return false;
-  char* high = stack_high(*thread);
-  char* low = thread->stack.low;
-  os::Extent object = in_heap_at(sp);
+  char* const high = stack_high(*thread);
+  const os::Extent object = in_heap_at(sp);
   // The stack is in use, whoever else has its address.
   if (object.low != nullptr) visitor->range(&object.low, &object.low + 1);
-  const bool ends_elsewhere = object.low != nullptr && (high <= sp || high > object.high);
-  if (on_alternate_stack(*thread, sp)) {
-    // That, and all of the stack that the signal interrupted, of which it may be a part.
-    visitor->stack(sp, thread->alternate.high);
-  } else if (ends_elsewhere) {
-    // Nobody told us where this one ends, but it ends where the object does. Behind that are
-    // others, which it says nothing of.
-    visitor->stack(sp, object.high);
-  } else if (const bool on_own =
-                 low != nullptr && sp >= low && sp < high && high <= thread->stack.high;
-             on_own || on_stack(thread, sp, high)) {
-    // The usual case: on the thread's own stack, or on a piece of it, or on the client's own.
-    visitor->stack(sp, high);
-    return on_own;
-  } else {
-    // Nobody told us where this one ends. Its mapping's end is the furthest it can reach.
-    auto* end = static_cast<char*>(os::end_of_mapping(sp));
-    if (end != nullptr) visitor->stack(sp, end);
-  }
-  char* bottom = lowest_of_stack(thread, high);
+  const Current current = stack_at(thread, sp, high, object);
+  if (current.high != nullptr) visitor->stack(sp, current.high);
+  if (current.is_known) return is_on_own(*thread, sp, high);
+  // How much of the thread's stack is in use nobody knows. A signal may have interrupted it
+  // anywhere, and this one may even be a part of it.
+  char* const bottom = lowest_of_stack(thread, high);
   if (bottom != nullptr) visitor->stack(bottom, high);
   return false;
 }

@@ -215,7 +215,6 @@ void drop_gone_threads() {
   }
 }
 
-bool has_others() { return threads != nullptr && threads->in_list.next != nullptr; }
 unsigned thread_count() { return registered; }
 
 Thread* find_thread(pthread_t handle) {

@@ -134,8 +134,6 @@ template <class Visit>
 void for_each_thread(Visit visit) {
   for (Thread* t = threads; t != nullptr; t = t->in_list.next) visit(t);
 }
-// Is there one beside the first?
-bool has_others();
 // Registered threads. Any thread may ask; exact only under the lock.
 unsigned thread_count();
 Thread* find_thread(pthread_t handle);

@@ -392,16 +392,17 @@ JD_CHILD(fork_within_marking) {
 
 // What the other markers have, the child has not; what nobody had taken from the leader it lost,
 // too.
-TEST(Fork, InAHandlerWithinMarkingThatIsShared) {
+class ForkWithinMarking : public testing::TestWithParam<const char*> {};
+
+TEST_P(ForkWithinMarking, ThatIsShared) {
   JD_OURS_ONLY("bdwgc's threads that mark are the program's, too");
   JD_SKIP_UNDER_TSAN(
       "reports libc's own allocation in a handler that forks, and goes on without end");
-  for (const char* markers : {"1", "2", "4"}) {
-    const ChildResult r = run_child("fork_within_marking",
-                                    {{"GC_MARKERS", markers}, {"JACKDAW_MARK_PATIENCE", "1"}}, 100);
-    EXPECT_TRUE(r.ok()) << markers << ": " << r;
-  }
+  const ChildResult r = run_child(
+      "fork_within_marking", {{"GC_MARKERS", GetParam()}, {"JACKDAW_MARK_PATIENCE", "1"}}, 100);
+  EXPECT_TRUE(r.ok()) << r;
 }
+INSTANTIATE_TEST_SUITE_P(Markers, ForkWithinMarking, testing::Values("1", "2", "4"));
 
 // The number of the child's only thread is the process's, which is what main threads are known by.
 JD_CHILD(fork_by_another_thread) {
