@@ -44,7 +44,7 @@ JD_TASK_API unsigned jd_task_start(unsigned workers);
 JD_TASK_API void jd_task_stop(void);
 /* The number of workers, or how many there would be. */
 JD_TASK_API unsigned jd_task_workers(void);
-/* Is the caller a worker? */
+/* Is the caller a worker? In a blocking section it is none. */
 JD_TASK_API int jd_task_in_worker(void);
 
 /* How forks are made and stolen. JD_TASK_BARRIER: an un-stolen fork is a call, continuations are

@@ -36,9 +36,11 @@
 #include <variant>
 
 // Sanitizers do not follow a fork that is a bare call, and SafeStack has a second stack for each
-// thread; their programs run in deque mode anyway.
+// thread; their programs run in deque mode anyway. In the large code model GCC has no name for the
+// called function in code that may lie anywhere.
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+    !defined(__SANITIZE_THREAD__) &&                                                \
+    !(defined(__code_model_large__) && defined(__PIC__) && !defined(__clang__))
 #define JD_TASK_DIRECT_FORKS 1
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -54,6 +55,61 @@ inline std::size_t grain_for(std::size_t length, std::size_t wanted) {
 inline std::size_t few_pieces_for(std::size_t length) {
   constexpr std::size_t kPieces = 4;
   return (length - 1) / (kPieces * jd_task_workers()) + 1;
+}
+
+// What was thrown first by several parts of one call. Asked for when all have ended.
+class FirstThrown {
+ public:
+#if defined(__cpp_exceptions)
+  // Keeps what is being handled, if nothing was thrown before.
+  void note() noexcept {
+    if (!any_.exchange(true, std::memory_order_acq_rel)) exception_ = caught();
+  }
+#endif
+  bool any() const { return any_.load(std::memory_order_acquire); }
+  // Pre: any(). Post: not any more.
+  [[noreturn]] void rethrow() {
+    std::exception_ptr first = std::move(exception_);
+    exception_ = nullptr;
+    any_.store(false, std::memory_order_relaxed);
+    std::rethrow_exception(std::move(first));
+  }
+
+ private:
+  std::atomic<bool> any_{false};
+  std::exception_ptr exception_;
+};
+
+// f(), which is such a part; what it throws goes on.
+template <class F>
+decltype(auto) part_of(FirstThrown& thrown, F f) {
+#if defined(__cpp_exceptions)
+  try {
+    return f();
+  } catch (...) {
+    thrown.note();
+    throw;
+  }
+#else
+  static_cast<void>(thrown);
+  return f();
+#endif
+}
+// f(), which is all of it: throws what a part threw first. Each join on the way throws, of two, the
+// one that came to it first, which may be another.
+template <class F>
+decltype(auto) whole_of(FirstThrown& thrown, F f) {
+#if defined(__cpp_exceptions)
+  try {
+    return f();
+  } catch (...) {
+    if (thrown.any()) thrown.rethrow();
+    throw;
+  }
+#else
+  static_cast<void>(thrown);
+  return f();
+#endif
 }
 
 // body(begin, end) on pieces; the recursion is the parallel one.
@@ -181,11 +237,24 @@ T reduce(std::size_t length, const T& identity, At& at, Map& map, Combine& combi
   using Function = std::pair<Map, Combine>;
   std::size_t begin = 0;
   auto rest = [&](const Cut& cut) {
-    if (cut.piece != 0) {
-      return reduce_few_pieces<T>(begin, length, cut, options.cancel, identity, add, combine);
-    }
-    auto piece = [&](std::size_t first, std::size_t last) { return add(first, last, identity); };
-    return reduce_pieces<T>(begin, length, cut.grain, options.cancel, piece, combine);
+    FirstThrown thrown;
+    auto add_part = [&](std::size_t first, std::size_t last, T result) {
+      return part_of(thrown, [&] { return add(first, last, std::move(result)); });
+    };
+    auto combine_parts = [&](T left, T right) -> T {
+      return part_of(
+          thrown, [&]() -> T { return std::invoke(combine, std::move(left), std::move(right)); });
+    };
+    return whole_of(thrown, [&] {
+      if (cut.piece != 0) {
+        return reduce_few_pieces<T>(begin, length, cut, options.cancel, identity, add_part,
+                                    combine_parts);
+      }
+      auto piece = [&](std::size_t first, std::size_t last) {
+        return add_part(first, last, identity);
+      };
+      return reduce_pieces<T>(begin, length, cut.grain, options.cancel, piece, combine_parts);
+    });
   };
   if (jd_task_in_worker() != 0) return run_in_worker<Function>(length, options.grain, rest);
   const ShortRun here(shortness<Function>);
@@ -247,8 +316,14 @@ template <class Function, class Body>
 void for_all(std::size_t length, loop_options options, Body& body) {
   std::size_t begin = 0;
   auto rest = [&](const Cut& cut) {
-    if (cut.piece != 0) return for_few_pieces(begin, length, cut, options.cancel, body);
-    for_pieces(begin, length, cut.grain, options.cancel, body);
+    FirstThrown thrown;
+    auto part = [&](std::size_t first, std::size_t last) {
+      part_of(thrown, [&] { body(first, last); });
+    };
+    whole_of(thrown, [&] {
+      if (cut.piece != 0) return for_few_pieces(begin, length, cut, options.cancel, part);
+      for_pieces(begin, length, cut.grain, options.cancel, part);
+    });
   };
   if (jd_task_in_worker() != 0) return run_in_worker<Function>(length, options.grain, rest);
   const ShortRun here(shortness<Function>);
@@ -382,25 +457,53 @@ Iterator ninther(Iterator first, Iterator last, Compare& compare) {
                 median(last - 1 - 2 * step, last - 1 - step, last - 1, compare), compare);
 }
 
-// Quicksort. Where the pivot is equal to what stands before the range, it is the least of it, and
-// there may be many of its equals, which need no sorting: an idea of Peters's ("Pattern-defeating
-// Quicksort", 2021). Bounded: something stands there, greater than nothing in the range.
+// A step of quicksort: around its pivot, or, where that is equal to what stands before the range,
+// so that it is the least of it and may have many equals, behind those, which need no sorting: an
+// idea of Peters's ("Pattern-defeating Quicksort", 2021).
+template <class Iterator>
+struct Divided {
+  Iterator at;
+  bool by_equals;
+};
+// Bounded: something stands before the range, greater than nothing in it.
 template <class Iterator, class Compare>
-void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth, bool bounded) {
+Divided<Iterator> divide(Iterator first, Iterator last, Compare& compare, bool bounded) {
+  std::iter_swap(first, ninther(first, last, compare));
+  if (bounded && !compare(*(first - 1), *first)) {
+    return {std::partition(first + 1, last, [&](const auto& x) { return !compare(*first, x); }),
+            true};
+  }
+  const Iterator cut =
+      std::partition(first + 1, last, [&](const auto& x) { return compare(x, *first); }) - 1;
+  std::iter_swap(first, cut);
+  return {cut, false};
+}
+
+template <class Iterator, class Compare>
+void sort_pieces(Iterator first, Iterator last, Compare& compare, int depth, bool bounded,
+                 FirstThrown& thrown) {
   while (last - first > kSortGrain && depth > 0) {
     --depth;
-    std::iter_swap(first, ninther(first, last, compare));
-    if (!bounded || compare(*(first - 1), *first)) {
-      const Iterator cut =
-          std::partition(first + 1, last, [&](const auto& x) { return compare(x, *first); }) - 1;
-      std::iter_swap(first, cut);
-      par([&, first, cut, depth, bounded] { sort_pieces(first, cut, compare, depth, bounded); },
-          [&, cut, last, depth] { sort_pieces(cut + 1, last, compare, depth, true); });
+    const Divided<Iterator> divided =
+        part_of(thrown, [&] { return divide(first, last, compare, bounded); });
+    if (!divided.by_equals) {
+      const Iterator cut = divided.at;
+      par([&, first, cut, depth,
+           bounded] { sort_pieces(first, cut, compare, depth, bounded, thrown); },
+          [&, cut, last, depth] { sort_pieces(cut + 1, last, compare, depth, true, thrown); });
       return;
     }
-    first = std::partition(first + 1, last, [&](const auto& x) { return !compare(*first, x); });
+    first = divided.at;
   }
-  std::sort(first, last, compare);
+  part_of(thrown, [&] { std::sort(first, last, compare); });
+}
+
+template <class Iterator, class Compare>
+void sort_in_worker(Iterator first, Iterator last, Compare& compare) {
+  int depth = 8;
+  for (auto length = last - first; length > 1; length /= 2) depth += 2;
+  FirstThrown thrown;
+  whole_of(thrown, [&] { sort_pieces(first, last, compare, depth, false, thrown); });
 }
 
 // What a sort has to be given. Where it is not, check_sort() says so, and nothing else is compiled
@@ -419,6 +522,8 @@ concept MovesElements =
     std::is_assignable_v<std::iter_reference_t<Iterator>, std::iter_value_t<Iterator>>;
 template <class Iterator, class Compare>
 constexpr void check_sort() {
+  static_assert(std::is_copy_constructible_v<Compare>,
+                "the comparison is copied, as std::sort does it");
   static_assert(ComparesElements<Iterator, Compare>,
                 "the comparison is called with two elements, and returns a bool");
   static_assert(MovesElements<Iterator>, "what is sorted is moved: it must be assignable");
@@ -428,9 +533,7 @@ template <class Iterator, class Compare>
 void sort(Iterator first, Iterator last, Compare& compare) {
   if (last - first <= kSortGrain) return std::sort(first, last, compare);
   if (std::is_sorted(first, last, compare)) return;
-  int depth = 8;
-  for (auto length = last - first; length > 1; length /= 2) depth += 2;
-  if (jd_task_in_worker() != 0) return sort_pieces(first, last, compare, depth, false);
+  if (jd_task_in_worker() != 0) return sort_in_worker(first, last, compare);
   SortTimes& past = sort_times<Iterator, Compare>;
   const auto count = static_cast<std::int64_t>(last - first);
   const auto timed = [&](auto sort) {
@@ -441,7 +544,7 @@ void sort(Iterator first, Iterator last, Compare& compare) {
   if (past.is_expected(count) && jd_task_may_run_here() != 0) {
     timed([&] { std::sort(first, last, compare); });
   } else {
-    run([&] { timed([&] { sort_pieces(first, last, compare, depth, false); }); });
+    run([&] { timed([&] { sort_in_worker(first, last, compare); }); });
   }
 }
 
@@ -452,14 +555,16 @@ void sort(Iterator first, Iterator last, Compare& compare) {
 template <std::random_access_iterator Iterator, class Compare = std::less<>>
 void parallel_sort(Iterator first, Iterator last, Compare compare = {}) {
   task_detail::check_sort<Iterator, Compare>();
-  if constexpr (task_detail::ComparesElements<Iterator, Compare> &&
+  if constexpr (std::is_copy_constructible_v<Compare> &&
+                task_detail::ComparesElements<Iterator, Compare> &&
                 task_detail::MovesElements<Iterator>) {
     task_detail::sort(first, last, compare);
   }
 }
 template <std::ranges::random_access_range R, class Compare = std::less<>>
 void parallel_sort(R&& range, Compare compare = {}) {
-  parallel_sort(std::ranges::begin(range), std::ranges::end(range), std::move(compare));
+  const auto first = std::ranges::begin(range);
+  parallel_sort(first, first + std::ranges::distance(range), std::move(compare));
 }
 
 }  // namespace JD_TASK_CODE

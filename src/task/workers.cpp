@@ -190,6 +190,8 @@ static void prepare_for_forks() {
 
 unsigned start(unsigned workers) {
   if (!runtime.running.load(std::memory_order_acquire)) cycle::start();
+  // The calling task's worker is all that there is of them.
+  if (runtime.alone_in_child) return workers_to_be();
   if (workers == 0) workers = workers_to_be();
   workers = base::min_of(workers, kMostWorkers / 2);
   prepare_for_forks();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tasks that throw where there is other code beside them: some that was compiled without
 # exceptions, whichever comes first for the linker, and a plug-in with a C++ run-time of its own in
-# a program that exports its functions.
+# a program that exports its functions. And code of the large model.
 #
 #   linking_test.sh g++|clang++ LIBRARY-FOLDER
 #
@@ -64,5 +64,13 @@ for level in -O0 -O2; do
   link plugin.so -shared -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL "${parts[1]}"
   check "$level, a plug-in with a run-time of its own" "$work/program" "$work/plugin.so"
 done
+
+parts=()
+for part in calm throwing main; do
+  object $part $part -O2 -mcmodel=large
+  parts+=("$work/$part.o")
+done
+link program "${parts[@]}"
+check "the large code model" "$work/program"
 
 finish

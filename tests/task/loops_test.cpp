@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <functional>
 #include <jackdaw/task.hpp>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -269,6 +271,79 @@ TEST(Sort, ThrowsWhatAComparisonThrows) {
         EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
       }
     }
+  }
+}
+
+TEST(Sort, TakesRangesWhoseEndIsOfAnotherType) {
+  std::vector<unsigned> numbers;
+  for (unsigned i = 0; i < 10000; ++i) numbers.push_back(i * 7919 % 9973);
+  auto most = numbers | std::views::take_while([](unsigned n) { return n != 9972; });
+  const auto sorted = static_cast<std::ptrdiff_t>(std::ranges::distance(most));
+  ASSERT_GT(sorted, 4096);
+  ASSERT_LT(sorted, 10000);
+  std::vector<unsigned> expected = numbers;
+  std::sort(expected.begin(), expected.begin() + sorted);
+  jd::parallel_sort(most);
+  EXPECT_EQ(numbers, expected);
+}
+
+// ---- What is thrown first ----
+
+// Index 0 throws, then index 2, which another worker has, and then index 1 ends, whose join the
+// first exception has to pass.
+std::atomic<int> step;
+void throw_in_order(int i) {
+  struct Leave {
+    int next;
+    ~Leave() { step = next; }
+  };
+  const auto wait_for = [](int wanted) {
+    while (step < wanted) std::this_thread::yield();
+    // Until it was caught. Too short a time lets the test pass for nothing.
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  };
+  if (i == 0) {
+    wait_for(1);
+    const Leave leave{2};
+    throw std::runtime_error("index 0");
+  }
+  if (i == 1) wait_for(3);
+  if (i == 2) {
+    step = 1;
+    wait_for(2);
+    const Leave leave{3};
+    throw std::runtime_error("index 2");
+  }
+}
+
+template <class Call>
+std::string what_throws(Call call) {
+  step = 0;
+  try {
+    jd::run(call);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Loops, ThrowWhatWasThrownFirstInAnyPiece) {
+  if (jd_task_workers() < 2) GTEST_SKIP() << "needs two workers: one takes the pieces in order";
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(what_throws([] { jd::parallel_for(0, 4, throw_in_order, {.grain = 1}); }), "index 0");
+  }
+}
+
+TEST(Reductions, ThrowWhatWasThrownFirstInAnyPiece) {
+  if (jd_task_workers() < 2) GTEST_SKIP() << "needs two workers: one takes the pieces in order";
+  const auto map = [](int i) {
+    throw_in_order(i);
+    return i;
+  };
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(
+        what_throws([&] { return jd::parallel_reduce(0, 4, 0, map, std::plus<>(), {.grain = 1}); }),
+        "index 0");
   }
 }
 

@@ -55,6 +55,8 @@ refuse "called with two elements" 'jd::parallel_sort(some, [](int) { return true
 refuse "called with two elements" 'jd::parallel_sort(some, [](int, int) {});'
 refuse "called with two elements" 'std::vector<Unique> v; jd::parallel_sort(v);'
 refuse "called with two elements" 'jd::parallel_sort(some.begin(), some.end(), 5);'
+refuse "comparison is copied" \
+  'jd::parallel_sort(some, [unique = Unique()](int a, int b) { return a < b; });'
 refuse "must be assignable" 'const std::vector<int> v; jd::parallel_sort(v);'
 refuse "must be assignable" \
   'std::vector<Fixed> v; jd::parallel_sort(v, [](Fixed a, Fixed b) { return a.v < b.v; });'

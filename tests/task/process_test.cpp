@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <string_view>
 #include <thread>
 
@@ -222,6 +223,25 @@ TEST(Fork, TheChildOfATaskThatReturnsEnds) {
   });
   EXPECT_TRUE(WIFEXITED(status.load())) << status.load();
   EXPECT_EQ(WEXITSTATUS(status.load()), 1);
+}
+
+// It has one worker for good, whose task this is.
+TEST(Fork, TheChildOfATaskMayAskForWorkers) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support such a child";
+#endif
+  jd_task_start(2);
+  const int status = jd::run([] {
+    const pid_t child = fork();
+    if (child != 0) return status_of(child);
+    jd_task_start(3);
+    keep_busy(std::chrono::milliseconds(20));
+    const int sum = jd::parallel_reduce(
+        0, 1000, 0, [](int i) { return i; }, std::plus<>());
+    _exit(sum == 999 * 500 ? 0 : 7);
+  });
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // The workers' locks come before the collector's, also where the program tells of forks itself.
