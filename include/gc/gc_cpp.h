@@ -8,7 +8,8 @@
  *     auto *kept = new (NoGC) node;                  // searched, reclaimed by delete only
  *
  * Destructors of collected objects do not run, but for gc_cleanup's heirs and for objects created
- * with a cleanup function. delete of a collected object frees it at once; it is never needed.
+ * with a cleanup function. delete of a collected object frees it at once; it is never needed. (Of
+ * one of another type, made by new (GC), only where the global delete is replaced, as told below.)
  * Arrays of gc_cleanup's heirs: only the first element's destructor runs by itself.
  *
  * Nothing of this needs a library beside libgc: the functions that bdwgc keeps in libgccpp are

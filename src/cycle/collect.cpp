@@ -289,6 +289,8 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
         "the child of a fork() in a signal handler has returned into a collection's end, whose "
         "other markers it does not have; it should have called exec or _exit");
   }
+  // As bdwgc: what comes now is of the next number. GC_get_gc_no() reads it at any time.
+  __atomic_store_n(&GC_gc_no, GC_gc_no + 1, __ATOMIC_RELAXED);
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
   const heap::SweepCount count = reclaim(stack_top, copied);
@@ -411,13 +413,11 @@ void run_cycle(void* data, char* stack_top) {
   if (options.unmap_threshold != 0 && count.oldest_free >= options.unmap_threshold) {
     return_free_memory_later(static_cast<unsigned>(options.unmap_threshold));
   }
+  alloc::start_new_totals();
   tell(GC_EVENT_RECLAIM_END);
 
   ++measured.collections;
-  // GC_get_gc_no() reads it at any time.
-  __atomic_store_n(&GC_gc_no, GC_gc_no + 1, __ATOMIC_RELAXED);
   note_sweep(count);
-  alloc::start_new_totals();
   plan_next_collection(count.live_bytes, count.live_atomic_bytes, measured.root_bytes);
   report();
   tell(GC_EVENT_END);
@@ -441,5 +441,14 @@ bool collect_locked(int (*stop_function)()) {
 }
 
 bool threads_did_not_stop() { return last_did_not_stop; }
+
+void stop_for_program() {
+  world::stop_world();
+  tell_threads(GC_EVENT_THREAD_SUSPENDED);
+}
+void resume_for_program() {
+  tell_threads(GC_EVENT_THREAD_UNSUSPENDED);
+  world::resume_world();
+}
 
 }  // namespace jd::cycle

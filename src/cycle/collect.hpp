@@ -15,4 +15,9 @@ bool collect_locked(int (*stop_function)() = nullptr);
 // Pre: the heap's lock is held since.
 bool threads_did_not_stop();
 
+// Stops the world for the program, or lets it run again, and tells of each thread as a collection
+// does. Pre: the heap's lock is held, from the one to the other.
+void stop_for_program();
+void resume_for_program();
+
 }  // namespace jd::cycle

@@ -1,5 +1,7 @@
 #include "cycle/runtime.hpp"
 
+#include <errno.h>
+
 #include <atomic>
 
 #include "alloc/allocate.hpp"
@@ -236,7 +238,10 @@ void* out_of_memory(std::size_t bytes) {
     function = GC_oom_fn;
   }
   warn("GC Warning: Out of memory: no room for %lu bytes\n", bytes);
-  return function != nullptr ? function(bytes) : nullptr;
+  void* const helped = function != nullptr ? function(bytes) : nullptr;
+  // As malloc's callers have it, and bdwgc's of the system's refusal.
+  if (helped == nullptr) errno = ENOMEM;
+  return helped;
 }
 
 }  // namespace

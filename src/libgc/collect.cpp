@@ -2,10 +2,10 @@
 #include <atomic>
 
 #include "alloc/allocate.hpp"
+#include "cycle/collect.hpp"
 #include "cycle/measured.hpp"
 #include "libgc/support.hpp"
 #include "os/log.hpp"
-#include "world/stop.hpp"
 
 using namespace jd;
 using namespace jd::libgc;
@@ -102,10 +102,10 @@ GC_API unsigned long GC_get_full_gc_total_time() {
 void GC_stop_world_external() {
   cycle::start();
   heap_lock.acquire();
-  world::stop_world();
+  cycle::stop_for_program();
 }
 void GC_start_world_external() {
-  world::resume_world();
+  cycle::resume_for_program();
   heap_lock.release();
 }
 }

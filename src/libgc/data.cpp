@@ -16,9 +16,18 @@ void print_abort_message(const char* message) {
   if (message != nullptr) jd::os::warn(message);
 }
 
-void different_objects(void*, void*) { jd::libgc::abort_with("GC_same_obj test failed"); }
-void bad_displacement(void*) { jd::libgc::abort_with("GC_is_valid_displacement test failed"); }
-void not_visible(void*) { jd::libgc::abort_with("GC_is_visible test failed"); }
+void different_objects(void* p, void* q) {
+  jd::os::warn("GC_same_obj(", p, ", ", q, "): not in the same object");
+  jd::libgc::abort_with("GC_same_obj test failed");
+}
+void bad_displacement(void* p) {
+  jd::os::warn("GC_is_valid_displacement(", p, "): no registered displacement");
+  jd::libgc::abort_with("GC_is_valid_displacement test failed");
+}
+void not_visible(void* p) {
+  jd::os::warn("GC_is_visible(", p, "): not where the collector looks");
+  jd::libgc::abort_with("GC_is_visible test failed");
+}
 
 // Programs of bdwgc's internals (libgcj) look into these; nobody else does. Ours are empty.
 void* no_free_lists[129];

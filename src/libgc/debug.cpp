@@ -294,6 +294,8 @@ void GC_debug_free(void* object) {
       os::warn("GC_debug_free(", object, "): not an object of the collector's heap");
       abort_with("Invalid pointer passed to free()");
     }
+    // One that was freed at once has lost its header.
+    if (!alloc::check_object(base_of(object), "GC_debug_free")) return;
     os::warn("GC_debug_free called on pointer ", object, " w/o debugging info");
     if (base_of(object) == object) GC_free(object);
     return;
@@ -332,7 +334,10 @@ void* GC_debug_realloc(void* object, size_t bytes, const char* file, int line) {
   }
   Header* header = find_header(object);
   if (header == nullptr) {
-    if (base_of(object) == nullptr) abort_with("Invalid pointer passed to realloc()");
+    if (base_of(object) == nullptr) {
+      os::warn("GC_debug_realloc(", object, "): not an object of the collector's heap");
+      abort_with("Invalid pointer passed to realloc()");
+    }
     os::warn("GC_debug_realloc called on pointer ", object, " w/o debugging info");
     return GC_realloc(object, bytes);
   }

@@ -167,7 +167,8 @@ bool update_static_roots() {
   const bool may_be_right = static_roots_known && ignored_then == ignoring_libraries();
   if (loader_may_be_locked && may_be_right) return true;
   const std::uint64_t generation = os::module_generation();
-  if (may_be_right && generation == known_generation) return true;
+  // The program's filter may answer otherwise by now.
+  if (may_be_right && filter == nullptr && generation == known_generation) return true;
   ignored_then = ignoring_libraries();
   library_data.clear();
   tls_modules.clear();

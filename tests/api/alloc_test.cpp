@@ -202,7 +202,11 @@ TEST(Alloc, HugeSizesReturnNull) {
         GC_malloc_ignore_off_page, GC_malloc_atomic_ignore_off_page}) {
     for (std::size_t below = 0; below < 40; ++below) EXPECT_EQ(allocate(SIZE_MAX - below), nullptr);
     EXPECT_EQ(allocate(SIZE_MAX - 4096), nullptr);
+    errno = 0;
     EXPECT_EQ(allocate(SIZE_MAX / 2), nullptr);
+    if (!kPeer) {
+      EXPECT_EQ(errno, ENOMEM);
+    }
     EXPECT_EQ(allocate(SIZE_MAX / 2 + 1), nullptr);
     EXPECT_EQ(allocate(std::size_t{1} << 62), nullptr);
   }

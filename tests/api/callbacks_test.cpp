@@ -53,6 +53,28 @@ TEST(Callbacks, EventsComeInOrder) {
   EXPECT_EQ(std::vector<int>(trace.events, trace.events + trace.count), expected);
 }
 
+// bdwgc's count goes up when everything is marked.
+TEST(Callbacks, TheNumberOfACollectionChangesWhenItHasMarked) {
+  static GC_word numbers[64];
+  static GC_word bytes_at_end;
+  GC_set_on_collection_event([](GC_EventType event) {
+    numbers[event] = GC_get_gc_no();
+    if (event == GC_EVENT_RECLAIM_END) bytes_at_end = GC_get_bytes_since_gc();
+  });
+  const GC_word before = GC_get_gc_no();
+  opaque(GC_malloc(100000));
+  GC_gcollect();
+  GC_set_on_collection_event(nullptr);
+  for (const int event : {GC_EVENT_START, GC_EVENT_POST_STOP_WORLD, GC_EVENT_MARK_START}) {
+    EXPECT_EQ(numbers[event], before) << event;
+  }
+  for (const int event : {GC_EVENT_MARK_END, GC_EVENT_POST_START_WORLD, GC_EVENT_RECLAIM_START,
+                          GC_EVENT_RECLAIM_END, GC_EVENT_END}) {
+    EXPECT_EQ(numbers[event], before + 1) << event;
+  }
+  EXPECT_EQ(bytes_at_end, 0u);
+}
+
 TEST(Callbacks, EveryAutomaticCollectionHasEvents) {
   static std::size_t starts;
   static std::size_t ends;
@@ -89,11 +111,17 @@ TEST(Callbacks, ThreadEventsNameTheStoppedThread) {
     if (event == GC_EVENT_THREAD_UNSUSPENDED) ++resumed;
   });
   GC_gcollect();
+  EXPECT_GE(suspended.load(), 1);
+  EXPECT_EQ(suspended.load(), resumed.load());
+  suspended = resumed = 0;
+  GC_stop_world_external();
+  EXPECT_GE(suspended.load(), 1);
+  EXPECT_EQ(resumed.load(), 0);
+  GC_start_world_external();
+  EXPECT_EQ(suspended.load(), resumed.load());
   GC_set_on_thread_event(nullptr);
   finish = true;
   other.join();
-  EXPECT_GE(suspended.load(), 1);
-  EXPECT_EQ(suspended.load(), resumed.load());
   EXPECT_EQ(GC_get_on_thread_event(), nullptr);
 }
 

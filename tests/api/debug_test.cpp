@@ -371,6 +371,22 @@ TEST(Debug, ADoubleFreeIsReported) {
   EXPECT_FALSE(r.err.empty()) << r;
 }
 
+// Which is free at once, and its header with it.
+JD_CHILD(debug_double_free_uncollectable) {
+  GC_INIT();
+  auto* p = opaque(GC_debug_malloc_uncollectable(20, "twice.c", 77));
+  GC_debug_free(p);
+  GC_debug_free(p);
+  return 0;
+}
+
+TEST(Debug, ADoubleFreeOfAnUncollectableObjectIsReported) {
+  JD_OURS_ONLY("bdwgc takes what was freed for an object still, and names a place that is none");
+  const ChildResult r = run_child("debug_double_free_uncollectable");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_NE(r.err.find("already free"), std::string::npos) << r;
+}
+
 JD_CHILD(debug_free_of_plain) {
   GC_INIT();
   GC_debug_free(GC_malloc(100));

@@ -255,9 +255,10 @@ TEST(Dynamic, ThreadLocalsOfAnEndedThreadRelease) {
   EXPECT_TRUE(most_collected(watch));
 }
 
-// A section can be declared free of pointers by name.
+// A section can be declared free of pointers by name, for as long as the program wants.
+std::atomic<int> plugin_has_roots{0};
 int has_roots(const char* name, void*, size_t) {
-  return std::strstr(name, "plugin") != nullptr ? 0 : 1;
+  return std::strstr(name, "plugin") != nullptr ? plugin_has_roots.load() : 1;
 }
 
 TEST(Dynamic, TheRootsCallbackExcludesALibrary) {
@@ -268,6 +269,13 @@ TEST(Dynamic, TheRootsCallbackExcludesALibrary) {
     void** const slots = plugin.slots("plugin_static_slots");
     fill(slots, plugin.count("plugin_slot_count"), &watch);
     EXPECT_TRUE(most_collected(watch));
+    plugin_has_roots = 1;
+    Watch later;
+    fill(slots, plugin.count("plugin_slot_count"), &later);
+    GC_gcollect();
+    EXPECT_TRUE(all_alive(later));
+    plugin_has_roots = 0;
+    EXPECT_TRUE(most_collected(later));
   }
   GC_register_has_static_roots_callback(nullptr);
 }
