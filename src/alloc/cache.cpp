@@ -69,8 +69,8 @@ void count_rest(ThreadCache* gone, const MixedHole& hole) {
 
 // For the next thread. The holes keep their counts of changes: whoever is in the middle of reading
 // one must not meet the same count again.
-void empty(HoleRow* row, bool is_gone) {
-  row->for_each_used([row, is_gone](Hole& hole) {
+void empty(HoleRow* row, KindNumber kind, bool is_gone) {
+  row->for_each_used([row, kind, is_gone](Hole& hole) {
     // Before the hole's block: a fork may have come when that was still in the reserve, too.
     Reserve& reserve = row->reserve_of(&hole);
     if (reserve.first != heap::kNoBlock) give_back_reserve(&reserve);
@@ -80,8 +80,10 @@ void empty(HoleRow* row, bool is_gone) {
       if (is_gone || hole.cursor != nullptr) hole.move_to(nullptr, nullptr, 0);
       return;
     }
-    // Slots that were ready may have been handed out; those behind were not.
-    if (is_gone && hole.cursor < hole.limit) {
+    // Slots that were ready may have been handed out, by code that is inlined into the program's
+    // and mixed with it; those behind were not. What no collection finds dead only our own code
+    // hands out.
+    if (is_gone && hole.cursor < hole.limit && !heap::is_uncollectable(kind)) {
       if (hole.changes % 2 == 0) note_lost_slots(hole);
       hole.cursor = hole.limit;
     }
@@ -111,7 +113,7 @@ void leave(world::Thread* thread, bool is_gone) {
   give_back_magazines(gone);
   gone->for_each_row([gone, is_gone](HoleRow* row, KindNumber kind) {
     gone->rows.set(kind, nullptr);
-    empty(row, is_gone);
+    empty(row, kind, is_gone);
     if (row != &gone->normal && row != &unused_row) {
       row->holes[0].cursor = reinterpret_cast<char*>(free_rows);
       free_rows = row;

@@ -7,7 +7,10 @@
 
 namespace jd::alloc {
 
-// In a stopped world, before all else: slots in magazines become free.
+// In a stopped world, before all else: slots in magazines become free for all to see. They are the
+// magazines' again where the collection comes to nothing, and free for good where it does not.
+void hide_magazines();
+void show_magazines();
 void empty_magazines();
 
 // In a stopped world, before marking: slots in holes become unallocated, but for the one at the

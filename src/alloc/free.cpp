@@ -37,6 +37,8 @@ bool is_before_cursor(const Place& place, const Hole& hole, const char* object) 
 
 // Takes the slot back that may be just before the cursor of the calling thread's own hole.
 bool undo_take(const Place& place, Hole* hole, char* object) {
+  // A collection in the midst of it would take the hole back, and the slot would stay allocated.
+  const world::NoStop no_stop(world::self());
   if (every_allocation_is_slow || !is_before_cursor(place, *hole, object)) return false;
   // The blocks in the hole's reserve are its own, too, and the last slot of one may end where the
   // hole's block begins.
@@ -64,13 +66,23 @@ bool is_empty(const Block& block, unsigned words) {
   return true;
 }
 
+// Until it is free, a collection may ask it what it is: then it has no words, and no descriptor.
+void poison_object(char* object, const Block& block) {
+  std::size_t asked = 0;
+  if (heap::begins_with_zero(heap::kinds[block.kind])) {
+    __atomic_store_n(reinterpret_cast<Word*>(object), Word{0}, __ATOMIC_RELAXED);
+    asked = sizeof(Word);
+  }
+  heap::poison(base::as_word(object) + asked, block.slot_size - asked);
+}
+
 // Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which
 // nobody looks through, has to be listed, or is listed and may have become empty. Pre: no
 // collection can begin meanwhile but by stopping the calling thread.
 bool give_slot_back(const Place& place, char* object, bool may_be_kept) {
   Block* block = place.block;
   add_freed(block->slot_size);
-  if (heap::poison_freed) heap::poison(base::as_word(object), block->slot_size);
+  if (heap::poison_freed) poison_object(object, *block);
   // The block may be one whose free slots are zero; or become one in a collection from now on.
   if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);
   HoleRow* row = cache->rows[block->kind];

@@ -27,17 +27,15 @@ void for_each_magazine(Visit visit) {
   }
 }
 
-// Calls visit(block, word of its allocated bits, the slot's bit) for each slot.
+// Calls visit(slot, block, word of its allocated bits, the slot's bit) for each.
 template <class Visit>
-void empty(Magazine* magazine, Visit visit) {
-  for (unsigned i = 0; i < magazine->count; ++i) {
-    char* const slot = magazine->slots[i];
-    set_magazine_word(slot, 0);
+void for_each_slot(const Magazine& magazine, Visit visit) {
+  for (unsigned i = 0; i < magazine.count; ++i) {
+    char* const slot = magazine.slots[i];
     const heap::Place place = place_of(slot);
-    visit(place.block, &place.block->allocated[place.slot / 64],
+    visit(slot, place.block, &place.block->allocated[place.slot / 64],
           std::uint64_t{1} << (place.slot % 64));
   }
-  magazine->count = 0;
 }
 
 }  // namespace
@@ -79,7 +77,6 @@ void* take_from_magazine(const Hole& hole, KindNumber kind) {
   if (magazine->count == 0) return nullptr;
   const std::uint32_t left = magazine->count - 1;
   char* slot = magazine->slots[left];
-  __atomic_store_n(&magazine->count, left, __ATOMIC_RELAXED);
   const std::size_t size = hole.slot_size();
   if (heap::kinds[kind].clear) {
     clear_slots(slot, size);
@@ -87,30 +84,51 @@ void* take_from_magazine(const Hole& hole, KindNumber kind) {
     // The first word, since somebody may ask the object what it is; and the magazine's.
     base::clear_bytes(slot, heap::kGranule);
   }
+  __atomic_store_n(&magazine->count, left, __ATOMIC_RELEASE);
   cache->count_taken(size);
   return slot;
 }
 
-void give_back_magazines(ThreadCache* owner) {
+bool give_back_magazines(ThreadCache* owner) {
+  bool any = false;
   while (Magazine* magazine = owner->magazines) {
-    empty(magazine, [](heap::Block* block, std::uint64_t* word, std::uint64_t bit) {
-      base::note_atomic(word);
-      __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
-      list_or_release(block);
-    });
+    any |= magazine->count != 0;
+    for_each_slot(*magazine,
+                  [](char* slot, heap::Block* block, std::uint64_t* word, std::uint64_t bit) {
+                    set_magazine_word(slot, 0);
+                    base::note_atomic(word);
+                    __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
+                    list_or_release(block);
+                  });
+    magazine->count = 0;
     magazine->hole->magazine = nullptr;
     owner->magazines = magazine->next;
     magazine->next = free_magazines;
     free_magazines = magazine;
   }
+  return any;
 }
 
-void empty_magazines() {
-  for_each_magazine([](Magazine* magazine) {
-    empty(magazine, [](heap::Block*, std::uint64_t* word, std::uint64_t bit) {
+void hide_magazines() {
+  for_each_magazine([](const Magazine* magazine) {
+    for_each_slot(*magazine, [](char* slot, heap::Block*, std::uint64_t* word, std::uint64_t bit) {
+      set_magazine_word(slot, 0);
       __atomic_store_n(word, *word & ~bit, __ATOMIC_RELAXED);
     });
   });
+}
+
+void show_magazines() {
+  for_each_magazine([](const Magazine* magazine) {
+    for_each_slot(*magazine, [](char* slot, heap::Block*, std::uint64_t* word, std::uint64_t bit) {
+      set_magazine_word(slot, magazine_word(slot));
+      __atomic_store_n(word, *word | bit, __ATOMIC_RELAXED);
+    });
+  });
+}
+
+void empty_magazines() {
+  for_each_magazine([](Magazine* magazine) { magazine->count = 0; });
 }
 
 void visit_magazines(void (*visit)(const Hole* hole, const char* slot)) {

@@ -17,19 +17,21 @@ struct Magazine {
   static constexpr unsigned kMost = 13;  // what two cache lines hold
   Magazine* next;                        // of the same thread, or free ones; under the heap's lock
   Hole* hole;                            // likewise
-  // Written before the count that says so: a fork may leave the thread in the midst of it.
+  // A fork may leave the thread in the midst of it: the child's has the slot written before the
+  // count that says so, and the slot's word only while that counts it.
   char* slots[kMost];
   std::uint32_t count;
   std::uint32_t most;  // no more bytes than a block's
 };
 static_assert(sizeof(Magazine) == 128);
 
-// Never a number that could be an address, and another in each process (choose_magazine_key).
+// Never a number that could be an address, and another in each program that is executed
+// (choose_magazine_key): a fork's child has its parent's.
 extern Word magazine_key;
 
 inline Word magazine_word(const void* slot) { return magazine_key ^ base::as_word(slot); }
 inline void set_magazine_word(void* slot, Word word) {
-  __atomic_store_n(static_cast<Word*>(slot) + 1, word, __ATOMIC_RELAXED);
+  __atomic_store_n(static_cast<Word*>(slot) + 1, word, __ATOMIC_RELEASE);
 }
 
 // Pre: a slot whose allocated bit is set.
@@ -47,10 +49,9 @@ bool make_magazine(Hole* hole);
   const world::NoStop no_stop(world::self());
   const std::uint32_t count = magazine->count;
   if (count >= magazine->most) return false;
-  set_magazine_word(object, magazine_word(object));
   magazine->slots[count] = object;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  __atomic_store_n(&magazine->count, count + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&magazine->count, count + 1, __ATOMIC_RELEASE);
+  set_magazine_word(object, magazine_word(object));
   return true;
 }
 
@@ -58,8 +59,8 @@ bool make_magazine(Hole* hole);
 // is none.
 void* take_from_magazine(const Hole& hole, KindNumber kind);
 
-// Gives the slots in a thread's magazines back to their blocks, and the magazines to others. Pre:
-// the heap's lock is held; the thread is the caller, or gone.
-void give_back_magazines(ThreadCache* owner);
+// Gives the slots in a thread's magazines back to their blocks, and the magazines to others. False
+// if there were no slots. Pre: the heap's lock is held; the thread is the caller, or gone.
+bool give_back_magazines(ThreadCache* owner);
 
 }  // namespace jd::alloc

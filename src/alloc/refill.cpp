@@ -217,12 +217,14 @@ bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
   };
   for (unsigned attempt = 0;; ++attempt) {
     const Kept kept = attempt == 0 ? Kept::Stay : Kept::MayGo;
-    if (wants_piece(*refill) && take_piece(*refill, kept)) return true;
-    const BlockNumber number = take_blocks(*refill, kept);
-    if (number != kNoBlock) {
-      move_to_block(refill->hole, number);
-      return true;
-    }
+    do {
+      if (wants_piece(*refill) && take_piece(*refill, kept)) return true;
+      const BlockNumber number = take_blocks(*refill, kept);
+      if (number != kNoBlock) {
+        move_to_block(refill->hole, number);
+        return true;
+      }
+    } while (give_back_magazines(refill->owner));
     const std::size_t slot = refill->hole->slot_size();
     if (attempt == 0 && !pacer.has_room() && go_to_larger(kMostBefore * slot)) return true;
     if (!pacer.make_room(1, attempt) && attempt != 0) return go_to_larger(heap::kMaxSmall);
@@ -290,7 +292,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     for (unsigned attempt = 0;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
-      if (give_back_reserves(cache)) continue;
+      if (give_back_reserves(cache) || give_back_magazines(cache)) continue;
       if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1), attempt++)) {
         return nullptr;
       }
@@ -361,8 +363,14 @@ static void* take_at_hand(std::size_t bytes, KindNumber kind) {
 }
 
 void* allocate_slowly(std::size_t bytes, KindNumber kind) {
+  // Finalizers that are due, and what else waits for a thread to come by, wait for some kilobytes
+  // at most.
+  constexpr std::size_t kPassedBy = 4 * base::kKiB;
+  const std::size_t before = cache->taken;
   if (void* slot = take_at_hand(bytes, kind)) {
-    if (every_allocation_is_slow) pacer.on_slow_path();
+    if (every_allocation_is_slow || cache->taken / kPassedBy != before / kPassedBy) {
+      pacer.on_slow_path();
+    }
     return slot;
   }
   return allocate_aligned(bytes, heap::kGranule, kind);

@@ -265,7 +265,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   // Here, so that what holes give back was counted before.
   alloc::settle_totals();
   if (verify) verify_magazines();
-  alloc::empty_magazines();
+  alloc::hide_magazines();
   alloc::hide_holes();
   if (verify) verify_structures();
   const std::uint64_t begin = os::now_ns();
@@ -279,8 +279,10 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
     heap::keep_everything();
     alloc::unmark_mixed_holes();
     alloc::show_holes();
+    alloc::show_magazines();
     return {};
   }
+  alloc::empty_magazines();
   if (verify) verify_marks(stack_top, MarkVerifier::When::Marked);
   finish_marking();
   // Links were cleared and finalizers are due by now.

@@ -300,6 +300,7 @@ void GC_debug_free(void* object) {
     if (base_of(object) == object) GC_free(object);
     return;
   }
+  if (!alloc::check_object(header, "GC_debug_free")) return;
   if (header->front == freed_mark(header)) {
     os::warn("GC_debug_free: found previously deallocated object at ", object, " (", header->file,
              ":", header->line, ")");

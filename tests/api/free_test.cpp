@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
+#include <random>
 #include <vector>
 
 #include "child.hpp"
@@ -197,6 +199,176 @@ JD_CHILD(free_and_fork) {
 }
 TEST(Free, GoesOnInTheChildOfAFork) {
   const ChildResult r = run_child("free_and_fork", {}, 120);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// A thread that the child has not was within GC_free or an allocation: what it had in hand there
+// passes for free in none of the child's new objects.
+JD_CHILD(fork_beside_frees) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  std::atomic<bool> ends{false};
+  int worst = 0;
+  {
+    const auto replace_all = [&ends] {
+      Root<void*> root(static_cast<void**>(GC_malloc(64 * sizeof(void*))));
+      for (std::size_t i = 1; !ends.load(); i = i * 5 + 3) {
+        void*& object = root.get()[i / 64 % 64];
+        if (object != nullptr) {
+          GC_free(object);
+          object = nullptr;
+        } else {
+          object = GC_malloc_atomic(32);
+        }
+      }
+    };
+    const GcThread one(replace_all);
+    const GcThread another(replace_all);
+    for (std::size_t i = 0; i < rounds(300) && worst == 0; ++i) {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        alarm(30);
+        GC_gcollect();
+        // So many that the slots of before are among them.
+        std::vector<void*> objects(3000);
+        Root<void*> root(static_cast<void**>(GC_malloc(objects.size() * sizeof(void*))));
+        for (std::size_t k = 0; k < objects.size(); ++k) {
+          objects[k] = root.get()[k] = GC_malloc_atomic(32);
+        }
+        for (void*& object : objects) {
+          // Null if it passed for a free one.
+          void* const moved = GC_realloc(object, 40);
+          if (moved == nullptr) _exit(1);
+        }
+        _exit(0);
+      }
+      waitpid(pid, &worst, 0);
+    }
+    ends = true;
+  }
+  return worst == 0 ? 0 : 1;
+}
+TEST(Free, NothingPassesForFreeInTheChildOfAFork) {
+  const ChildResult r = run_child("fork_beside_frees", {}, 120);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// What threads had ready for uncollectable objects is free in the child, which has not the threads.
+JD_CHILD(fork_beside_uncollectable) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  constexpr std::size_t kThreads = 10;
+  std::atomic<std::size_t> ready{0};
+  std::atomic<bool> ends{false};
+  std::vector<std::unique_ptr<GcThread>> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.push_back(std::make_unique<GcThread>([&] {
+      for (std::size_t bytes = 256; bytes <= 2048; bytes *= 2) {
+        std::array<void*, 64> objects{};
+        for (void*& object : objects) object = GC_malloc_uncollectable(bytes);
+        for (void* object : objects) GC_free(object);
+      }
+      ++ready;
+      while (!ends.load()) usleep(1000);
+    }));
+  }
+  while (ready.load() < kThreads) usleep(1000);
+  int status = 0;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    GC_gcollect();
+    GC_gcollect();
+    // All but a few blocks, of the main thread's.
+    _exit(GC_get_heap_size() - GC_get_free_bytes() < (std::size_t{256} << 10) ? 0 : 1);
+  }
+  waitpid(pid, &status, 0);
+  ends = true;
+  threads.clear();
+  return status == 0 ? 0 : 1;
+}
+TEST(Free, AForksChildHasTheSlotsThatThreadsHadReady) {
+  const ChildResult r = run_child("fork_beside_uncollectable");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// Collections that the program's function stops when the world stands.
+JD_CHILD(free_and_stop_collections) {
+  GC_INIT();
+  // Eight objects are a block's, and magazines can hold so many: those of one block are freed
+  // first.
+  constexpr std::size_t kBytes = 2048;
+  constexpr std::size_t kOfBlock = 8;
+  const auto block_of = [](const void* object) { return GC_HIDE_POINTER(object) >> 14; };
+  static int asked;
+  std::array<void*, 32> objects{};
+  const auto replace_all = [&] {
+    for (void*& object : objects) object = GC_malloc_uncollectable(kBytes);
+    void* const last = objects.back();
+    std::sort(objects.begin(), objects.end());
+    for (std::size_t i = 0; i + kOfBlock <= objects.size(); ++i) {
+      const auto first = objects.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto block = block_of(*first);
+      if (block != block_of(first[kOfBlock - 1]) || block == block_of(last)) continue;
+      std::rotate(objects.begin(), first, first + kOfBlock);
+      break;
+    }
+    for (void* object : objects) GC_free(object);
+  };
+  replace_all();
+  const std::size_t before = GC_get_heap_size();
+  for (int i = 0; i < 1000; ++i) {
+    replace_all();
+    asked = 0;
+    if (GC_try_to_collect([] { return asked++ & 1; }) != 0) return 2;
+  }
+  return GC_get_heap_size() < before + (std::size_t{512} << 10) ? 0 : 1;
+}
+TEST(Free, CollectionsThatAreStoppedLoseNothing) {
+  JD_OURS_ONLY("when the function is asked is each library's own");
+  const ChildResult r = run_child("free_and_stop_collections");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// A program that has all its memory from what it freed before.
+TEST(Free, FinalizersRunThoughNothingNewIsNeeded) {
+  static std::atomic<int> finalized;
+  finalized = 0;
+  std::array<void*, 8> objects{};
+  Root<void*> root(static_cast<void**>(GC_malloc(sizeof objects)));
+  const auto replace_at = [&root](std::size_t i) {
+    void*& object = root.get()[i % 8];
+    if (object != nullptr) GC_free(object);
+    object = GC_malloc(100);
+  };
+  for (std::size_t i = 0; i < 100; ++i) replace_at(i * 5);
+  run_threads(1, [](std::size_t) {
+    for (int i = 0; i < 50; ++i) {
+      GC_register_finalizer(
+          GC_malloc(32), [](void*, void*) { ++finalized; }, nullptr, nullptr, nullptr);
+    }
+  });
+  // By the marker's event: GC_gcollect would run them itself.
+  const GC_word number = GC_get_gc_no();
+  while (GC_get_gc_no() == number) opaque(GC_malloc_atomic(5000));
+  for (std::size_t i = 0; i < 1000000 && finalized == 0; ++i) replace_at(i * 5);
+  EXPECT_GT(finalized.load(), 0);
+}
+
+// What a thread keeps for objects of one size serves those of others before the heap grows.
+JD_CHILD(free_at_the_limit) {
+  GC_set_max_heap_size(std::size_t{8} << 20);
+  GC_INIT();
+  GC_disable();
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  std::vector<void*> objects;
+  while (void* object = GC_malloc_uncollectable(1000)) objects.push_back(object);
+  std::shuffle(objects.begin(), objects.end(), std::mt19937(1));
+  for (void* object : objects) GC_free(object);
+  return GC_malloc_atomic(std::size_t{6} << 20) != nullptr ? 0 : 1;
+}
+TEST(Free, RoomForOneSizeIsRoomForAnother) {
+  JD_OURS_ONLY("bdwgc's blocks stay what they are until a collection");
+  const ChildResult r = run_child("free_at_the_limit");
   EXPECT_TRUE(r.ok()) << r;
 }
 
