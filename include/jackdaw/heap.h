@@ -13,7 +13,9 @@
  *
  * What must not be done: keep the only pointer to an object where the collector does not look (in
  * memory of malloc's, or disguised), or rely on an address as a number (jd_address_hash is for
- * that); and touch an object from a thread that the collector does not know: such a thread is
+ * that); free or resize by hand (GC_free, GC_realloc) an object of libgc's functions that these
+ * functions were given, for its pin, hash, finalizer and weak references would be those of the next
+ * one there; and touch an object from a thread that the collector does not know: such a thread is
  * neither stopped nor looked at, and finds objects moved or freed under its hands. It knows threads
  * that have allocated, those that GC_pthread_create made (with GC_THREADS defined, <gc/gc.h> has
  * pthread_create mean that), the scheduler's workers, and those that called jd_thread_register.
@@ -126,15 +128,16 @@ static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
 /* The bytes of an object as it was allocated (its elements included, a header word not), rounded up
  * to 8; of a JD_HOMOGENEOUS layout with elements, all that the memory has room for as a rule; 0 if
  * the address is not an object's first byte, and for an object without bytes (an array of no
- * elements behind a header), which jd_layout_of tells apart. Of an object without a layout it is
- * what GC_size says: the bytes of its place, which may be more than were asked for. */
+ * elements behind a header), which jd_layout_of tells apart. A free place that a thread has ready
+ * for its next objects counts as one. Of an object without a layout it is what GC_size says: the
+ * bytes of its place, which may be more than were asked for. */
 JD_HEAP_API size_t jd_size_of(const void* object);
 
 /* ---- Holding objects ---- */
 
 /* Pins an object, and holds it, until it was unpinned as often. For memory that foreign code was
  * given. 0 when memory has run out; an address that is not an object's first byte ends the program
- * with a message, as does unpinning what is not pinned. */
+ * with a message, as does unpinning what is not pinned. (A free place as with jd_size_of.) */
 JD_HEAP_API int jd_pin(void* object);
 JD_HEAP_API void jd_unpin(void* object);
 

@@ -174,6 +174,8 @@ void add_member(std::size_t offset, Bits* bits) {
 template <class T, auto... kMembers, class Bits>
 void add_members(const pointers<kMembers...>&, [[maybe_unused]] std::size_t offset,
                  [[maybe_unused]] Bits* bits) {
+  static_assert(sizeof...(kMembers) == 0 || alignof(T) >= alignof(void*),
+                "what has pointers must be aligned as these are: it must not be packed");
   (add_member<typename MemberOf<std::remove_cv_t<decltype(kMembers)>>::Type>(
        offset + offset_in<T>(kMembers), bits),
    ...);

@@ -113,7 +113,7 @@ typedef struct jd_layout {
 JD_HEAP_API jd_layout* jd_layout_define(const jd_layout_info* info);
 
 /* The layout of the object that contains this address; null if that is not in an object with a
- * layout. */
+ * layout. (A free place that a thread has ready for its next objects counts as one.) */
 JD_HEAP_API const jd_layout* jd_layout_of(const void* address);
 
 #ifdef __cplusplus

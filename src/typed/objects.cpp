@@ -128,9 +128,11 @@ jd_ephemeron* jd_ephemeron_new(void* key, void* value) {
 void* jd_ephemeron_key(const jd_ephemeron* ephemeron) { return read(own(ephemeron)->key); }
 void* jd_ephemeron_value(const jd_ephemeron* ephemeron) { return read(own(ephemeron)->value); }
 void jd_ephemeron_set_value(jd_ephemeron* ephemeron, void* value) {
-  // A key that dies only now is seen by the next collection.
-  if (read(own(ephemeron)->key) == nullptr) return;
+  void* const key = read(own(ephemeron)->key);
+  if (key == nullptr) return;
   reinterpret_cast<copy::Ephemeron*>(ephemeron)->value = base::as_word(value);
+  // It lives until then: one that dies only now is seen by the next collection.
+  asm volatile("" : : "r"(key) : "memory");
 }
 
 int jd_finalizer(void* object, void (*function)(void* object, void* data), void* data) {

@@ -95,6 +95,8 @@ if [[ $standard == c++20 ]]; then
   refuse "which members point to objects" 'struct S { S* s; }; auto* f() { return jd::make<S>(); }'
   refuse "neither a pointer nor" 'struct S { int i; using jd_members = jd::pointers<&S::i>; };
     auto* f() { return jd::make<S>(); }'
+  refuse "must not be packed" 'struct [[gnu::packed]] S { int i; S* s; using jd_members = jd::pointers<&S::s>; };
+    auto* f() { return jd::make<S>(); }'
   refuse "aligns objects" 'struct alignas(64) S { using jd_members = jd::pointers<>; };
     auto* f() { return jd::make<S>(); }'
   refuse "what an element is" 'struct S { using jd_members = jd::pointers<>; };
