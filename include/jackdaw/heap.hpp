@@ -155,12 +155,14 @@ struct MemberOf<M Class::*> {
 template <class T, auto... kMembers, class Bits>
 void add_members(const pointers<kMembers...>& list, std::size_t offset, Bits* bits);
 
-// What is of the type M and stands there.
-template <class M, class Bits>
+// What is of the type M and stands there, in a T.
+template <class T, class M, class Bits>
 void add_member(std::size_t offset, Bits* bits) {
   using Single = std::remove_cv_t<std::remove_all_extents_t<M>>;
   static_assert(IsWord<Single>::value || kIsListed<Single>,
                 "a member of the list is neither a pointer nor a structure with a list of its own");
+  static_assert(alignof(T) >= alignof(Single) || !(IsWord<Single>::value || kIsListed<Single>),
+                "what has pointers is aligned as these are: it must not be packed");
   for (std::size_t i = 0; i < sizeof(M) / sizeof(Single); ++i) {
     if constexpr (IsWord<Single>::value) {
       static_assert(sizeof(Single) == 8);
@@ -174,9 +176,7 @@ void add_member(std::size_t offset, Bits* bits) {
 template <class T, auto... kMembers, class Bits>
 void add_members(const pointers<kMembers...>&, [[maybe_unused]] std::size_t offset,
                  [[maybe_unused]] Bits* bits) {
-  static_assert(sizeof...(kMembers) == 0 || alignof(T) >= alignof(void*),
-                "what has pointers must be aligned as these are: it must not be packed");
-  (add_member<typename MemberOf<std::remove_cv_t<decltype(kMembers)>>::Type>(
+  (add_member<T, typename MemberOf<std::remove_cv_t<decltype(kMembers)>>::Type>(
        offset + offset_in<T>(kMembers), bits),
    ...);
 }
@@ -247,7 +247,7 @@ struct Element<T> {
   static constexpr bool kHasPointers = IsWord<Type>::value || kIsListed<Type>;
   using Bits = Bitmap<(kSize < 8 ? 8 : kSize)>;
   static void add(Bits* bits) {
-    if constexpr (kHasPointers) add_member<Type>(0, bits);
+    if constexpr (kHasPointers) add_member<Type, Type>(0, bits);
   }
 };
 
