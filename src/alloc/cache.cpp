@@ -45,6 +45,7 @@ ThreadCache* make_cache(world::Thread* thread) {
   fresh->refilled_in = 0;
   fresh->reserved = 0;
   fresh->has_blocks = false;
+  fresh->claim.block = heap::kNoBlock;
   fresh->magazines = nullptr;
   for (MixedHole& hole : fresh->mixed) hole = {};
   fresh->rows.set(heap::kNormal, &fresh->normal);
@@ -99,6 +100,14 @@ void empty(HoleRow* row, KindNumber kind, bool is_gone) {
   for (std::uint64_t& bits : row->used) bits = 0;
 }
 
+// Of a thread that a fork has left in the parent.
+void undo_claim(Claim* claim) {
+  if (claim->block == heap::kNoBlock) return;
+  heap::Block& block = heap::space.blocks[claim->block];
+  for (unsigned w = 0; w < block.bit_words(); ++w) block.allocated[w] &= claim->before[w];
+  claim->block = heap::kNoBlock;
+}
+
 // `is_gone`: the thread is not there any more, and may have been in the middle of an allocation.
 // Slots that were ready stay allocated until the next collection finds them unmarked.
 void leave(world::Thread* thread, bool is_gone) {
@@ -111,6 +120,7 @@ void leave(world::Thread* thread, bool is_gone) {
   add_taken(gone);
   for (MixedHole& hole : gone->mixed) leave_block_with_gaps(&hole);
   give_back_magazines(gone);
+  if (is_gone) undo_claim(&gone->claim);
   gone->for_each_row([gone, is_gone](HoleRow* row, KindNumber kind) {
     gone->rows.set(kind, nullptr);
     empty(row, kind, is_gone);

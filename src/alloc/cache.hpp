@@ -33,6 +33,13 @@ class RowTable {
   HoleRow** more_;
 };
 
+// What a thread is just claiming of a block, for the child of a fork that comes before the hole
+// says so: it would take the slots for objects, and disclaim what lies there a second time.
+struct Claim {
+  BlockNumber block;                      // kNoBlock: nothing
+  std::uint64_t before[heap::kBitWords];  // its allocated bits, but for those that were the hole's
+};
+
 struct ThreadCache {
   HoleRow normal;
   // The thread's rows by kind; `normal` is one. Until its first pointer-free object, kAtomic's is
@@ -56,7 +63,8 @@ struct ThreadCache {
   // A hole or a reserve may have a block. Set with the first that is taken for one, under the lock;
   // cleared by the collector in a stopped world. Caches without are passed over in pauses.
   bool has_blocks;
-  Magazine* magazines;                       // all, linked by Magazine::next; under the lock
+  Claim claim;          // by the thread within NoStop sections; in blocks of kinds that disclaim
+  Magazine* magazines;  // all, linked by Magazine::next; under the lock
   heap::MixedHole mixed[heap::kMixedHoles];  // alloc/mixed.hpp
   void* typed;            // the room typed's; its thread's, and nobody's once that is gone
   ThreadCache* next;      // list of caches, and of free ones; under the lock

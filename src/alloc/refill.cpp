@@ -87,6 +87,28 @@ void prepare(Hole* hole, const heap::Kind& kind, bool zeroed) {
   hole->limit = hole->cursor + ready;
 }
 
+// Notes, until its end, what slots of the hole's block are claimed meanwhile (Claim).
+class NotedClaim {
+ public:
+  NotedClaim(ThreadCache* owner, const Hole& hole, const Block& block)
+      : claim_(heap::kinds[block.kind].disclaim != nullptr ? &owner->claim : nullptr) {
+    if (claim_ == nullptr) return;
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      claim_->before[w] = __atomic_load_n(&block.allocated[w], __ATOMIC_RELAXED);
+    }
+    if (hole.claimed != 0) claim_->before[Hole::claimed_word(hole.end)] &= ~hole.claimed;
+    __atomic_store_n(&claim_->block, hole.block, __ATOMIC_RELEASE);
+  }
+  ~NotedClaim() {
+    if (claim_ != nullptr) __atomic_store_n(&claim_->block, kNoBlock, __ATOMIC_RELEASE);
+  }
+  NotedClaim(const NotedClaim&) = delete;
+  NotedClaim& operator=(const NotedClaim&) = delete;
+
+ private:
+  Claim* claim_;
+};
+
 // Claims all slots of a block in which there is no object. Nobody can free one there meanwhile, so
 // plain stores will do. False if there are objects.
 bool claim_whole(Block* block) {
@@ -110,6 +132,7 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   char* const start = base::as_pointer(heap::block_address(hole->block));
   const unsigned behind = block.slot_of(static_cast<std::size_t>(hole->end - start));
   const unsigned words = block.bit_words();
+  const NotedClaim noted(owner, *hole, block);
   // Others may be freeing slots of the word at the same time. Acquire: what was done to an object
   // before another thread freed it happened before it is cleared.
   const auto claim = [&block](unsigned w, std::uint64_t bits) {

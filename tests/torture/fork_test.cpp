@@ -495,6 +495,51 @@ TEST(Fork, WhatWasNeverHandedOutIsNotDisclaimed) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// Threads that the child has not may have been claiming free slots, in which objects lie that were
+// disclaimed before.
+JD_CHILD(fork_beside_claims) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  const auto kind = static_cast<int>(GC_new_kind(GC_new_free_list(), 0, 0, 0));
+  static std::atomic<int> disclaimed_twice{0};
+  const auto disclaim_once = [](void* object) {
+    auto* disclaimed = static_cast<Disclaimed*>(object);
+    if (disclaimed->state == Disclaimed::kGone) ++disclaimed_twice;
+    if (disclaimed->state == Disclaimed::kLive) disclaimed->state = Disclaimed::kGone;
+    return 0;
+  };
+  GC_register_disclaim_proc(kind, disclaim_once, 0);
+  std::atomic<bool> finish{false};
+  int status = 0;
+  {
+    // Live objects of theirs leave free slots scattered.
+    const auto allocate = [&finish, kind] {
+      Root<void*> root(static_cast<void**>(GC_malloc(1000 * sizeof(void*))));
+      for (std::size_t i = 1; !finish.load(); i = i * 5 + 3) {
+        root.get()[i / 64 % 1000] = make_disclaimed(kind);
+      }
+    };
+    const GcThread one(allocate);
+    const GcThread another(allocate);
+    for (std::size_t i = 0; i < rounds(300) && status == 0; ++i) {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        for (int k = 0; k < 2; ++k) GC_gcollect();
+        _exit(disclaimed_twice == 0 ? 0 : 1);
+      }
+      status = wait_for(pid, 20);
+    }
+    finish = true;
+  }
+  return status < 0 ? 99 : status % 1000;
+}
+
+TEST(Fork, NothingIsDisclaimedASecondTime) {
+  JD_OURS_ONLY("keeps its free lists in common");
+  const ChildResult r = run_child("fork_beside_claims", without_helpers(), 100);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 JD_CHILD(fork_and_exec) {
   GC_INIT();
   std::atomic<bool> finish{false};
