@@ -90,9 +90,10 @@ void prepare(Hole* hole, const heap::Kind& kind, bool zeroed) {
 // Notes, until its end, what slots of the hole's block are claimed meanwhile (Claim).
 class NotedClaim {
  public:
-  NotedClaim(ThreadCache* owner, const Hole& hole, const Block& block)
-      : claim_(heap::kinds[block.kind].disclaim != nullptr ? &owner->claim : nullptr) {
-    if (claim_ == nullptr) return;
+  NotedClaim(ThreadCache* owner, const Hole& hole, const Block& block) : claim_(nullptr) {
+    if (__builtin_expect(!__atomic_load_n(&heap::some_disclaim, __ATOMIC_RELAXED), 1)) return;
+    if (heap::kinds[block.kind].disclaim == nullptr) return;
+    claim_ = &owner->claim;
     for (unsigned w = 0; w < block.bit_words(); ++w) {
       claim_->before[w] = __atomic_load_n(&block.allocated[w], __ATOMIC_RELAXED);
     }
@@ -100,7 +101,8 @@ class NotedClaim {
     __atomic_store_n(&claim_->block, hole.block, __ATOMIC_RELEASE);
   }
   ~NotedClaim() {
-    if (claim_ != nullptr) __atomic_store_n(&claim_->block, kNoBlock, __ATOMIC_RELEASE);
+    if (__builtin_expect(claim_ == nullptr, 1)) return;
+    __atomic_store_n(&claim_->block, kNoBlock, __ATOMIC_RELEASE);
   }
   NotedClaim(const NotedClaim&) = delete;
   NotedClaim& operator=(const NotedClaim&) = delete;
@@ -379,21 +381,21 @@ static void* take_at_hand(std::size_t bytes, KindNumber kind) {
   HoleRow* row = cache->rows[kind];
   if (row == nullptr || bytes > heap::kMaxSmall - padding) return nullptr;
   Hole& hole = hole_of(row, bytes + padding, kind, heap::kGranule);
-  if (void* slot = take_from_magazine(hole, kind)) return slot;
+  // Finalizers that are due, and what else waits for a thread to come by, would wait for ever where
+  // magazines have all that is asked for: they wait for some kilobytes.
+  constexpr std::size_t kPassedBy = 4 * base::kKiB;
+  if (void* slot = take_from_magazine(hole, kind)) {
+    if (__builtin_expect(cache->taken % kPassedBy < hole.slot_size(), 0)) pacer.on_slow_path();
+    return slot;
+  }
   if (hole.cursor >= hole.end && hole.claimed == 0) return nullptr;
   const world::NoStop no_stop(world::self());
   return refill_from_blocks({cache, row, &hole, kind}) ? hole.take() : nullptr;
 }
 
 void* allocate_slowly(std::size_t bytes, KindNumber kind) {
-  // Finalizers that are due, and what else waits for a thread to come by, wait for some kilobytes
-  // at most.
-  constexpr std::size_t kPassedBy = 4 * base::kKiB;
-  const std::size_t before = cache->taken;
   if (void* slot = take_at_hand(bytes, kind)) {
-    if (every_allocation_is_slow || cache->taken / kPassedBy != before / kPassedBy) {
-      pacer.on_slow_path();
-    }
+    if (every_allocation_is_slow) pacer.on_slow_path();
     return slot;
   }
   return allocate_aligned(bytes, heap::kGranule, kind);

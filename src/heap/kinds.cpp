@@ -36,4 +36,12 @@ unsigned add_mark_procedure(MarkProcedure procedure) {
   return mark_procedure_count++;
 }
 
+bool some_disclaim = false;
+
+void set_disclaim(unsigned kind, DisclaimFunction disclaim, bool mark_from_unreachable) {
+  kinds[kind].disclaim = disclaim;
+  kinds[kind].mark_from_unreachable = mark_from_unreachable;
+  if (disclaim != nullptr) __atomic_store_n(&some_disclaim, true, __ATOMIC_RELAXED);
+}
+
 }  // namespace jd::heap

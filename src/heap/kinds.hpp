@@ -105,4 +105,10 @@ extern unsigned mark_procedure_count;
 unsigned add_kind(Word descriptor, bool add_size, bool clear);
 unsigned add_mark_procedure(MarkProcedure procedure);
 
+// Gives a kind its disclaim function (null: none any more), and says whether what its unreachable
+// objects point at stays. Pre: the heap's lock is held.
+void set_disclaim(unsigned kind, DisclaimFunction disclaim, bool mark_from_unreachable);
+// Has any kind ever had one? Written under the lock, read by every thread that claims slots.
+extern bool some_disclaim;
+
 }  // namespace jd::heap

@@ -84,8 +84,7 @@ void GC_register_disclaim_proc(int kind, GC_disclaim_proc function, int mark_unc
   }
   if (GC_find_leak != 0) return;
   LockGuard guard(heap_lock);
-  heap::kinds[kind].disclaim = function;
-  heap::kinds[kind].mark_from_unreachable = mark_unconditionally != 0;
+  heap::set_disclaim(static_cast<unsigned>(kind), function, mark_unconditionally != 0);
 }
 
 void GC_init_finalized_malloc() {
@@ -95,8 +94,7 @@ void GC_init_finalized_malloc() {
   finalized_kind = static_cast<int>(make_kind(0, true, true));
   // As other finalizers, off while leaks are looked for.
   if (GC_find_leak != 0) return;
-  heap::kinds[finalized_kind].disclaim = run_closure;
-  heap::kinds[finalized_kind].mark_from_unreachable = true;
+  heap::set_disclaim(static_cast<unsigned>(finalized_kind), run_closure, true);
 }
 void* GC_finalized_malloc(size_t bytes, const GC_finalizer_closure* closure) {
   GC_init_finalized_malloc();
