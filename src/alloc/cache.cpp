@@ -125,7 +125,8 @@ void leave(world::Thread* thread, bool is_gone) {
     gone->rows.set(kind, nullptr);
     empty(row, kind, is_gone);
     if (row != &gone->normal && row != &unused_row) {
-      row->holes[0].cursor = reinterpret_cast<char*>(free_rows);
+      // Whoever still reads the hole finds no slot ahead of it: it has no end.
+      __atomic_store_n(&row->holes[0].cursor, reinterpret_cast<char*>(free_rows), __ATOMIC_RELAXED);
       free_rows = row;
     }
   });
@@ -172,7 +173,7 @@ HoleRow* make_row(ThreadCache* owner, KindNumber kind) {
   if (row == nullptr && free_rows != nullptr) {
     row = free_rows;
     free_rows = reinterpret_cast<HoleRow*>(row->holes[0].cursor);
-    row->holes[0].cursor = nullptr;
+    __atomic_store_n(&row->holes[0].cursor, nullptr, __ATOMIC_RELAXED);
   }
   if (row == nullptr) row = static_cast<HoleRow*>(heap::arena_take(sizeof(HoleRow)));
   if (row == nullptr) return nullptr;
