@@ -2,8 +2,9 @@
 // "Magazines"; the term is Bonwick and Adams's, "Magazines and Vmem" (2001)). Not for other rooms.
 //
 // A slot in a magazine has its allocated bit set, so that nobody else takes it, and its block stays
-// what it is. A collection empties all magazines before it marks. The slot's second word tells that
-// it is in one: a second GC_free of it must not put it there again.
+// what it is. A collection hides the slots of all magazines, and empties these once it has marked.
+// The slot's second word tells that it is in one: a second GC_free of it must not put it there
+// again.
 #pragma once
 
 #include "alloc/cache.hpp"
