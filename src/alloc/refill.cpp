@@ -382,7 +382,7 @@ static void* take_at_hand(std::size_t bytes, KindNumber kind) {
   if (row == nullptr || bytes > heap::kMaxSmall - padding) return nullptr;
   Hole& hole = hole_of(row, bytes + padding, kind, heap::kGranule);
   // Finalizers that are due, and what else waits for a thread to come by, would wait for ever where
-  // magazines have all that is asked for: they wait for some kilobytes.
+  // magazines have all that is asked for: they wait for some kilobytes, a guess.
   constexpr std::size_t kPassedBy = 4 * base::kKiB;
   if (void* slot = take_from_magazine(hole, kind)) {
     if (__builtin_expect(cache->taken % kPassedBy < hole.slot_size(), 0)) pacer.on_slow_path();

@@ -348,7 +348,7 @@ TEST(Free, FinalizersRunThoughNothingNewIsNeeded) {
           GC_malloc(32), [](void*, void*) { ++finalized; }, nullptr, nullptr, nullptr);
     }
   });
-  // By the marker's event: GC_gcollect would run them itself.
+  // Not by GC_gcollect, which would run them itself.
   const GC_word number = GC_get_gc_no();
   while (GC_get_gc_no() == number) opaque(GC_malloc_atomic(5000));
   for (std::size_t i = 0; i < 1000000 && finalized == 0; ++i) replace_at(i * 5);
