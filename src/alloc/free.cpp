@@ -13,6 +13,17 @@
 #include "world/thread.hpp"
 
 namespace jd::alloc {
+
+bool marks_are_kept = false;
+bool frees_are_treated = false;
+
+void treat_frees() { __atomic_store_n(&frees_are_treated, true, __ATOMIC_RELAXED); }
+
+void keep_marks_from_now_on() {
+  __atomic_store_n(&marks_are_kept, true, __ATOMIC_RELAXED);
+  treat_frees();
+}
+
 namespace {
 
 using heap::Block;
@@ -76,12 +87,19 @@ void poison_object(char* object, const Block& block) {
   heap::poison(base::as_word(object) + asked, block.slot_size - asked);
 }
 
+// A collection may come meanwhile, and the other bits of the word are its own.
+void unmark(const Place& place) {
+  __atomic_fetch_and(&place.block->marks[place.slot / 64],
+                     ~(std::uint64_t{1} << (place.slot % 64)), __ATOMIC_RELAXED);
+}
+
 // Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which
 // nobody looks through, has to be listed, or is listed and may have become empty. Pre: no
 // collection can begin meanwhile but by stopping the calling thread.
 bool give_slot_back(const Place& place, char* object, bool may_be_kept) {
   Block* block = place.block;
   add_freed(block->slot_size);
+  if (__atomic_load_n(&marks_are_kept, __ATOMIC_RELAXED)) unmark(place);
   if (heap::poison_freed) poison_object(object, *block);
   // The block may be one whose free slots are zero; or become one in a collection from now on.
   if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);
@@ -168,7 +186,7 @@ namespace {
 // The thread's magazine that the slot may go to as it is; or null.
 inline Magazine* magazine_for(Place place, const char* object) {
   HoleRow* row = cache->rows[place.block->kind];
-  if (row == nullptr || heap::poison_freed || heap::sweep_policy.eager) return nullptr;
+  if (row == nullptr || __atomic_load_n(&frees_are_treated, __ATOMIC_RELAXED)) return nullptr;
   const Hole& hole = row->holes[place.block->size_class];
   return is_before_cursor(place, hole, object) ? nullptr : hole.magazine;
 }

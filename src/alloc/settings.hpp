@@ -13,6 +13,16 @@ extern bool every_allocation_is_slow;
 // every_allocation_is_slow: the fast path knows nothing of it.
 extern std::size_t padding;
 
+// Whatever is freed loses its mark, which else would stay for whoever has the slot next
+// (cycle/partial.hpp). Set under the heap's lock, maybe while others free (relaxed: a mark too many
+// is only garbage that stays).
+extern bool marks_are_kept;
+void keep_marks_from_now_on();
+// That, or another treatment of what is freed: then the fast path of freeing leaves it alone. As
+// above.
+extern bool frees_are_treated;
+void treat_frees();
+
 // Bytes that are cleared at a time ahead of the cursor (docs/design/alloc.md, "Clearing ahead").
 // Set at the start.
 extern std::size_t clear_ahead;

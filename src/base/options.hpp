@@ -42,6 +42,8 @@ struct Options {
   std::uint64_t free_space_divisor = 3;
   std::uint64_t markers = 0;
   std::uint64_t nprocs = 0;
+  std::uint64_t enable_incremental = 0;
+  std::uint64_t full_frequency = 19;
   std::uint64_t dont_gc = 0;
   std::uint64_t find_leak = 0;
   std::uint64_t abort_on_leak = 0;
@@ -122,6 +124,12 @@ inline constexpr OptionInfo kOptions[] = {
      nullptr},
     {"GC_NPROCS", OptionType::Count, "1 to 4096", "the CPUs available", "Number of CPUs to assume.",
      1, 4096, &Options::nprocs, nullptr},
+    {"GC_ENABLE_INCREMENTAL", OptionType::Flag, "", "off",
+     "Most collections look only at what is new and what changed (Linux 6.7 or newer).", 0, 1,
+     &Options::enable_incremental, nullptr},
+    {"GC_FULL_FREQUENCY", OptionType::Count, "0 to 1000000", "19",
+     "In that mode, one collection is a full one after so many.", 0, 1000000,
+     &Options::full_frequency, nullptr},
     {"GC_DONT_GC", OptionType::Flag, "", "off", "Never collect.", 0, 1, &Options::dont_gc, nullptr},
     {"GC_FIND_LEAK", OptionType::Flag, "", "off",
      "Report objects that nothing reaches and that were not freed, at each collection and the end.",

@@ -18,6 +18,7 @@
 #include "cycle/measured.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
+#include "cycle/partial.hpp"
 #include "cycle/return_memory.hpp"
 #include "cycle/roots.hpp"
 #include "cycle/settings.hpp"
@@ -100,6 +101,7 @@ Outcome stop_at_known_libraries(const char** why_unknown) {
 
 struct Cycle {
   int (*stop_function)();
+  bool partial;
   Outcome outcome;
 
   [[nodiscard]] bool asked_to_stop() const {
@@ -119,8 +121,16 @@ mark::MarkStrategy strategy_now() {
                                alloc::totals().allocated_since_gc);
 }
 
-// At most one of the two is a trial.
-void choose_how_to_mark() {
+// At most one of the two is a trial. A partial collection, whose objects are few and mostly new, is
+// none, and tells nothing of others.
+void choose_how_to_mark(bool partial) {
+  if (partial) {
+    const auto strategy = static_cast<mark::MarkStrategy>(options.mark_strategy);
+    const bool measured = strategy == mark::MarkStrategy::Measured;
+    marker.set_strategy(measured ? mark::MarkStrategy::Grey : strategy);
+    mark::team.begin_collection(false);
+    return;
+  }
   marker.set_strategy(strategy_now());
   mark::team.begin_collection(mark::team.is_measured() &&
                               company_choices.next(measured.live_objects, measured.mark_last,
@@ -220,9 +230,13 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
 // for that. The collection is abandoned where the program's function says so. Returns how long it
 // took, from the moment on when there were no marks.
 Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
-  heap::clear_marks();
-  choose_how_to_mark();
+  choose_how_to_mark(cycle->partial);
   marker.set_stop_question(nullptr);
+  if (cycle->partial) {
+    cycle->partial = partial::keep_marks_and_queue_changed();
+  } else {
+    heap::clear_marks();
+  }
   const std::uint64_t cleared = os::now_ns();
   // Nothing may move for words that nobody looked at.
   const bool copies = copy::policy.mcc && cycle->outcome == Outcome::Done;
@@ -280,6 +294,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
     alloc::unmark_mixed_holes();
     alloc::show_holes();
     alloc::show_magazines();
+    partial::end_marking(false);
     return {};
   }
   alloc::empty_magazines();
@@ -296,9 +311,10 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
   const heap::SweepCount count = reclaim(stack_top, copied);
+  partial::end_marking(!copied);
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
-  if (!copied) note_how_marked(count.live_objects, reaching);
+  if (!copied && !cycle->partial) note_how_marked(count.live_objects, reaching);
   measured.mark_last = marked - begin;
   measured.mark_total += marked - begin;
   measured.sweep_last = swept - marked;
@@ -315,10 +331,16 @@ void note_pause(std::uint64_t begin, std::uint64_t stopped, std::uint64_t end) {
   measured.pause_longest = base::max_of(measured.pause_longest, end - begin);
 }
 
-void note_sweep(const heap::SweepCount& count) {
+void note_sweep(const heap::SweepCount& count, bool was_partial) {
   measured.marked_objects += count.live_objects;
   measured.live_objects = count.live_objects;
-  mark::team.note_collection(count.live_objects, count.live_bytes, measured.mark_last);
+  if (was_partial) {
+    ++measured.partial_collections;
+    measured.marked_objects -= base::min_of(partial::kept_objects(), count.live_objects);
+  } else {
+    mark::team.note_collection(count.live_objects, count.live_bytes, measured.mark_last);
+  }
+  partial::note(was_partial, count.live_bytes);
   measured.live_bytes = count.live_bytes;
   measured.live_atomic_bytes = count.live_atomic_bytes;
   measured.live_typed_bytes = count.live_typed_bytes;
@@ -326,9 +348,9 @@ void note_sweep(const heap::SweepCount& count) {
   measured.reclaimed_bytes = count.freed_bytes;
 }
 
-void report() {
+void report(bool partial) {
   if (options.print_stats == 0 && options.print_verbose_stats == 0) return;
-  os::log("collection ", measured.collections, ": pause ", measured.pause_last / 1000, " us (stop ",
+  os::log("collection ", measured.collections, partial ? " (partial): pause " : ": pause ", measured.pause_last / 1000, " us (stop ",
           measured.stop_last / 1000, ", mark ", measured.mark_last / 1000, ", sweep ",
           measured.sweep_last / 1000, "), live ", measured.live_bytes / base::kKiB, " KiB in ",
           measured.live_objects, " objects, reclaimed ", measured.reclaimed_bytes / base::kKiB,
@@ -419,9 +441,9 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_RECLAIM_END);
 
   ++measured.collections;
-  note_sweep(count);
+  note_sweep(count, cycle->partial);
   plan_next_collection(count.live_bytes, count.live_atomic_bytes, measured.root_bytes);
-  report();
+  report(cycle->partial);
   tell(GC_EVENT_END);
 }
 
@@ -429,8 +451,8 @@ void run_cycle(void* data, char* stack_top) {
 
 Measurements measured;
 
-bool collect_locked(int (*stop_function)()) {
-  Cycle cycle{stop_function, Outcome::NotBegun};
+bool collect_locked(int (*stop_function)(), Extent extent) {
+  Cycle cycle{stop_function, extent == Extent::AsDue && partial::is_possible(), Outcome::NotBegun};
   last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;

@@ -1,6 +1,8 @@
 // One collection, step by step.
 #pragma once
 
+#include "cycle/partial.hpp"
+
 namespace jd::cycle {
 
 // Collects. Pre: the heap's lock is held; the caller is in the middle of no allocation. Finalizers
@@ -10,7 +12,7 @@ namespace jd::cycle {
 // stands, after the roots, and now and then while objects are marked; never once everything is
 // marked. (Where every collection copies, it is asked before the threads stop and once when they
 // stand, and not after.)
-bool collect_locked(int (*stop_function)() = nullptr);
+bool collect_locked(int (*stop_function)() = nullptr, Extent extent = Extent::Full);
 // Did the last call collect nothing since threads could not be stopped (world::try_to_stop_world)?
 // Pre: the heap's lock is held since.
 bool threads_did_not_stop();

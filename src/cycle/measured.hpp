@@ -9,6 +9,7 @@ namespace jd::cycle {
 
 struct Measurements {
   std::uint64_t collections = 0;
+  std::uint64_t partial_collections = 0;  // of these
   std::uint64_t pause_total = 0;
   std::uint64_t pause_longest = 0;
   std::uint64_t pause_last = 0;

@@ -203,13 +203,15 @@ void catch_up() {
   if (collecting_is_off()) return;
   // Once, even if the program's function stops it; and not if so much was freed that it is early.
   alloc::collection_is_overdue = false;
-  if (collection_is_due()) collect_locked(settings.stop_function);
+  if (collection_is_due()) collect_locked(settings.stop_function, Extent::AsDue);
 }
 
 void collect_for_grown_table() {
   if (collecting_is_off()) return;
   const std::size_t charged = charged_bytes();
-  if (charged >= due_after() / kGrownTableShare) collect_locked(settings.stop_function);
+  if (charged >= due_after() / kGrownTableShare) {
+    collect_locked(settings.stop_function, Extent::AsDue);
+  }
 }
 
 namespace {
@@ -252,8 +254,10 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const bool many = count_finalizers_and_links() >= TableLimit::kLeast;
   const GC_word least = many ? kLeastDivisorForLargeTable : kLeastDivisor;
   const GC_word divisor = base::max_of(least, GC_word{GC_free_space_divisor});
-  planned = lesser / divisor;
-  planned_for_several = work / divisor;
+  // As bdwgc: partial collections cost little, and what they leave is made up for.
+  const GC_word share = partial::is_on() ? 2 : 1;
+  planned = lesser / divisor / share;
+  planned_for_several = work / divisor / share;
   last_compacted = false;
   alloc::collection_is_overdue = false;
   plan_kept_blocks();
@@ -386,7 +390,7 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
     return false;
   }
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
-  if (due && collect_locked(settings.stop_function)) return true;
+  if (due && collect_locked(settings.stop_function, Extent::AsDue)) return true;
   return attempt == 0 && is_early_for_run(blocks) && collect_locked(settings.stop_function);
 }
 

@@ -15,6 +15,7 @@
 #include "cycle/leaks.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
+#include "cycle/partial.hpp"
 #include "cycle/return_memory.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/size_classes.hpp"
@@ -122,6 +123,7 @@ void apply_options() {
   if (was_given(&Options::free_space_divisor)) {
     GC_free_space_divisor = options.free_space_divisor;
   }
+  if (was_given(&Options::full_frequency)) GC_full_freq = static_cast<int>(options.full_frequency);
   if (options.dont_gc != 0) GC_dont_gc = 1;
   if (options.find_leak != 0) GC_find_leak = 1;
   if (was_given(&Options::unmap_on_gcollect)) {
@@ -135,6 +137,7 @@ void apply_options() {
   heap::sweep_policy = {
       .eager = static_cast<base::SweepTime>(options.sweep_time) == base::SweepTime::Eager,
       .nearly_full_divisor = static_cast<unsigned>(options.nearly_full)};
+  if (heap::poison_freed || heap::sweep_policy.eager) alloc::treat_frees();
   alloc::choose_magazine_key(os::random_bits());
   alloc::clear_ahead = options.clear_ahead;
   if (options.time_sweep != 0) alloc::start_timing_refills();
@@ -209,6 +212,9 @@ void start_once() {
   }
   world::initialise_threads();
   if (settings.serves_malloc) handle_forks();
+  if (options.enable_incremental == 0) return;
+  const char* const why = partial::turn_on();
+  if (why != nullptr) os::warn("GC_ENABLE_INCREMENTAL: no partial collections: ", why);
 }
 
 // What a collection leaves to be done when the lock is free.
@@ -225,7 +231,7 @@ void on_slow_path() {
   if (options.collect_every != 0 &&
       (slow_paths.fetch_add(1, std::memory_order_relaxed) + 1) % options.collect_every == 0) {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0) collect_locked();
+    if (GC_dont_gc == 0) collect_locked(nullptr, Extent::AsDue);
   }
   if (finalizers_due()) notify_or_run();
   finish_collection();
@@ -319,7 +325,21 @@ void collect_if_due() {
   start();
   {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0 && collection_is_due()) collect_locked(settings.stop_function);
+    if (GC_dont_gc == 0 && collection_is_due()) {
+      collect_locked(settings.stop_function, Extent::AsDue);
+    }
+  }
+  finish_collection();
+  if (finalizers_due()) notify_or_run();
+}
+
+void collect_partially() {
+  if (!started()) return;
+  {
+    LockGuard guard(heap_lock);
+    if (GC_dont_gc == 0 && partial::is_on()) {
+      collect_locked(settings.stop_function, Extent::AsDue);
+    }
   }
   finish_collection();
   if (finalizers_due()) notify_or_run();

@@ -23,6 +23,8 @@ void compact();
 // A collection if one is due, unless the program's stop function asks to abandon it. Pre: the lock
 // is not held.
 void collect_if_due();
+// A partial collection, where there are such (partial.hpp); nothing elsewhere. Pre: as above.
+void collect_partially();
 
 // Commits that many bytes more, rounded down to whole blocks, but at least one. False if the heap
 // may not grow so far. Pre: the lock is held.

@@ -54,6 +54,7 @@ void add_numbers(base::Text* line) {
     line->add(", \"", name, "\": ", value);
   };
   line->add("{\"collections\": ", measured.collections);
+  add("partial_collections", measured.partial_collections);
   add("run_ns", now - began_ns);
   add("pause_ns", measured.pause_total);
   add("longest_pause_ns", measured.pause_longest);

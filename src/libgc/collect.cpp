@@ -1,9 +1,10 @@
-// Starting, collecting, and the incremental mode that is not there yet.
+// Starting, collecting, and the incremental mode, whose collections are partial ones.
 #include <atomic>
 
 #include "alloc/allocate.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/measured.hpp"
+#include "cycle/partial.hpp"
 #include "libgc/support.hpp"
 #include "os/log.hpp"
 
@@ -78,11 +79,19 @@ void GC_enable() {
 }
 int GC_is_disabled() { return GC_dont_gc != 0; }
 
-// Incremental collection is a mode that a platform may lack; programs ask GC_is_incremental_mode.
-void GC_enable_incremental() { cycle::start(); }
-int GC_is_incremental_mode() { return 0; }
+// A mode that a system may lack; programs ask GC_is_incremental_mode.
+void GC_enable_incremental() {
+  cycle::start();
+  LockGuard guard(heap_lock);
+  const char* const why = cycle::partial::turn_on();
+  if (why != nullptr && cycle::options.print_stats != 0) {
+    os::log("no incremental mode: ", why);
+  }
+}
+int GC_is_incremental_mode() { return cycle::partial::is_on() ? 1 : 0; }
+// System calls may write to pages that are watched.
 int GC_incremental_protection_needs() { return GC_PROTECTS_NONE; }
-GC_API void GC_start_incremental_collection() {}
+GC_API void GC_start_incremental_collection() { cycle::collect_partially(); }
 
 int GC_expand_hp(size_t bytes) {
   cycle::start();

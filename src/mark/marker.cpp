@@ -248,9 +248,8 @@ void Marker::push_contents(const heap::Place& place) {
 void Marker::mark_uncollectable() {
   heap::for_each_block([this](heap::BlockNumber, Block& block) {
     if (block.state == BlockState::Free || !heap::is_uncollectable(block.kind)) return;
-    for (unsigned w = 0; w < block.bit_words(); ++w) block.marks[w] |= block.allocated[w];
-    if (block.scan == Scan::None) return;
-    heap::for_each_bit(block.allocated, block.slots, [&](unsigned slot) {
+    heap::for_each_unmarked(block, [&](unsigned slot) {
+      heap::Place{&block, slot}.set_mark();
       push_contents({&block, slot});
       if (top_ - stack_ > (limit_ - stack_) / 2) drain();
     });

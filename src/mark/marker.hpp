@@ -24,6 +24,10 @@
 #include "mark/ring.hpp"
 #include "mark/ring_use.hpp"
 
+namespace jd::os {
+class WatchedPages;
+}
+
 namespace jd::mark {
 
 using base::MarkStrategy;
@@ -62,8 +66,13 @@ class alignas(128) Marker {
   // Queues the contents of an object, whether or not it is marked itself.
   void push_contents(const heap::Place& place);
 
-  // Marks every object of the uncollectable kinds and queues their contents.
+  // Marks every object of the uncollectable kinds and queues the contents of those that were not.
   void mark_uncollectable();
+
+  // Queues what the program may have changed in marked objects: what lies on pages that were
+  // written, and the contents of those whose kind has a mark procedure, which may look elsewhere.
+  // False if that isn't known of all pages.
+  bool push_changed(const os::WatchedPages& pages);
 
   // Queues the words of a range for scanning as heap words.
   void push_range(const void* low, const void* high);
@@ -225,6 +234,9 @@ class alignas(128) Marker {
   void push_rest(const View& view, Entry range);
   Described describe(Word object);
   void push_written_pages(Word object, std::size_t size);
+  class ChangedPages;
+  void push_marked(heap::Block* block, unsigned from, unsigned to, Word low, Word high);
+  void push_marked_with_procedures();
   void rescan_marked_objects();
   void mark_objects_at_granules(heap::Block* block);
 

@@ -9,6 +9,7 @@
 #include "base/bits.hpp"
 #include "base/text.hpp"
 #include "os/memory.hpp"
+#include "os/page_scan.hpp"
 
 namespace jd::os {
 namespace {
@@ -184,34 +185,6 @@ class WrittenPages::Found {
 
 namespace {
 
-// The kernel's interface for looking through a range's page tables (Linux 6.7), which Debian 12's
-// headers lack. What was never touched has no tables, and costs nothing.
-struct PageRegion {
-  std::uint64_t start;
-  std::uint64_t end;
-  std::uint64_t categories;
-};
-struct ScanArgument {
-  std::uint64_t size;
-  std::uint64_t flags;
-  std::uint64_t start;
-  std::uint64_t end;
-  std::uint64_t walk_end;  // where the kernel stopped, for want of room in the vector or at the end
-  std::uint64_t vector;
-  std::uint64_t vector_length;
-  std::uint64_t max_pages;
-  std::uint64_t category_inverted;
-  std::uint64_t category_mask;
-  std::uint64_t category_anyof_mask;
-  std::uint64_t return_mask;
-};
-constexpr unsigned long kScan = 0xC0606610;  // PAGEMAP_SCAN: _IOWR('f', 16, of 96 bytes)
-static_assert(sizeof(ScanArgument) == 96);
-constexpr std::uint64_t kScanFile = 1 << 2;
-constexpr std::uint64_t kScanPresent = 1 << 3;
-constexpr std::uint64_t kScanSwapped = 1 << 4;
-constexpr std::uint64_t kScanZero = 1 << 5;  // the page of zeros, which was only read
-
 // The system has refused a scan. Written and read by any visit (relaxed: a visit that does not
 // know it yet is refused, too).
 std::atomic<bool> scans_are_refused{false};
@@ -230,19 +203,19 @@ bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
   if (scans_are_refused.load(std::memory_order_relaxed)) return false;
   auto* const regions = static_cast<PageRegion*>(answers_);
   const std::size_t page = page_size();
-  ScanArgument scan{};
+  PageScan scan{};
   scan.size = sizeof scan;
   scan.end = base::as_word(high);
   scan.vector = base::as_word(regions);
   scan.vector_length = size_ / sizeof regions[0];
-  scan.category_inverted = kScanFile | kScanZero;
-  scan.category_mask = kScanFile | kScanZero;
-  scan.category_anyof_mask = kScanPresent | kScanSwapped;
-  scan.return_mask = kScanPresent | kScanSwapped;
+  scan.category_inverted = kPageOfFile | kPageOfZeros;
+  scan.category_mask = kPageOfFile | kPageOfZeros;
+  scan.category_anyof_mask = kPagePresent | kPageSwapped;
+  scan.return_mask = kPagePresent | kPageSwapped;
   for (Word at = base::as_word(low); at < scan.end; at = scan.walk_end) {
     scan.start = at;
     scan.walk_end = 0;
-    const long count = pagemap_.control(kScan, &scan);
+    const long count = pagemap_.control(kPageScan, &scan);
     if (count < 0 || scan.walk_end <= at) {
       scans_are_refused.store(true, std::memory_order_relaxed);
       return false;
@@ -250,7 +223,7 @@ bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
     for (long i = 0; i < count; ++i) {
       char* first = base::as_pointer(regions[i].start);
       char* const end = base::as_pointer(regions[i].end);
-      if ((regions[i].categories & kScanPresent) != 0) {
+      if ((regions[i].categories & kPagePresent) != 0) {
         found->add(first, end);
         continue;
       }

@@ -1,0 +1,131 @@
+#include "cycle/partial.hpp"
+
+#include "alloc/settings.hpp"
+#include "base/bits.hpp"
+#include "copy/policy.hpp"
+#include "cycle/settings.hpp"
+#include "heap/space.hpp"
+#include "heap/sweep.hpp"
+#include "heap/walk.hpp"
+#include "mark/marker.hpp"
+#include "os/log.hpp"
+#include "os/write_watch.hpp"
+
+namespace jd::cycle::partial {
+namespace {
+
+using heap::Block;
+using heap::BlockNumber;
+using heap::kBlockSize;
+using heap::space;
+
+// A full collection is wanted once what is alive has grown by so much since the last: old garbage
+// may be a part of it. bdwgc waits for as much as makes a collection due.
+constexpr std::size_t kGrowthShare = 4;
+constexpr std::size_t kLeastGrowth = base::kMiB;
+
+// Read at any time.
+bool on = false;
+void set_on(bool value) { __atomic_store_n(&on, value, __ATOMIC_RELAXED); }
+
+os::WriteWatch write_watch;
+// All that is marked led only to what is marked, and what may have changed since is known.
+bool marks_are_known = false;
+bool full_is_wanted = false;
+int partial_since_full = 0;
+std::size_t live_after_full = 0;
+std::size_t kept = 0;
+
+const char* start_watch() {
+  return write_watch.start(base::as_pointer(space.base), std::size_t{space.reserved} * kBlockSize);
+}
+
+bool holds_marked_words(const Block& block) {
+  if (block.state == heap::BlockState::Free || block.scan == heap::Scan::None) return false;
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    if ((block.marks[w] & block.allocated[w]) != 0) return true;
+  }
+  return false;
+}
+
+// Blocks next to each other at once: each question costs the kernel a look at every processor.
+bool watch_marked() {
+  const os::WatchedPages pages;
+  BlockNumber first = 0;
+  BlockNumber end = 0;
+  bool watched = true;
+  const auto watch_run = [&] {
+    if (first == end) return;
+    watched &= pages.watch(base::as_pointer(heap::block_address(first)),
+                           base::as_pointer(heap::block_address(end)));
+  };
+  heap::for_each_block([&](BlockNumber number, const Block& block) {
+    if (!holds_marked_words(block)) return;
+    if (number != end) {
+      watch_run();
+      first = number;
+    }
+    end = number + (heap::is_alone(block) ? 1 : block.run);
+  });
+  watch_run();
+  return watched;
+}
+
+}  // namespace
+
+const char* turn_on() {
+  if (on) return nullptr;
+  const char* const why = start_watch();
+  if (why != nullptr) return why;
+  set_on(true);
+  alloc::keep_marks_from_now_on();
+  return nullptr;
+}
+
+bool is_on() { return __atomic_load_n(&on, __ATOMIC_RELAXED); }
+
+// Typed heaps move their objects, for which all references have to be seen.
+bool is_possible() {
+  return on && marks_are_known && !full_is_wanted && write_watch.is_on() && !copy::in_use &&
+         GC_find_leak == 0 && partial_since_full < GC_full_freq;
+}
+
+bool keep_marks_and_queue_changed() {
+  kept = heap::keep_marks();
+  if (mark::marker.push_changed(os::WatchedPages())) return true;
+  mark::marker.forget_queued();
+  heap::clear_marks();
+  return false;
+}
+
+std::size_t kept_objects() { return kept; }
+
+void end_marking(bool complete) {
+  marks_are_known = false;
+  if (!on || !complete || copy::in_use) return;
+  // Another process's, since a fork, or ended by whoever has closed its file.
+  if (!write_watch.is_on() || !watch_marked()) {
+    const char* const why = start_watch();
+    if (why != nullptr) {
+      set_on(false);
+      os::warn("no partial collections any more: ", why);
+      return;
+    }
+    if (!watch_marked()) return;
+  }
+  marks_are_known = true;
+}
+
+void note(bool was_partial, std::size_t live_bytes) {
+  if (was_partial) {
+    ++partial_since_full;
+    const std::size_t grown = live_bytes > live_after_full ? live_bytes - live_after_full : 0;
+    full_is_wanted = grown > base::max_of(live_after_full / kGrowthShare, kLeastGrowth);
+    return;
+  }
+  partial_since_full = 0;
+  full_is_wanted = false;
+  live_after_full = live_bytes;
+}
+
+}  // namespace jd::cycle::partial

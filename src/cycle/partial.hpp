@@ -1,0 +1,43 @@
+// Partial collections (the generational part of bdwgc's incremental mode, which the cache-miss paper
+// measures as well): what the last collection marked stays marked, and is looked at again only
+// where the program has written since. So a collection's work is for what is new, and for what
+// changed. Old objects that died are found by the next full one.
+//
+// Source: Demers, Weiser, Hayes, Boehm, Bobrow & Shenker, "Combining Generational and Conservative
+// Garbage Collection: Framework and Implementations" (1990), "sticky mark bits". Differs in: no
+// incremental marking; the kernel notes what was written (os/write_watch.hpp).
+//
+// Requirement (docs/design/cycle.md): cycle.req.partial. Pre, of each function: the heap's lock is
+// held.
+#pragma once
+
+#include <cstddef>
+
+namespace jd::cycle {
+
+// What a collection has to look at. AsDue: a partial one does, where there are such.
+enum class Extent { Full, AsDue };
+
+namespace partial {
+
+// From now on there are such. Null, or why the system can't have them, for people.
+const char* turn_on();
+// At any time, without the lock, too.
+bool is_on();
+
+// Can the collection that is about to begin be partial?
+bool is_possible();
+// Instead of clearing the marks, when the world has stopped: keeps them, and queues what may have
+// changed. False, with all marks clear, if that can't be known: then the collection is a full one.
+bool keep_marks_and_queue_changed();
+// How many objects the collection before had marked. Of a partial collection.
+std::size_t kept_objects();
+
+// In the stopped world. All that is marked leads only to what is marked, or the collection was
+// abandoned.
+void end_marking(bool complete);
+// Once the world runs again, with what is alive by now.
+void note(bool was_partial, std::size_t live_bytes);
+
+}  // namespace partial
+}  // namespace jd::cycle

@@ -1,0 +1,107 @@
+// What a partial collection begins at, beside the roots: marked objects that the program may have
+// changed since they were marked (docs/design/cycle.md, "Partial collections").
+#include "heap/space.hpp"
+#include "heap/walk.hpp"
+#include "mark/marker.hpp"
+#include "os/write_watch.hpp"
+
+namespace jd::mark {
+namespace {
+
+using heap::Block;
+using heap::BlockNumber;
+using heap::BlockState;
+using heap::kBlockSize;
+using heap::Scan;
+using heap::space;
+
+// What a program's own procedure pushes may not lie in the object. (Where the object itself names
+// the procedure, the program keeps to what bdwgc asks of it: the object changes, too.)
+bool has_procedure(const Block& block) {
+  const Word tag = heap::kinds[block.kind].descriptor & heap::kDescriptorTag;
+  return block.scan == Scan::Descriptor && tag == heap::kTagProcedure;
+}
+
+// The block with slots that a block of the heap belongs to, itself or the head of its run; null if
+// it is free.
+Block* block_with_slots(BlockNumber number) {
+  heap::Place place;
+  if (!heap::find_place(heap::block_address(number), &place)) return nullptr;
+  return place.block;
+}
+
+}  // namespace
+
+// Of slots [from, to), what lies in [low, high): where every word counts, no more than that.
+void Marker::push_marked(Block* block, unsigned from, unsigned to, Word low, Word high) {
+  const Entry* const most = drain_above();
+  const Word begin = heap::block_address(heap::number_of(block));
+  const std::size_t size = heap::unmixed_size(*block);
+  for (unsigned w = from / 64; w * 64 < to; ++w) {
+    const std::uint64_t marked =
+        block->marks[w] & block->allocated[w] & heap::bits_between(w, from, to);
+    heap::for_each_bit(&marked, 64, [&](unsigned bit) {
+      const heap::Place place{block, w * 64 + bit};
+      if (block->scan != Scan::Words) return push_contents(place);
+      const Word object = begin + std::size_t{place.slot} * size;
+      push_range(base::as_pointer(base::max_of(object, low)),
+                 base::as_pointer(base::min_of(object + size, high)));
+    });
+    if (top_ > most) drain();
+  }
+}
+
+class Marker::ChangedPages final : public os::PageVisitor {
+ public:
+  explicit ChangedPages(Marker* marker) : marker_(marker) {}
+
+  void pages(char* low, char* high) override {
+    const Word end = base::as_word(high);
+    for (Word at = base::as_word(low); at < end;) {
+      const Word next = base::min_of(base::align_down(at, kBlockSize) + kBlockSize, end);
+      block(at, next);
+      at = next;
+    }
+  }
+
+ private:
+  // [low, high) lies in one block.
+  void block(Word low, Word high) {
+    Block* const block = block_with_slots(heap::block_number(low));
+    if (block == nullptr || block->scan == Scan::None || has_procedure(*block)) return;
+    if (block->state == BlockState::LargeHead) return large(block, low, high);
+    const Word begin = heap::block_address(heap::number_of(block));
+    const unsigned from = block->slot_of(low - begin);
+    const unsigned to = block->slot_of(high - 1 - begin) + 1;
+    marker_->push_marked(block, base::min_of(from, unsigned{block->slots}),
+                         base::min_of(to, unsigned{block->slots}), low, high);
+  }
+
+  // With a descriptor, the object is scanned whole, and so once.
+  void large(Block* head, Word low, Word high) {
+    if (head->scan == Scan::Descriptor && head == last_described_) return;
+    if (head->scan == Scan::Descriptor) last_described_ = head;
+    const Word end = heap::block_address(heap::number_of(head)) + heap::unmixed_size(*head);
+    if (low < end) marker_->push_marked(head, 0, 1, low, high);
+  }
+
+  Marker* marker_;
+  const Block* last_described_ = nullptr;
+};
+
+void Marker::push_marked_with_procedures() {
+  heap::for_each_block([this](BlockNumber number, Block& block) {
+    if (block.state == BlockState::Free || !has_procedure(block)) return;
+    const Word begin = heap::block_address(number);
+    push_marked(&block, 0, block.slots, begin, begin + kBlockSize);
+  });
+}
+
+bool Marker::push_changed(const os::WatchedPages& pages) {
+  push_marked_with_procedures();
+  ChangedPages changed(this);
+  return pages.visit_written(base::as_pointer(space.base),
+                             base::as_pointer(space.base + space.span), &changed);
+}
+
+}  // namespace jd::mark

@@ -1,0 +1,149 @@
+#include "os/write_watch.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.hpp"
+#include "os/page_scan.hpp"
+#include "os/thread.hpp"
+
+namespace jd::os {
+namespace {
+
+// Debian 12's headers lack it: the kernel itself lifts the protection.
+constexpr std::uint64_t kWriteProtectAsync = 1 << 15;
+
+constexpr const char* kPageMap = "/proc/thread-self/pagemap";
+
+// The kernel's answers. One visit at a time.
+constexpr std::size_t kMostRegions = 256;
+PageRegion regions[kMostRegions];
+
+// The thread that collects may be in the middle of what sets errno.
+class KeptErrno {
+ public:
+  KeptErrno() = default;
+  ~KeptErrno() { errno = value_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  int value_ = errno;
+};
+
+const char* why_refused() {
+  if (errno == ENOSYS) return "the system has no userfaultfd";
+  if (errno == EPERM) return "userfaultfd is forbidden to this process";
+  return "userfaultfd is refused";
+}
+
+// Number 0 of a program that has closed its standard files is for others.
+int open_watch(const char** why) {
+  const long low = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+  if (low < 0) {
+    *why = why_refused();
+    return -1;
+  }
+  const int file = duplicate_high(static_cast<int>(low));
+  if (file < 0) return static_cast<int>(low);
+  close_file(static_cast<int>(low));
+  return file;
+}
+
+// Is it a userfaultfd that is in use? Such a one refuses to begin anew, where another file does not
+// know the question.
+bool is_watch(int file) {
+  uffdio_api question{};
+  question.api = UFFD_API;
+  return syscall(SYS_ioctl, file, UFFDIO_API, &question) != 0 && errno == EINVAL;
+}
+
+// Pages that exist and are not protected. A page that does not exist was not written either.
+PageScan written_pages(char* low, char* high) {
+  PageScan scan{};
+  scan.size = sizeof scan;
+  scan.start = base::as_word(low);
+  scan.end = base::as_word(high);
+  scan.category_mask = kPageWritten;
+  scan.category_anyof_mask = kPagePresent | kPageSwapped;
+  return scan;
+}
+
+}  // namespace
+
+const char* WriteWatch::start(char* low, std::size_t size) {
+  const KeptErrno kept;
+  stop();
+  const char* why = "files can't be opened";
+  file_ = open_watch(&why);
+  if (file_ < 0) return why;
+  process_ = process_id();
+  uffdio_api api{};
+  api.api = UFFD_API;
+  api.features = kWriteProtectAsync;
+  uffdio_register range{};
+  range.range = {base::as_word(low), size};
+  range.mode = UFFDIO_REGISTER_MODE_WP;
+  if (syscall(SYS_ioctl, file_, UFFDIO_API, &api) != 0) {
+    close_file(file_);
+    file_ = -1;
+    return "Linux 6.7 or newer is needed";
+  }
+  if (syscall(SYS_ioctl, file_, UFFDIO_REGISTER, &range) != 0) {
+    stop();
+    return "the memory can't be watched";
+  }
+  if (!RandomReader(kPageMap).is_open()) {
+    stop();
+    return "there is no /proc";
+  }
+  return nullptr;
+}
+
+bool WriteWatch::is_on() const { return file_ >= 0 && process_ == process_id(); }
+
+void WriteWatch::stop() {
+  const KeptErrno kept;
+  // The number may be another file's by now.
+  if (file_ >= 0 && is_watch(file_)) close_file(file_);
+  file_ = -1;
+}
+
+WatchedPages::WatchedPages() : saved_errno_(errno), tables_(kPageMap) { errno = saved_errno_; }
+
+bool WatchedPages::watch(char* low, char* high) const {
+  const KeptErrno kept;
+  PageScan scan = written_pages(low, high);
+  scan.flags = kScanProtects | kScanChecksWatch;
+  for (base::Word at = scan.start; at < scan.end; at = scan.walk_end) {
+    scan.start = at;
+    scan.walk_end = 0;
+    if (tables_.control(kPageScan, &scan) < 0 || scan.walk_end <= at) return false;
+  }
+  return true;
+}
+
+bool WatchedPages::visit_written(char* low, char* high, PageVisitor* visitor) const {
+  const KeptErrno kept;
+  PageScan scan = written_pages(low, high);
+  scan.flags = kScanChecksWatch;
+  scan.vector = base::as_word(regions);
+  scan.vector_length = kMostRegions;
+  scan.return_mask = kPageWritten;
+  for (base::Word at = scan.start; at < scan.end; at = scan.walk_end) {
+    scan.start = at;
+    scan.walk_end = 0;
+    const long count = tables_.control(kPageScan, &scan);
+    if (count < 0 || scan.walk_end <= at) return false;
+    for (long i = 0; i < count; ++i) {
+      visitor->pages(base::as_pointer(regions[i].start), base::as_pointer(regions[i].end));
+    }
+  }
+  return true;
+}
+
+}  // namespace jd::os
