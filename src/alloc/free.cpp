@@ -89,8 +89,8 @@ void poison_object(char* object, const Block& block) {
 
 // A collection may come meanwhile, and the other bits of the word are its own.
 void unmark(const Place& place) {
-  __atomic_fetch_and(&place.block->marks[place.slot / 64],
-                     ~(std::uint64_t{1} << (place.slot % 64)), __ATOMIC_RELAXED);
+  __atomic_fetch_and(&place.block->marks[place.slot / 64], ~(std::uint64_t{1} << (place.slot % 64)),
+                     __ATOMIC_RELAXED);
 }
 
 // Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which

@@ -298,7 +298,10 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
     return {};
   }
   alloc::empty_magazines();
-  if (verify) verify_marks(stack_top, MarkVerifier::When::Marked);
+  if (verify) {
+    verify_marks(stack_top,
+                 cycle->partial ? MarkVerifier::When::MarkedPartially : MarkVerifier::When::Marked);
+  }
   finish_marking();
   // Links were cleared and finalizers are due by now.
   if (marker.was_stopped()) {
@@ -350,11 +353,12 @@ void note_sweep(const heap::SweepCount& count, bool was_partial) {
 
 void report(bool partial) {
   if (options.print_stats == 0 && options.print_verbose_stats == 0) return;
-  os::log("collection ", measured.collections, partial ? " (partial): pause " : ": pause ", measured.pause_last / 1000, " us (stop ",
-          measured.stop_last / 1000, ", mark ", measured.mark_last / 1000, ", sweep ",
-          measured.sweep_last / 1000, "), live ", measured.live_bytes / base::kKiB, " KiB in ",
-          measured.live_objects, " objects, reclaimed ", measured.reclaimed_bytes / base::kKiB,
-          " KiB, heap ", heap::resident_bytes() / base::kKiB, " KiB");
+  os::log("collection ", measured.collections, partial ? " (partial): pause " : ": pause ",
+          measured.pause_last / 1000, " us (stop ", measured.stop_last / 1000, ", mark ",
+          measured.mark_last / 1000, ", sweep ", measured.sweep_last / 1000, "), live ",
+          measured.live_bytes / base::kKiB, " KiB in ", measured.live_objects,
+          " objects, reclaimed ", measured.reclaimed_bytes / base::kKiB, " KiB, heap ",
+          heap::resident_bytes() / base::kKiB, " KiB");
   if (options.print_verbose_stats == 0) return;
   const FinalizationCounts finalization = count_finalization();
   os::log("  roots ", measured.root_bytes / base::kKiB, " KiB, threads ", world::thread_count(),

@@ -3,6 +3,7 @@
 #include "alloc/settings.hpp"
 #include "base/bits.hpp"
 #include "copy/policy.hpp"
+#include "cycle/page_sums.hpp"
 #include "cycle/settings.hpp"
 #include "heap/space.hpp"
 #include "heap/sweep.hpp"
@@ -50,14 +51,17 @@ bool holds_marked_words(const Block& block) {
 
 // Blocks next to each other at once: each question costs the kernel a look at every processor.
 bool watch_marked() {
+  if (options.verify != 0) forget_sums();
   const os::WatchedPages pages;
   BlockNumber first = 0;
   BlockNumber end = 0;
   bool watched = true;
   const auto watch_run = [&] {
     if (first == end) return;
-    watched &= pages.watch(base::as_pointer(heap::block_address(first)),
-                           base::as_pointer(heap::block_address(end)));
+    char* const low = base::as_pointer(heap::block_address(first));
+    char* const high = base::as_pointer(heap::block_address(end));
+    watched &= pages.watch(low, high);
+    if (options.verify != 0) sum_watched(low, high);
   };
   heap::for_each_block([&](BlockNumber number, const Block& block) {
     if (!holds_marked_words(block)) return;
@@ -92,7 +96,9 @@ bool is_possible() {
 
 bool keep_marks_and_queue_changed() {
   kept = heap::keep_marks();
-  if (mark::marker.push_changed(os::WatchedPages())) return true;
+  const os::WatchedPages pages;
+  const bool verified = options.verify == 0 || verify_unwritten(pages);
+  if (verified && mark::marker.push_changed(pages)) return true;
   mark::marker.forget_queued();
   heap::clear_marks();
   return false;

@@ -1,6 +1,6 @@
-// Partial collections (the generational part of bdwgc's incremental mode, which the cache-miss paper
-// measures as well): what the last collection marked stays marked, and is looked at again only
-// where the program has written since. So a collection's work is for what is new, and for what
+// Partial collections (the generational part of bdwgc's incremental mode, which the cache-miss
+// paper measures as well): what the last collection marked stays marked, and is looked at again
+// only where the program has written since. So a collection's work is for what is new, and for what
 // changed. Old objects that died are found by the next full one.
 //
 // Source: Demers, Weiser, Hayes, Boehm, Bobrow & Shenker, "Combining Generational and Conservative

@@ -23,9 +23,12 @@ void verify_swept();
 // The same after moving, when holes have gone back and free slots are as they are.
 class MarkVerifier final : public world::RootVisitor {
  public:
-  enum class When { Marked, Moved };
+  enum class When { Marked, MarkedPartially, Moved };
   // stack_top: where the collecting thread's frames end that are not the collector's.
-  MarkVerifier(When when, const char* stack_top) : when_(when), stack_top_(stack_top) {}
+  MarkVerifier(When when, const char* stack_top)
+      : when_(when == When::MarkedPartially ? When::Marked : when),
+        partial_(when == When::MarkedPartially),
+        stack_top_(stack_top) {}
   void finish();
 
  private:
@@ -35,8 +38,10 @@ class MarkVerifier final : public world::RootVisitor {
   void visit_changing_range(const void*, const void*) override {}
   template <class Visit>
   void visit_words(const void* low, const void* high, Visit visit) const;
+  void visit_object(base::Word begin, base::Word end);
 
   When when_;
+  bool partial_;
   const char* stack_top_;
 };
 

@@ -14,8 +14,8 @@
 
 namespace jd::os {
 
-// One thread at a time. Whatever closes files that are not its own, or forks, ends the watch for the
-// process that did it: then nothing is known of any page.
+// One thread at a time. Whatever closes files that are not its own, or forks, ends the watch for
+// the process that did it: then nothing is known of any page.
 class WriteWatch {
  public:
   constexpr WriteWatch() = default;

@@ -61,8 +61,8 @@ TEST(Callbacks, TheNumberOfACollectionChangesWhenItHasMarked) {
     numbers[event] = GC_get_gc_no();
     if (event == GC_EVENT_RECLAIM_END) bytes_at_end = GC_get_bytes_since_gc();
   });
-  const GC_word before = GC_get_gc_no();
   opaque(GC_malloc(100000));
+  const GC_word before = GC_get_gc_no();
   GC_gcollect();
   GC_set_on_collection_event(nullptr);
   for (const int event : {GC_EVENT_START, GC_EVENT_POST_STOP_WORLD, GC_EVENT_MARK_START}) {
