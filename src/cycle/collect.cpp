@@ -127,7 +127,7 @@ void choose_how_to_mark(bool partial) {
   if (partial) {
     const auto strategy = static_cast<mark::MarkStrategy>(options.mark_strategy);
     const bool measured = strategy == mark::MarkStrategy::Measured;
-    marker.set_strategy(measured ? mark::MarkStrategy::Grey : strategy);
+    marker.set_strategy(measured ? mark::MarkStrategy::Ring : strategy);
     mark::team.begin_collection(false);
     return;
   }
@@ -294,7 +294,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
     alloc::unmark_mixed_holes();
     alloc::show_holes();
     alloc::show_magazines();
-    partial::end_marking(false);
+    partial::forget_marks();
     return {};
   }
   alloc::empty_magazines();
@@ -314,7 +314,11 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
   const heap::SweepCount count = reclaim(stack_top, copied);
-  partial::end_marking(!copied);
+  if (copied) {
+    partial::forget_marks();
+  } else {
+    partial::end_collection({cycle->partial, marked - begin, count.live_objects, count.live_bytes});
+  }
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
   if (!copied && !cycle->partial) note_how_marked(count.live_objects, reaching);
@@ -343,7 +347,6 @@ void note_sweep(const heap::SweepCount& count, bool was_partial) {
   } else {
     mark::team.note_collection(count.live_objects, count.live_bytes, measured.mark_last);
   }
-  partial::note(was_partial, count.live_bytes);
   measured.live_bytes = count.live_bytes;
   measured.live_atomic_bytes = count.live_atomic_bytes;
   measured.live_typed_bytes = count.live_typed_bytes;

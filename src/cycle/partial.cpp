@@ -4,6 +4,7 @@
 #include "base/bits.hpp"
 #include "copy/policy.hpp"
 #include "cycle/page_sums.hpp"
+#include "cycle/partial_worth.hpp"
 #include "cycle/settings.hpp"
 #include "heap/space.hpp"
 #include "heap/sweep.hpp"
@@ -36,6 +37,8 @@ bool full_is_wanted = false;
 int partial_since_full = 0;
 std::size_t live_after_full = 0;
 std::size_t kept = 0;
+mark::Changed changed;
+PartialWorth worth;
 
 const char* start_watch() {
   return write_watch.start(base::as_pointer(space.base), std::size_t{space.reserved} * kBlockSize);
@@ -88,7 +91,6 @@ const char* turn_on() {
 
 bool is_on() { return __atomic_load_n(&on, __ATOMIC_RELAXED); }
 
-// Typed heaps move their objects, for which all references have to be seen.
 bool is_possible() {
   return on && marks_are_known && !full_is_wanted && write_watch.is_on() && !copy::in_use &&
          GC_find_leak == 0 && partial_since_full < GC_full_freq;
@@ -98,7 +100,8 @@ bool keep_marks_and_queue_changed() {
   kept = heap::keep_marks();
   const os::WatchedPages pages;
   const bool verified = options.verify == 0 || verify_unwritten(pages);
-  if (verified && mark::marker.push_changed(pages)) return true;
+  if (verified) changed = mark::marker.push_changed(pages);
+  if (verified && changed.known) return true;
   mark::marker.forget_queued();
   heap::clear_marks();
   return false;
@@ -106,32 +109,44 @@ bool keep_marks_and_queue_changed() {
 
 std::size_t kept_objects() { return kept; }
 
-void end_marking(bool complete) {
-  marks_are_known = false;
-  if (!on || !complete || copy::in_use) return;
-  // Another process's, since a fork, or ended by whoever has closed its file.
-  if (!write_watch.is_on() || !watch_marked()) {
-    const char* const why = start_watch();
-    if (why != nullptr) {
-      set_on(false);
-      os::warn("no partial collections any more: ", why);
-      return;
-    }
-    if (!watch_marked()) return;
-  }
-  marks_are_known = true;
-}
+void forget_marks() { marks_are_known = false; }
 
-void note(bool was_partial, std::size_t live_bytes) {
-  if (was_partial) {
-    ++partial_since_full;
-    const std::size_t grown = live_bytes > live_after_full ? live_bytes - live_after_full : 0;
-    full_is_wanted = grown > base::max_of(live_after_full / kGrowthShare, kLeastGrowth);
+namespace {
+
+void note(const Ended& ended) {
+  if (!ended.was_partial) {
+    worth.note_full(ended.mark_ns, ended.live_objects);
+    partial_since_full = 0;
+    full_is_wanted = false;
+    live_after_full = ended.live_bytes;
     return;
   }
-  partial_since_full = 0;
-  full_is_wanted = false;
-  live_after_full = live_bytes;
+  worth.note_partial(ended.mark_ns, changed.pages, ended.live_objects);
+  ++partial_since_full;
+  const std::size_t grown =
+      ended.live_bytes > live_after_full ? ended.live_bytes - live_after_full : 0;
+  full_is_wanted = grown > base::max_of(live_after_full / kGrowthShare, kLeastGrowth);
+}
+
+// False if the next collection is to be a full one for want of it.
+bool watch() {
+  // Another process's, since a fork, or ended by whoever has closed its file?
+  if (write_watch.is_on() && watch_marked()) return true;
+  const char* const why = start_watch();
+  if (why == nullptr) return watch_marked();
+  set_on(false);
+  os::warn("no partial collections any more: ", why);
+  return false;
+}
+
+}  // namespace
+
+void end_collection(const Ended& ended) {
+  forget_marks();
+  if (!on) return;
+  note(ended);
+  // Typed heaps move their objects, for which all references have to be seen.
+  if (worth.pays() && !copy::in_use) marks_are_known = watch();
 }
 
 }  // namespace jd::cycle::partial

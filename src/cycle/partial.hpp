@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace jd::cycle {
 
@@ -33,11 +34,17 @@ bool keep_marks_and_queue_changed();
 // How many objects the collection before had marked. Of a partial collection.
 std::size_t kept_objects();
 
-// In the stopped world. All that is marked leads only to what is marked, or the collection was
-// abandoned.
-void end_marking(bool complete);
-// Once the world runs again, with what is alive by now.
-void note(bool was_partial, std::size_t live_bytes);
+struct Ended {
+  bool was_partial;
+  std::uint64_t mark_ns;
+  std::size_t live_objects;
+  std::size_t live_bytes;
+};
+// A collection has swept, in the stopped world, and all that is marked leads only to what is
+// marked. Changes are noted from now on, for the next one.
+void end_collection(const Ended& ended);
+// It was abandoned, or copied what it reached.
+void forget_marks();
 
 }  // namespace partial
 }  // namespace jd::cycle

@@ -1,8 +1,10 @@
 // What a partial collection begins at, beside the roots: marked objects that the program may have
 // changed since they were marked (docs/design/cycle.md, "Partial collections").
+#include "heap/side_table.hpp"
 #include "heap/space.hpp"
 #include "heap/walk.hpp"
 #include "mark/marker.hpp"
+#include "os/memory.hpp"
 #include "os/write_watch.hpp"
 
 namespace jd::mark {
@@ -14,6 +16,37 @@ using heap::BlockState;
 using heap::kBlockSize;
 using heap::Scan;
 using heap::space;
+
+// What was marked before anything else was: marking goes on in between, and what it finds need not
+// be scanned a second time. 0.8% of the heap; without memory for it, marks serve as well.
+struct OldMarks {
+  std::uint64_t words[heap::kBitWords];
+};
+heap::SideTable<OldMarks> old_marks;
+
+void note_old_marks() {
+  if (!old_marks.cover()) return;
+  heap::for_each_block([](BlockNumber number, const Block& block) {
+    if (block.scan == Scan::None) return;
+    OldMarks& old = old_marks[number];
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      old.words[w] = block.marks[w] & block.allocated[w];
+    }
+  });
+}
+
+std::uint64_t old_marks_of(const Block& block, unsigned word) {
+  const BlockNumber number = heap::number_of(&block);
+  return number < old_marks.covered() ? old_marks[number].words[word]
+                                      : block.marks[word] & block.allocated[word];
+}
+
+bool has_old_marks(const Block& block) {
+  for (unsigned w = 0; w < block.bit_words(); ++w) {
+    if (old_marks_of(block, w) != 0) return true;
+  }
+  return false;
+}
 
 // What a program's own procedure pushes may not lie in the object. (Where the object itself names
 // the procedure, the program keeps to what bdwgc asks of it: the object changes, too.)
@@ -32,21 +65,26 @@ Block* block_with_slots(BlockNumber number) {
 
 }  // namespace
 
-// Of slots [from, to), what lies in [low, high): where every word counts, no more than that.
+// Of slots [from, to), what lies in [low, high): where every word counts, no more than that, and
+// neighbours at once.
 void Marker::push_marked(Block* block, unsigned from, unsigned to, Word low, Word high) {
   const Entry* const most = drain_above();
   const Word begin = heap::block_address(heap::number_of(block));
   const std::size_t size = heap::unmixed_size(*block);
   for (unsigned w = from / 64; w * 64 < to; ++w) {
-    const std::uint64_t marked =
-        block->marks[w] & block->allocated[w] & heap::bits_between(w, from, to);
-    heap::for_each_bit(&marked, 64, [&](unsigned bit) {
-      const heap::Place place{block, w * 64 + bit};
-      if (block->scan != Scan::Words) return push_contents(place);
-      const Word object = begin + std::size_t{place.slot} * size;
+    std::uint64_t old = old_marks_of(*block, w) & heap::bits_between(w, from, to);
+    while (old != 0) {
+      const unsigned first = base::lowest_bit(old);
+      const unsigned count = block->scan == Scan::Words ? base::lowest_zero(old >> first) : 1;
+      old &= ~heap::bits_between(0, first, first + count);
+      if (block->scan != Scan::Words) {
+        push_contents({block, w * 64 + first});
+        continue;
+      }
+      const Word object = begin + std::size_t{w * 64 + first} * size;
       push_range(base::as_pointer(base::max_of(object, low)),
-                 base::as_pointer(base::min_of(object + size, high)));
-    });
+                 base::as_pointer(base::min_of(object + count * size, high)));
+    }
     if (top_ > most) drain();
   }
 }
@@ -64,11 +102,15 @@ class Marker::ChangedPages final : public os::PageVisitor {
     }
   }
 
+  std::size_t bytes = 0;
+
  private:
   // [low, high) lies in one block.
   void block(Word low, Word high) {
     Block* const block = block_with_slots(heap::block_number(low));
     if (block == nullptr || block->scan == Scan::None || has_procedure(*block)) return;
+    if (!has_old_marks(*block)) return;
+    bytes += high - low;
     if (block->state == BlockState::LargeHead) return large(block, low, high);
     const Word begin = heap::block_address(heap::number_of(block));
     const unsigned from = block->slot_of(low - begin);
@@ -97,11 +139,13 @@ void Marker::push_marked_with_procedures() {
   });
 }
 
-bool Marker::push_changed(const os::WatchedPages& pages) {
+Changed Marker::push_changed(const os::WatchedPages& pages) {
+  note_old_marks();
   push_marked_with_procedures();
   ChangedPages changed(this);
-  return pages.visit_written(base::as_pointer(space.base),
-                             base::as_pointer(space.base + space.span), &changed);
+  const bool known = pages.visit_written(base::as_pointer(space.base),
+                                         base::as_pointer(space.base + space.span), &changed);
+  return {known, changed.bytes / os::page_size()};
 }
 
 }  // namespace jd::mark

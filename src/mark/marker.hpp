@@ -34,6 +34,12 @@ using base::MarkStrategy;
 
 struct Elements;
 
+// What was found to have changed. Known: of all pages.
+struct Changed {
+  bool known = false;
+  std::size_t pages = 0;  // that were written and hold marked objects, whose words count
+};
+
 class alignas(128) Marker {
  public:
   // Whether other markers may set the same mark bits.
@@ -71,8 +77,7 @@ class alignas(128) Marker {
 
   // Queues what the program may have changed in marked objects: what lies on pages that were
   // written, and the contents of those whose kind has a mark procedure, which may look elsewhere.
-  // False if that isn't known of all pages.
-  bool push_changed(const os::WatchedPages& pages);
+  Changed push_changed(const os::WatchedPages& pages);
 
   // Queues the words of a range for scanning as heap words.
   void push_range(const void* low, const void* high);

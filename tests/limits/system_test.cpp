@@ -117,6 +117,51 @@ TEST(System, WhereReadingMemoryIsForbidden) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// Partial collections need a userfaultfd, and the kernel's tables of pages.
+JD_CHILD(without_userfaultfd) {
+  if (!forbid(SYS_userfaultfd)) return kCannotTry;
+  GC_enable_incremental();
+  if (GC_is_incremental_mode() != 0) return 2;
+  GC_start_incremental_collection();
+  return ordinary_program();
+}
+// The watch is on when scans begin to be refused.
+JD_CHILD(loses_page_scans) {
+  GC_INIT();
+  GC_enable_incremental();
+  if (GC_is_incremental_mode() == 0) return kCannotTry;
+  static_list = make_list(1000);
+  GC_gcollect();
+  if (!forbid(SYS_ioctl)) return kCannotTry;
+  GC_start_incremental_collection();
+  const int status = ordinary_program();
+  return status == 0 && GC_is_incremental_mode() != 0 ? 2 : status;
+}
+
+TEST(System, WhereUserfaultfdIsForbidden) {
+  const ChildResult r = run_child("without_userfaultfd");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err.find("partial"), std::string::npos) << "programs ask, users did not: " << r;
+  JD_OURS_ONLY("says nothing");
+  const ChildResult asked = run_child("without_userfaultfd", {{"GC_ENABLE_INCREMENTAL", "1"}});
+  EXPECT_NE(asked.err.find("GC_ENABLE_INCREMENTAL: no partial collections: userfaultfd is "
+                           "forbidden to this process"),
+            std::string::npos)
+      << asked;
+  const ChildResult told = run_child("without_userfaultfd", {{"GC_PRINT_STATS", "1"}});
+  EXPECT_NE(told.err.find("no incremental mode: userfaultfd is forbidden to this process"),
+            std::string::npos)
+      << told;
+}
+TEST(System, WherePagesCanBeAskedForNoMore) {
+  JD_OURS_ONLY("goes by signals");
+  const ChildResult r = run_child("loses_page_scans");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_NE(r.err.find("no partial collections any more"), std::string::npos) << r;
+}
+
 JD_CHILD(without_thread_numbers) {
   if (!forbid(SYS_gettid)) return kCannotTry;
   return ordinary_program();

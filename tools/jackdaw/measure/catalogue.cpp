@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <fnmatch.h>
 
+#include <tuple>
+
 #include "failure.hpp"
 
 namespace jackdaw {
@@ -139,6 +141,18 @@ std::vector<Benchmark> make_catalogue() {
                   {},
                   "longest pause of a busy program with 500 MB live",
                   false});
+  const std::vector<std::tuple<std::string, std::string, std::vector<std::string>>> incremental = {
+      {"gcbench-big", "gcbench", {"20", "20"}},
+      {"syntax", "syntax", {}},
+      {"pause-500m", "pause", {"500"}}};
+  for (const auto& [name, program, arguments] : incremental) {
+    list.push_back({name + "-incremental",
+                    program,
+                    arguments,
+                    {"GC_ENABLE_INCREMENTAL=1"},
+                    name + " in the incremental mode: partial collections",
+                    false});
+  }
   list.push_back(
       {"stop-running-2", "stop", {"2", "0"}, {}, "time to stop two threads that compute", false});
   list.push_back({"stop-sleeping-200",
