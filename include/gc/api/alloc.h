@@ -92,8 +92,9 @@ GC_API GC_ATTR_DEPRECATED void GC_CALL GC_change_stubborn(const void*);
 #define GC_CHANGE_STUBBORN(p) GC_change_stubborn(p)
 
 /*
- * With manual reporting of stores (GC_set_manual_vdb_allowed): the object at p was changed.
- * Otherwise nothing happens. Follow it with GC_reachable_here() on each pointer stored.
+ * The object at p was changed: for bdwgc's manual reporting of stores (GC_set_manual_vdb_allowed).
+ * Here nothing happens, since the kernel notes all stores. Follow it with GC_reachable_here() on
+ * each pointer stored.
  */
 GC_API void GC_CALL GC_end_stubborn_change(const void* p) GC_ATTR_NONNULL(1);
 /* Stores the pointer q in *(void **)p and reports it as above. */

@@ -53,13 +53,26 @@ GC_ATTR_DEPRECATED
 int GC_dont_gc;
 
 /*
- * With bdwgc: incremental, generational collection, with short pauses. Here it does no more than
- * GC_INIT(), and GC_is_incremental_mode() says 0.
+ * The incremental mode. From now on most of the collections that allocation starts are partial: they
+ * look at what is new, at the roots, and at pages of old objects that were written since the last
+ * collection. So they take less time, and garbage that has survived one of them stays until a full
+ * collection; GC_set_full_freq() says how many partial ones may come before that. GC_gcollect() is
+ * always a full one, whose pause is as long as without the mode (bdwgc cuts it into steps; here
+ * GC_set_time_limit() has no effect). Where partial ones take nearly as long as full ones, they are
+ * left out for a while.
+ *
+ * It can be switched on at any time, once for the life of the process, also by GC_ENABLE_INCREMENTAL
+ * in the environment. It needs Linux 6.7 or newer, whose kernel notes the writes: no signal, and
+ * system calls may write to objects. Where it is not to be had, this function does no more than
+ * GC_INIT(), and GC_is_incremental_mode() says 0. While the program has typed heaps
+ * (jackdaw/heap.h), or leaks are looked for, every collection is a full one.
  */
 GC_API void GC_CALL GC_enable_incremental(void);
+/* Non-zero: the mode is on. */
 GC_API int GC_CALL GC_is_incremental_mode(void);
 
-/* What the incremental mode write-protects: these bits or'ed. */
+/* What the incremental mode write-protects, so that a system call that writes there fails: these
+ * bits or'ed. Always GC_PROTECTS_NONE. */
 #define GC_PROTECTS_NONE 0
 #define GC_PROTECTS_POINTER_HEAP 1
 #define GC_PROTECTS_PTRFREE_HEAP 2
@@ -67,12 +80,13 @@ GC_API int GC_CALL GC_is_incremental_mode(void);
 #define GC_PROTECTS_STACK 8
 GC_API int GC_CALL GC_incremental_protection_needs(void);
 
-/* Starts an incremental collection. Does nothing outside the incremental mode. Takes the lock. */
+/* In the incremental mode: a partial collection, or a full one if that is due. Otherwise nothing.
+ * Takes the lock. */
 GC_API void GC_CALL GC_start_incremental_collection(void);
 
 /*
- * Does a little of a collection's work (all of it, outside the incremental mode). 0 if there is
- * nothing more to do for now. Call it in a loop while the program idles. Takes the lock.
+ * Collects if a collection is due: in the incremental mode by a partial one, as a rule. Always 0:
+ * there is nothing more to do for now. Call it while the program idles. Takes the lock.
  */
 GC_API int GC_CALL GC_collect_a_little(void);
 

@@ -247,15 +247,18 @@ GC_API int GC_CALL GC_get_pages_executable(void);
 
 /* ---- Incremental mode ---- */
 
-/* There is no such mode here: all of these are kept and reported, without effect. */
+/* GC_enable_incremental() has what the mode is. All but the first of these are kept and reported,
+ * without effect. */
 
-/* How many partial collections come between two full ones. Default 19. */
+/* How many partial collections may come between two full ones; 0: none. A full one comes earlier
+ * where what is alive has grown by a quarter since the last. Default 19; also GC_FULL_FREQUENCY in
+ * the environment. */
 GC_API GC_ATTR_DEPRECATED int GC_full_freq;
 GC_API void GC_CALL GC_set_full_freq(int);
 GC_API int GC_CALL GC_get_full_freq(void);
 
 /*
- * The wished longest pause. GC_TIME_UNLIMITED: no limit, collections are generational only. The
+ * The wished longest pause, with bdwgc. GC_TIME_UNLIMITED, the default: no limit. The
  * _tv pair adds nanoseconds (below one million); GC_set_time_limit() leaves them as they are.
  */
 #define GC_TIME_UNLIMITED 999999
@@ -278,8 +281,9 @@ GC_API void GC_CALL GC_set_max_prior_attempts(int);
 GC_API int GC_CALL GC_get_max_prior_attempts(void);
 
 /*
- * Non-zero, set before GC_enable_incremental(): the program reports its own pointer stores, by
- * GC_PTR_STORE_AND_DIRTY() or GC_END_STUBBORN_CHANGE(), and pages are not watched. Default 0.
+ * Non-zero, with bdwgc, set before GC_enable_incremental(): the program reports its own pointer
+ * stores, by GC_PTR_STORE_AND_DIRTY() or GC_END_STUBBORN_CHANGE(), and pages are not watched. Here
+ * they are in any case. Default 0.
  */
 GC_API void GC_CALL GC_set_manual_vdb_allowed(int);
 GC_API int GC_CALL GC_get_manual_vdb_allowed(void);
