@@ -158,7 +158,7 @@ void** any_even_word(void* holder, std::size_t k) {
   return static_cast<void**>(holder) + k % 16 * 2;
 }
 
-const Holder kHolders[] = {
+constexpr Holder kHolders[] = {
     {"small", [] { return GC_malloc(32); }, first_word},
     {"of_many_words", [] { return GC_malloc(256); }, any_even_word},
     {"half_a_block", [] { return GC_malloc(8000); },

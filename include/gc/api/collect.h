@@ -53,19 +53,19 @@ GC_ATTR_DEPRECATED
 int GC_dont_gc;
 
 /*
- * The incremental mode. From now on most of the collections that allocation starts are partial: they
- * look at what is new, at the roots, and at pages of old objects that were written since the last
- * collection. So they take less time, and garbage that has survived one of them stays until a full
- * collection; GC_set_full_freq() says how many partial ones may come before that. GC_gcollect() is
- * always a full one, whose pause is as long as without the mode (bdwgc cuts it into steps; here
- * GC_set_time_limit() has no effect). Where partial ones take nearly as long as full ones, they are
- * left out for a while.
+ * The incremental mode. From now on most of the collections that allocation starts are partial:
+ * they look at what is new, at the roots, and at pages of old objects that were written since the
+ * last collection. So they take less time, and garbage that has survived one of them stays until a
+ * full collection; GC_set_full_freq() says how many partial ones may come before that.
+ * GC_gcollect() is always a full one, whose pause is as long as without the mode (bdwgc cuts it
+ * into steps; here GC_set_time_limit() has no effect). Where partial ones take nearly as long as
+ * full ones, they are left out for a while.
  *
- * It can be switched on at any time, once for the life of the process, also by GC_ENABLE_INCREMENTAL
- * in the environment. It needs Linux 6.7 or newer, whose kernel notes the writes: no signal, and
- * system calls may write to objects. Where it is not to be had, this function does no more than
- * GC_INIT(), and GC_is_incremental_mode() says 0. While the program has typed heaps
- * (jackdaw/heap.h), or leaks are looked for, every collection is a full one.
+ * It can be switched on at any time, once for the life of the process, also by
+ * GC_ENABLE_INCREMENTAL in the environment. It needs Linux 6.7 or newer, whose kernel notes the
+ * writes: no signal, and system calls may write to objects. Where it is not to be had, this
+ * function does no more than GC_INIT(), and GC_is_incremental_mode() says 0. While the program has
+ * typed heaps (jackdaw/heap.h), or leaks are looked for, every collection is a full one.
  */
 GC_API void GC_CALL GC_enable_incremental(void);
 /* Non-zero: the mode is on. */

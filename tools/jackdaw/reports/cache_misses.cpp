@@ -335,7 +335,8 @@ std::string markdown(const Plan& plan, const Results& results,
   text += paper_table(results.programs).markdown();
   text +=
       "\nThe paper's own figures are not beside them: its tables were not to be had where this "
-      "was written, and none are quoted from memory. *incremental*: most collections are partial, on "
+      "was written, and none are quoted from memory. *incremental*: most collections are partial, "
+      "on "
       "the peer as well (GC_ENABLE_INCREMENTAL); its own count of them and their time include the "
       "steps of a collection.\n";
   for (const std::string& plot : plots) text += fmt::format("\n![]({})\n", plot);
