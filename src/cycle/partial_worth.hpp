@@ -14,8 +14,8 @@ class PartialWorth {
  public:
   // What the kernel takes to lift a page's protection: 0.3 us were measured in a virtual machine.
   static constexpr std::uint64_t kFaultNs = 300;
-  // Full collections that would mark for less than this are not worth the question.
-  static constexpr std::uint64_t kLeastNs = 2'000'000;
+  // Where fewer pages were written there is little to lose, 4 MiB of them. A guess.
+  static constexpr std::size_t kLeastPages = 1024;
   // After a partial collection that did not pay so many full ones come with nothing watched: 1, and
   // twice as many and one more each time. A guess.
   static constexpr unsigned kMostWaiting = 31;
@@ -28,9 +28,8 @@ class PartialWorth {
   }
   // A partial one, which found so many pages written.
   void note_partial(std::uint64_t ns, std::size_t written_pages, std::size_t objects) {
-    const std::uint64_t full = base::max_of(of_full(objects), std::uint64_t{1});
     const std::uint64_t took = ns + written_pages * kFaultNs;
-    if (full < kLeastNs || took < full / 4 * 3) {
+    if (written_pages < kLeastPages || took < of_full(objects) / 4 * 3) {
       waits_ = 0;
       return;
     }

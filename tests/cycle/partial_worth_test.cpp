@@ -6,6 +6,7 @@ namespace jd::cycle {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::size_t kPages = PartialWorth::kLeastPages;
 
 TEST(PartialWorth, PaysAtFirst) { EXPECT_TRUE(PartialWorth().pays()); }
 
@@ -13,7 +14,7 @@ TEST(PartialWorth, PaysWhileLittleIsWritten) {
   PartialWorth worth;
   worth.note_full(20 * kMs, 1'000'000);
   for (int i = 0; i < 10; ++i) {
-    worth.note_partial(kMs, 100, 1'000'000);
+    worth.note_partial(kMs, kPages, 1'000'000);
     EXPECT_TRUE(worth.pays());
   }
 }
@@ -23,7 +24,7 @@ TEST(PartialWorth, WaitsTwiceAsLongEachTimeThatItDoesNot) {
   const auto full = [&worth] { worth.note_full(20 * kMs, 1'000'000); };
   full();
   for (const int waits : {1, 3, 7, 15, 31, 31}) {
-    worth.note_partial(18 * kMs, 0, 1'000'000);
+    worth.note_partial(18 * kMs, kPages, 1'000'000);
     for (int i = 0; i < waits; ++i) {
       EXPECT_FALSE(worth.pays()) << i << " of " << waits;
       full();
@@ -32,7 +33,7 @@ TEST(PartialWorth, WaitsTwiceAsLongEachTimeThatItDoesNot) {
   }
   worth.note_partial(kMs, 0, 1'000'000);
   EXPECT_TRUE(worth.pays());
-  worth.note_partial(18 * kMs, 0, 1'000'000);
+  worth.note_partial(18 * kMs, kPages, 1'000'000);
   full();
   EXPECT_TRUE(worth.pays()) << "it waits for one again";
 }
@@ -47,16 +48,16 @@ TEST(PartialWorth, FaultsCount) {
 TEST(PartialWorth, AFullOneIsReckonedByWhatIsAlive) {
   PartialWorth worth;
   worth.note_full(20 * kMs, 1'000'000);
-  worth.note_partial(18 * kMs, 0, 3'000'000);
+  worth.note_partial(18 * kMs, kPages, 3'000'000);
   EXPECT_TRUE(worth.pays());
-  worth.note_partial(18 * kMs, 0, 1'100'000);
+  worth.note_partial(18 * kMs, kPages, 1'100'000);
   EXPECT_FALSE(worth.pays());
 }
 
-TEST(PartialWorth, SmallHeapsAreNotAsked) {
+TEST(PartialWorth, FewPagesAreNoLoss) {
   PartialWorth worth;
-  worth.note_full(PartialWorth::kLeastNs / 2, 1000);
-  worth.note_partial(kMs, 1000, 1000);
+  worth.note_full(kMs, 1000);
+  worth.note_partial(18 * kMs, kPages - 1, 1000);
   EXPECT_TRUE(worth.pays());
 }
 

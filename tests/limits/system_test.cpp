@@ -139,7 +139,7 @@ JD_CHILD(loses_page_scans) {
 }
 
 TEST(System, WhereUserfaultfdIsForbidden) {
-  const ChildResult r = run_child("without_userfaultfd");
+  const ChildResult r = run_child("without_userfaultfd", {{"GC_ENABLE_INCREMENTAL", kUnset}});
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_EQ(r.err.find("partial"), std::string::npos) << "programs ask, users did not: " << r;
