@@ -17,11 +17,10 @@ namespace jd::alloc {
 bool marks_are_kept = false;
 bool frees_are_treated = false;
 
-void treat_frees() { __atomic_store_n(&frees_are_treated, true, __ATOMIC_RELAXED); }
-
-void keep_marks_from_now_on() {
-  __atomic_store_n(&marks_are_kept, true, __ATOMIC_RELAXED);
-  treat_frees();
+void keep_marks(bool kept) {
+  const bool treated = kept || heap::poison_freed || heap::sweep_policy.eager;
+  __atomic_store_n(&marks_are_kept, kept, __ATOMIC_RELAXED);
+  __atomic_store_n(&frees_are_treated, treated, __ATOMIC_RELAXED);
 }
 
 namespace {

@@ -17,11 +17,11 @@ extern std::size_t padding;
 // (cycle/partial.hpp). Set under the heap's lock, maybe while others free (relaxed: a mark too many
 // is only garbage that stays).
 extern bool marks_are_kept;
-void keep_marks_from_now_on();
 // That, or another treatment of what is freed: then the fast path of freeing leaves it alone. As
 // above.
 extern bool frees_are_treated;
-void treat_frees();
+// Sets both; also once at the start, when heap::poison_freed and heap::sweep_policy are set.
+void keep_marks(bool kept);
 
 // Bytes that are cleared at a time ahead of the cursor (docs/design/alloc.md, "Clearing ahead").
 // Set at the start.

@@ -175,19 +175,20 @@ class StopQuestion {
 int (*StopQuestion::asked)() = nullptr;
 
 // False if the collection was abandoned.
-bool mark_everything(char* stack_top, const Cycle& cycle) {
+bool mark_everything(char* stack_top, Cycle* cycle) {
   // The threads stand: a function that allows a collection so much time wants to know how long that
   // took.
-  if (cycle.asked_to_stop()) return false;
+  if (cycle->asked_to_stop()) return false;
   MarkRoots roots;
-  StopQuestion question(cycle);
+  StopQuestion question(*cycle);
+  if (cycle->partial) cycle->partial = partial::queue_changed();
   marker.mark_uncollectable();
   const std::uint64_t began = os::now_ns();
   visit_all_roots(&roots, stack_top);
   const std::uint64_t ended = os::now_ns();
   measured.root_total += ended - began;
   if (roots.stacks_began != 0) measured.stack_total += ended - roots.stacks_began;
-  if (marker.was_stopped() || cycle.asked_to_stop()) {
+  if (marker.was_stopped() || cycle->asked_to_stop()) {
     marker.forget_queued();
     return false;
   }
@@ -233,7 +234,7 @@ Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   choose_how_to_mark(cycle->partial);
   marker.set_stop_question(nullptr);
   if (cycle->partial) {
-    cycle->partial = partial::keep_marks_and_queue_changed();
+    partial::keep_marks();
   } else {
     heap::clear_marks();
   }
@@ -243,7 +244,7 @@ Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   if (copies && cycle->asked_to_stop()) cycle->outcome = Outcome::Abandoned;
   *copied =
       copies && cycle->outcome == Outcome::Done && copy_everything(stack_top, &measured.root_bytes);
-  if (!*copied && cycle->outcome != Outcome::Abandoned && !mark_everything(stack_top, *cycle)) {
+  if (!*copied && cycle->outcome != Outcome::Abandoned && !mark_everything(stack_top, cycle)) {
     cycle->outcome = Outcome::Abandoned;
   }
   return {os::now_ns() - cleared, mark::team.had_choice()};
@@ -294,7 +295,6 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
     alloc::unmark_mixed_holes();
     alloc::show_holes();
     alloc::show_magazines();
-    partial::forget_marks();
     return {};
   }
   alloc::empty_magazines();
@@ -314,11 +314,9 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
   const heap::SweepCount count = reclaim(stack_top, copied);
-  if (copied) {
-    partial::forget_marks();
-  } else {
-    partial::end_collection({cycle->partial, marked - begin, count.live_objects, count.live_bytes});
-  }
+  partial::end_collection({cycle->partial, copied, marked - begin,
+                           count.live_objects + count.deferred_objects,
+                           count.live_bytes + count.deferred_bytes});
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
   if (!copied && !cycle->partial) note_how_marked(count.live_objects, reaching);

@@ -403,9 +403,10 @@ bool is_to_have_kept_block() {
 
 // Which nobody may stop: a collection, then one that compacts, or that at once where little was
 // allocated. For each allocation once, since the program may have let go of something after the
-// last collection even where it allocated nothing; again only if something was allocated meanwhile.
+// last collection even where it allocated nothing; again only if something was allocated meanwhile,
+// or the last one was partial.
 bool collect_as_last_resort(unsigned attempt, bool allocated) {
-  const bool again = attempt == 0 || allocated;
+  const bool again = attempt == 0 || allocated || partial::was_partial();
   const bool compact_at_once = can_compact() && little_was_allocated(kLittleForLarge);
   if (again && !compact_at_once && collect_locked(nullptr)) return true;
   return can_compact() && (again || !last_compacted) && compact_for_room();

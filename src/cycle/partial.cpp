@@ -28,10 +28,15 @@ constexpr std::size_t kLeastGrowth = base::kMiB;
 
 // Read at any time.
 bool on = false;
-void set_on(bool value) { __atomic_store_n(&on, value, __ATOMIC_RELAXED); }
+void set_on(bool value) {
+  __atomic_store_n(&on, value, __ATOMIC_RELAXED);
+  alloc::keep_marks(value);
+}
 
 os::WriteWatch write_watch;
-// All that is marked led only to what is marked, and what may have changed since is known.
+// The last collection that ended marked what its marked objects led to, and what may have changed
+// since is known. (One that was abandoned since has marked all there was, and changed nothing that
+// is known.)
 bool marks_are_known = false;
 bool full_is_wanted = false;
 int partial_since_full = 0;
@@ -39,6 +44,11 @@ std::size_t live_after_full = 0;
 std::size_t kept = 0;
 mark::Changed changed;
 PartialWorth worth;
+// Collections in a row after which nothing could be watched. So many, a guess, end the mode: the
+// program may have no file left for a moment.
+constexpr unsigned kMostFailures = 8;
+unsigned failures = 0;
+bool last_was_partial = false;
 
 const char* start_watch() {
   return write_watch.start(base::as_pointer(space.base), std::size_t{space.reserved} * kBlockSize);
@@ -85,7 +95,7 @@ const char* turn_on() {
   const char* const why = start_watch();
   if (why != nullptr) return why;
   set_on(true);
-  alloc::keep_marks_from_now_on();
+  failures = 0;
   return nullptr;
 }
 
@@ -96,8 +106,9 @@ bool is_possible() {
          GC_find_leak == 0 && partial_since_full < GC_full_freq;
 }
 
-bool keep_marks_and_queue_changed() {
-  kept = heap::keep_marks();
+void keep_marks() { kept = heap::keep_marks(); }
+
+bool queue_changed() {
   const os::WatchedPages pages;
   const bool verified = options.verify == 0 || verify_unwritten(pages);
   if (verified) changed = mark::marker.push_changed(pages);
@@ -108,8 +119,7 @@ bool keep_marks_and_queue_changed() {
 }
 
 std::size_t kept_objects() { return kept; }
-
-void forget_marks() { marks_are_known = false; }
+bool was_partial() { return last_was_partial; }
 
 namespace {
 
@@ -131,22 +141,30 @@ void note(const Ended& ended) {
 // False if the next collection is to be a full one for want of it.
 bool watch() {
   // Another process's, since a fork, or ended by whoever has closed its file?
-  if (write_watch.is_on() && watch_marked()) return true;
-  const char* const why = start_watch();
-  if (why == nullptr) return watch_marked();
-  set_on(false);
-  os::warn("no partial collections any more: ", why);
-  return false;
+  bool watched = write_watch.is_on() && watch_marked();
+  const char* why = nullptr;
+  if (!watched) {
+    why = start_watch();
+    watched = why == nullptr && watch_marked();
+  }
+  if (watched) {
+    failures = 0;
+  } else if (++failures == kMostFailures) {
+    set_on(false);
+    os::warn("no partial collections any more: ", why != nullptr ? why : "the system refuses");
+  }
+  return watched;
 }
 
 }  // namespace
 
 void end_collection(const Ended& ended) {
-  forget_marks();
+  last_was_partial = ended.was_partial;
+  marks_are_known = false;
   if (!on) return;
   note(ended);
   // Typed heaps move their objects, for which all references have to be seen.
-  if (worth.pays() && !copy::in_use) marks_are_known = watch();
+  if (worth.pays() && !copy::in_use && !ended.copied) marks_are_known = watch();
 }
 
 }  // namespace jd::cycle::partial

@@ -28,14 +28,17 @@ bool is_on();
 
 // Can the collection that is about to begin be partial?
 bool is_possible();
-// Instead of clearing the marks, when the world has stopped: keeps them, and queues what may have
-// changed. False, with all marks clear, if that can't be known: then the collection is a full one.
-bool keep_marks_and_queue_changed();
+// Instead of clearing the marks, when the world has stopped.
+void keep_marks();
+// Then, before anything is marked: queues what may have changed. False, with nothing queued and all
+// marks clear, if that can't be known: then the collection is a full one.
+bool queue_changed();
 // How many objects the collection before had marked. Of a partial collection.
 std::size_t kept_objects();
 
 struct Ended {
   bool was_partial;
+  bool copied;  // what it reached
   std::uint64_t mark_ns;
   std::size_t live_objects;
   std::size_t live_bytes;
@@ -43,8 +46,8 @@ struct Ended {
 // A collection has swept, in the stopped world, and all that is marked leads only to what is
 // marked. Changes are noted from now on, for the next one.
 void end_collection(const Ended& ended);
-// It was abandoned, or copied what it reached.
-void forget_marks();
+// The last one that ended was partial: a full one may free more.
+bool was_partial();
 
 }  // namespace partial
 }  // namespace jd::cycle

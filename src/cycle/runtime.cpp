@@ -137,7 +137,7 @@ void apply_options() {
   heap::sweep_policy = {
       .eager = static_cast<base::SweepTime>(options.sweep_time) == base::SweepTime::Eager,
       .nearly_full_divisor = static_cast<unsigned>(options.nearly_full)};
-  if (heap::poison_freed || heap::sweep_policy.eager) alloc::treat_frees();
+  alloc::keep_marks(false);
   alloc::choose_magazine_key(os::random_bits());
   alloc::clear_ahead = options.clear_ahead;
   if (options.time_sweep != 0) alloc::start_timing_refills();

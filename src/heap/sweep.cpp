@@ -143,8 +143,12 @@ bool has_dead_objects(const Block& block) {
   return false;
 }
 
-void defer_disclaiming(BlockNumber number) {
+void defer_disclaiming(BlockNumber number, const Block& block, SweepCount* count) {
   BlockExtra& extra = space.extras[number];
+  std::size_t marked = 0;
+  for_each_marked(block, [&marked](unsigned) { ++marked; });
+  count->deferred_objects += marked;
+  count->deferred_bytes += marked * unmixed_size(block);
   set_listed(&extra, false);
   extra.next = deferred;
   deferred = number;
@@ -168,7 +172,7 @@ bool sweep_block(BlockNumber number, Block& block, OpenRun* run, SweepCount* cou
   }
   const Kind& kind = kinds[block.kind];
   if (kind.disclaim != nullptr && has_dead_objects(block)) {
-    defer_disclaiming(number);
+    defer_disclaiming(number, block, count);
     return false;
   }
   if (block.state == BlockState::Mixed) {

@@ -62,7 +62,7 @@ GC_push_other_roots_proc GC_get_push_other_roots() { return GC_push_other_roots;
 
 GC_API void GC_push_all(void* low, void* high) { cycle::push_client_roots(low, high); }
 GC_API void GC_push_all_eager(void* low, void* high) { cycle::push_client_stack(low, high); }
-// Whole, dirty or not: the collection is a full one.
+// Whole, dirty or not: what is no object's is not watched.
 GC_API void GC_push_conditional(void* low, void* high, int) { cycle::push_client_roots(low, high); }
 
 GC_ms_entry* GC_mark_and_push(void* object, GC_ms_entry* stack_pointer, GC_ms_entry*, void**) {

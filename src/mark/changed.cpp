@@ -18,14 +18,16 @@ using heap::Scan;
 using heap::space;
 
 // What was marked before anything else was: marking goes on in between, and what it finds need not
-// be scanned a second time. 0.8% of the heap; without memory for it, marks serve as well.
+// be scanned a second time. 0.8% of the heap; without memory for all of it, marks serve as well.
 struct OldMarks {
   std::uint64_t words[heap::kBitWords];
 };
 heap::SideTable<OldMarks> old_marks;
+bool are_noted = false;  // in this collection
 
 void note_old_marks() {
-  if (!old_marks.cover()) return;
+  are_noted = old_marks.cover();
+  if (!are_noted) return;
   heap::for_each_block([](BlockNumber number, const Block& block) {
     if (block.scan == Scan::None) return;
     OldMarks& old = old_marks[number];
@@ -36,9 +38,8 @@ void note_old_marks() {
 }
 
 std::uint64_t old_marks_of(const Block& block, unsigned word) {
-  const BlockNumber number = heap::number_of(&block);
-  return number < old_marks.covered() ? old_marks[number].words[word]
-                                      : block.marks[word] & block.allocated[word];
+  return are_noted ? old_marks[heap::number_of(&block)].words[word]
+                   : block.marks[word] & block.allocated[word];
 }
 
 bool has_old_marks(const Block& block) {

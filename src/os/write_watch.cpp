@@ -35,7 +35,17 @@ class KeptErrno {
   int value_ = errno;
 };
 
+bool files_ran_out() { return errno == EMFILE || errno == ENFILE; }
+constexpr const char* kNoFiles = "no more files can be opened";
+
+const char* why_not_opened() {
+  if (files_ran_out()) return kNoFiles;
+  if (errno == ENOENT) return "there is no /proc/thread-self/pagemap";
+  return "/proc/thread-self/pagemap can't be read";
+}
+
 const char* why_refused() {
+  if (files_ran_out()) return kNoFiles;
   if (errno == ENOSYS) return "the system has no userfaultfd";
   if (errno == EPERM) return "userfaultfd is forbidden to this process";
   return "userfaultfd is refused";
@@ -73,12 +83,18 @@ PageScan written_pages(char* low, char* high) {
   return scan;
 }
 
+void answer_in_regions(PageScan* scan) {
+  scan->vector = base::as_word(regions);
+  scan->vector_length = kMostRegions;
+  scan->return_mask = kPageWritten;
+}
+
 }  // namespace
 
 const char* WriteWatch::start(char* low, std::size_t size) {
   const KeptErrno kept;
   stop();
-  const char* why = "files can't be opened";
+  const char* why = nullptr;
   file_ = open_watch(&why);
   if (file_ < 0) return why;
   process_ = process_id();
@@ -98,8 +114,9 @@ const char* WriteWatch::start(char* low, std::size_t size) {
     return "the memory can't be watched";
   }
   if (!RandomReader(kPageMap).is_open()) {
+    const char* const why_closed = why_not_opened();
     stop();
-    return "there is no /proc";
+    return why_closed;
   }
   return nullptr;
 }
@@ -119,6 +136,9 @@ bool WatchedPages::watch(char* low, char* high) const {
   const KeptErrno kept;
   PageScan scan = written_pages(low, high);
   scan.flags = kScanProtects | kScanChecksWatch;
+  // Without them the kernel protects what does not exist, too: it has an entry made for each such
+  // page, which passes for swapped from then on.
+  answer_in_regions(&scan);
   for (base::Word at = scan.start; at < scan.end; at = scan.walk_end) {
     scan.start = at;
     scan.walk_end = 0;
@@ -131,9 +151,7 @@ bool WatchedPages::visit_written(char* low, char* high, PageVisitor* visitor) co
   const KeptErrno kept;
   PageScan scan = written_pages(low, high);
   scan.flags = kScanChecksWatch;
-  scan.vector = base::as_word(regions);
-  scan.vector_length = kMostRegions;
-  scan.return_mask = kPageWritten;
+  answer_in_regions(&scan);
   for (base::Word at = scan.start; at < scan.end; at = scan.walk_end) {
     scan.start = at;
     scan.walk_end = 0;
