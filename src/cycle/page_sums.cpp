@@ -72,7 +72,7 @@ bool verify_unwritten(const os::WatchedPages& pages) {
     if (!note_written(pages, base::as_pointer(at), base::as_pointer(at + kPage))) return false;
     if (is_unwritten(at)) {
       os::fatal("heap verifier: the page at ", static_cast<const void*>(base::as_pointer(at)),
-                " passes for unwritten and has changed");
+                " passes for unwritten and has changed (do devices, or io_uring, write there?)");
     }
   }
   return true;

@@ -40,7 +40,7 @@ struct SweepCount {
   // Marked ones in the blocks put aside, which disclaim_deferred adds to those above.
   std::size_t deferred_objects = 0;
   std::size_t deferred_bytes = 0;
-  unsigned oldest_free = 0;           // the greatest age of a dirty free block
+  unsigned oldest_free = 0;  // the greatest age of a dirty free block
 };
 
 // Clears the mark bits of allocated slots, and sets those of free ones: the marker, which never

@@ -1,5 +1,6 @@
 // Partial collections, the incremental mode's (cycle.req.partial).
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -328,12 +329,142 @@ TEST(Partial, FilesOfTheProgramStayOpen) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// The table of what was marked before grows with the heap, if it can.
+JD_CHILD(has_no_memory_for_tables) {
+  GC_INIT();
+  if (!enable()) return 77;
+  collect();
+  collect_partially();
+  GC_expand_hp(std::size_t{64} << 20);
+  const rlimit none = {std::size_t{1} << 20, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_DATA, &none) != 0) return 1;
+  Root<void*> table(static_cast<void**>(GC_malloc(kCount * sizeof(void*))));
+  for (std::size_t k = 0; k < kCount; ++k) table.get()[k] = GC_malloc(32);
+  clear_stack();
+  collect_partially();
+  for (std::size_t round = 0; round < 3; ++round) {
+    far_away([&] {
+      for (std::size_t k = 0; k < kCount; ++k) {
+        void* const object = GC_malloc_atomic(48);
+        fill_pattern(object, 48, static_cast<std::uint32_t>(k));
+        *static_cast<void**>(table.get()[k]) = object;
+      }
+    });
+    collect_partially();
+    take_free_places();
+    for (std::size_t k = 0; k < kCount; ++k) {
+      if (!holds_pattern(*static_cast<void**>(table.get()[k]), 48, static_cast<std::uint32_t>(k))) {
+        return 2;
+      }
+    }
+  }
+  return 0;
+}
+TEST(Partial, WithoutMemoryForTheirTablesNothingIsLost) {
+  JD_NEEDS_MODE();
+  JD_SKIP_UNDER_ASAN("needs memory, too");
+  JD_SKIP_UNDER_TSAN("needs memory, too");
+  const ChildResult r = run_child("has_no_memory_for_tables");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// For a moment: then full collections come, and partial ones again.
+JD_CHILD(runs_out_of_files) {
+  GC_INIT();
+  if (!enable()) return 77;
+  Old holders;
+  const rlimit few = {64, 64};
+  if (setrlimit(RLIMIT_NOFILE, &few) != 0) return 1;
+  std::vector<int> files;
+  for (int file = dup(1); file >= 0; file = dup(1)) files.push_back(file);
+  if (!new_objects_survive(holders)) return 2;
+  for (const int file : files) close(file);
+  if (!new_objects_survive(holders)) return 3;
+  holders.drop();
+  collect_partially();
+  return GC_is_incremental_mode() != 0 && holders.watch.count_alive() == kCount ? 0 : 4;
+}
+TEST(Partial, ProgramsMayRunOutOfFilesForAWhile) {
+  JD_NEEDS_MODE();
+  const ChildResult r = run_child("runs_out_of_files");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err, "");
+}
+
+// Where a partial collection makes no room, a full one comes before memory has run out.
+JD_CHILD(fills_its_heap_with_old_garbage) {
+  constexpr std::size_t kMiB = 1 << 20;
+  GC_set_max_heap_size(64 * kMiB);
+  GC_INIT();
+  if (!enable()) return 77;
+  constexpr std::size_t kSlots = 40 * kMiB / 1000;
+  Root<void*> table(static_cast<void**>(GC_malloc(kSlots * sizeof(void*))));
+  for (int round = 0; round < 10; ++round) {
+    for (std::size_t k = 0; k < kSlots; ++k) {
+      table.get()[k] = nullptr;
+      table.get()[k] = GC_malloc(1000);
+      if (table.get()[k] == nullptr) return 1;
+    }
+    if (round == 0) collect();
+  }
+  return 0;
+}
+TEST(Partial, AFullOneComesBeforeMemoryHasRunOut) {
+  JD_NEEDS_MODE();
+  const ChildResult r = run_child("fills_its_heap_with_old_garbage");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 TEST(Partial, AStoppedCollectionForgetsNothing) {
   JD_NEEDS_MODE();
   Old holders;
   GC_set_stop_func([] { return 1; });
   EXPECT_TRUE(new_objects_survive(holders));
   GC_set_stop_func([] { return 0; });
+  EXPECT_TRUE(new_objects_survive(holders));
+}
+
+// What was queued is forgotten with the collection: the objects may be gone by the next.
+std::size_t procedure_calls;
+GC_ms_entry* count_call(GC_word*, GC_ms_entry* top, GC_ms_entry*, GC_word) {
+  ++procedure_calls;
+  return top;
+}
+TEST(Partial, AStoppedCollectionLeavesNothingToMark) {
+  JD_NEEDS_MODE();
+  const unsigned procedure = GC_new_proc(count_call);
+  const auto kind =
+      static_cast<int>(GC_new_kind(GC_new_free_list(), GC_MAKE_PROC(procedure, 0), 0, 1));
+  Root<void*> table(static_cast<void**>(GC_malloc(kCount * sizeof(void*))));
+  static int questions;
+  for (int allowed = 0; allowed < 4; ++allowed) {
+    for (std::size_t k = 0; k < kCount; ++k) table.get()[k] = GC_generic_malloc(64, kind);
+    collect();
+    questions = allowed;
+    GC_set_stop_func([] { return questions-- <= 0 ? 1 : 0; });
+    collect_partially();
+    GC_set_stop_func([] { return 0; });
+    for (std::size_t k = 0; k < kCount; ++k) {
+      GC_free(table.get()[k]);
+      table.get()[k] = nullptr;
+    }
+    clear_stack();
+    procedure_calls = 0;
+    collect();
+    EXPECT_EQ(procedure_calls, 0u) << "asked " << allowed << " times before";
+  }
+}
+
+// A stop function that has no time for a full collection, once after another.
+TEST(Partial, AStoppedFullCollectionForgetsNothing) {
+  JD_NEEDS_MODE();
+  Old holders;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(new_objects_survive(holders));
+    GC_set_stop_func([] { return 1; });
+    GC_gcollect();
+    GC_set_stop_func([] { return 0; });
+  }
   EXPECT_TRUE(new_objects_survive(holders));
 }
 

@@ -100,6 +100,17 @@ TEST_F(Watch, APageIsWrittenWhatEverItHeldBefore) {
   EXPECT_EQ(written(), only(7));
 }
 
+// To protect what does not exist would make it pass for swapped (WrittenPages).
+TEST_F(Watch, PagesThatDoNotExistStaySo) {
+  *page(30) = 1;
+  ASSERT_TRUE(watch_all());
+  std::uint64_t entry = 0;
+  const RandomReader tables("/proc/self/pagemap");
+  ASSERT_TRUE(tables.read(reinterpret_cast<std::uintptr_t>(page(31)) / page_size() * sizeof entry,
+                          &entry, sizeof entry));
+  EXPECT_EQ(entry >> 62, 0u) << "neither present nor swapped";
+}
+
 TEST_F(Watch, PagesThatWereGivenBackAreNew) {
   std::memset(low_, 1, size());
   ASSERT_TRUE(watch_all());

@@ -93,8 +93,8 @@ GC_API GC_ATTR_DEPRECATED void GC_CALL GC_change_stubborn(const void*);
 
 /*
  * The object at p was changed: for bdwgc's manual reporting of stores (GC_set_manual_vdb_allowed).
- * Here nothing happens, since the kernel notes all stores. Follow it with GC_reachable_here() on
- * each pointer stored.
+ * Here nothing happens, since the kernel notes a program's stores. Follow it with
+ * GC_reachable_here() on each pointer stored.
  */
 GC_API void GC_CALL GC_end_stubborn_change(const void* p) GC_ATTR_NONNULL(1);
 /* Stores the pointer q in *(void **)p and reports it as above. */

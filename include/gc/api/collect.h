@@ -61,11 +61,13 @@ int GC_dont_gc;
  * into steps; here GC_set_time_limit() has no effect). Where partial ones take nearly as long as
  * full ones, they are left out for a while.
  *
- * It can be switched on at any time, once for the life of the process, also by
- * GC_ENABLE_INCREMENTAL in the environment. It needs Linux 6.7 or newer, whose kernel notes the
- * writes: no signal, and system calls may write to objects. Where it is not to be had, this
- * function does no more than GC_INIT(), and GC_is_incremental_mode() says 0. While the program has
- * typed heaps (jackdaw/heap.h), or leaks are looked for, every collection is a full one.
+ * It can be switched on at any time, also by GC_ENABLE_INCREMENTAL in the environment, and stays on
+ * for as long as the system lets it (a warning tells the end). It needs Linux 6.7 or newer, whose
+ * kernel notes the writes: no signal, and system calls may write to objects. What is not noted is
+ * what devices, or io_uring into registered buffers, write to an object by themselves: no pointers
+ * to objects may come that way. Where the mode is not to be had, this function does no more than
+ * GC_INIT(), and GC_is_incremental_mode() says 0. While the program has typed heaps
+ * (jackdaw/heap.h), or leaks are looked for, every collection is a full one.
  */
 GC_API void GC_CALL GC_enable_incremental(void);
 /* Non-zero: the mode is on. */
