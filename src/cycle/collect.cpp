@@ -314,9 +314,8 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
   const heap::SweepCount count = reclaim(stack_top, copied);
-  partial::end_collection({cycle->partial, copied, marked - begin,
-                           count.live_objects + count.deferred_objects,
-                           count.live_bytes + count.deferred_bytes});
+  partial::end_collection(
+      {cycle->partial, copied, marked - begin, count.live_bytes + count.deferred_bytes});
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
   if (!copied && !cycle->partial) note_how_marked(count.live_objects, reaching);

@@ -255,7 +255,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   const GC_word least = many ? kLeastDivisorForLargeTable : kLeastDivisor;
   const GC_word divisor = base::max_of(least, GC_word{GC_free_space_divisor});
   // As bdwgc: partial collections cost little, and what they leave is made up for.
-  const GC_word share = partial::is_on() ? 2 : 1;
+  const GC_word share = partial::pays() ? 2 : 1;
   planned = lesser / divisor / share;
   planned_for_several = work / divisor / share;
   last_compacted = false;

@@ -17,7 +17,8 @@ constexpr unsigned kPages = kBlockSize / kPage;
 
 struct BlockSums {
   std::uint64_t sums[kPages];
-  bool unwritten[kPages];
+  bool summed[kPages];
+  bool written[kPages];
 };
 heap::SideTable<BlockSums> table;
 
@@ -37,7 +38,7 @@ class NoteWritten final : public os::PageVisitor {
   void pages(char* low, char* high) override {
     for (Word at = base::as_word(low); at < base::as_word(high); at += kPage) {
       const BlockNumber block = heap::block_number(at);
-      if (block < table.covered()) table[block].unwritten[page_of(at)] = false;
+      if (block < table.covered()) table[block].written[page_of(at)] = true;
     }
   }
 };
@@ -54,23 +55,28 @@ void sum_watched(char* low, char* high) {
   for (Word at = base::as_word(low); at < base::as_word(high); at += kPage) {
     BlockSums& block = table[heap::block_number(at)];
     block.sums[page_of(at)] = sum_of(at);
-    block.unwritten[page_of(at)] = true;
+    block.summed[page_of(at)] = true;
   }
 }
 
 void forget_sums() { table.discard(); }
 
 bool verify_unwritten(const os::WatchedPages& pages) {
+  // Those that were not summed may still be protected from earlier on.
+  if (!table.cover()) return true;
   const Word end = heap::block_address(table.covered());
+  for (BlockNumber b = 0; b < table.covered(); ++b) {
+    for (bool& written : table[b].written) written = false;
+  }
   if (!note_written(pages, base::as_pointer(heap::space.base), base::as_pointer(end))) return false;
   for (Word at = heap::space.base; at < end; at += kPage) {
-    if (!is_unwritten(at) || table[heap::block_number(at)].sums[page_of(at)] == sum_of(at)) {
-      continue;
-    }
+    const BlockSums& block = table[heap::block_number(at)];
+    const unsigned page = page_of(at);
+    if (block.written[page] || !block.summed[page] || block.sums[page] == sum_of(at)) continue;
     // The stack that the collector runs on may be an object, and a thread that no collection stops
     // may have written just now.
     if (!note_written(pages, base::as_pointer(at), base::as_pointer(at + kPage))) return false;
-    if (is_unwritten(at)) {
+    if (!block.written[page]) {
       os::fatal("heap verifier: the page at ", static_cast<const void*>(base::as_pointer(at)),
                 " passes for unwritten and has changed (do devices, or io_uring, write there?)");
     }
@@ -80,7 +86,7 @@ bool verify_unwritten(const os::WatchedPages& pages) {
 
 bool is_unwritten(Word address) {
   const BlockNumber block = heap::block_number(address);
-  return block < table.covered() && table[block].unwritten[page_of(address)];
+  return block >= table.covered() || !table[block].written[page_of(address)];
 }
 
 }  // namespace jd::cycle

@@ -11,13 +11,13 @@ namespace jd::cycle {
 // Whole blocks, which are watched from now on. Without memory for their sums nothing is known of
 // them.
 void sum_watched(char* low, char* high);
-// All others are not watched.
+// Nothing is watched any more.
 void forget_sums();
 // Notes which pages were written since then, and ends the process where one that was not has
 // another sum. False if the watch has ended.
 bool verify_unwritten(const os::WatchedPages& pages);
-// Was the page that this address of the heap lies in watched, and not written when that was last
-// noted?
+// Did the page that this address of the heap lies in pass for unwritten when that was last noted?
+// True also of one that there is no memory to note anything of.
 [[nodiscard]] bool is_unwritten(base::Word address);
 
 }  // namespace jd::cycle

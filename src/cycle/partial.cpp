@@ -26,6 +26,10 @@ using heap::space;
 constexpr std::size_t kGrowthShare = 4;
 constexpr std::size_t kLeastGrowth = base::kMiB;
 
+// About what is allocated until the next collection (pacing.cpp).
+constexpr std::size_t kRoomShare = 3;
+constexpr std::size_t kRoom = base::kMiB / 2;
+
 // Read at any time.
 bool on = false;
 void set_on(bool value) {
@@ -54,6 +58,17 @@ const char* start_watch() {
   return write_watch.start(base::as_pointer(space.base), std::size_t{space.reserved} * kBlockSize);
 }
 
+// Whether a block is about to be filled, as far as `room` bytes reach: then every page of it would
+// cost a fault, where to scan its old objects again costs less.
+bool will_be_filled(BlockNumber number, const Block& block, std::size_t* room) {
+  const heap::BlockExtra& extra = space.extras[number];
+  if (extra.owner != nullptr) return true;
+  const std::size_t free = std::size_t{extra.free_slots} * block.slot_size;
+  if (!extra.listed || *room < free) return false;
+  *room -= free;
+  return true;
+}
+
 bool holds_marked_words(const Block& block) {
   if (block.state == heap::BlockState::Free || block.scan == heap::Scan::None) return false;
   for (unsigned w = 0; w < block.bit_words(); ++w) {
@@ -63,7 +78,9 @@ bool holds_marked_words(const Block& block) {
 }
 
 // Blocks next to each other at once: each question costs the kernel a look at every processor.
-bool watch_marked() {
+bool watch_marked(std::size_t live_bytes) {
+  std::size_t room = kRoom + live_bytes / kRoomShare;
+
   if (options.verify != 0) forget_sums();
   const os::WatchedPages pages;
   BlockNumber first = 0;
@@ -77,7 +94,9 @@ bool watch_marked() {
     if (options.verify != 0) sum_watched(low, high);
   };
   heap::for_each_block([&](BlockNumber number, const Block& block) {
-    if (!holds_marked_words(block)) return;
+    const bool wanted = holds_marked_words(block) && !will_be_filled(number, block, &room);
+    space.extras[number].watched = wanted;
+    if (!wanted) return;
     if (number != end) {
       watch_run();
       first = number;
@@ -98,6 +117,8 @@ const char* turn_on() {
   failures = 0;
   return nullptr;
 }
+
+bool pays() { return on && worth.pays(); }
 
 bool is_on() { return __atomic_load_n(&on, __ATOMIC_RELAXED); }
 
@@ -125,13 +146,13 @@ namespace {
 
 void note(const Ended& ended) {
   if (!ended.was_partial) {
-    worth.note_full(ended.mark_ns, ended.live_objects);
+    worth.note_full(ended.mark_ns);
     partial_since_full = 0;
     full_is_wanted = false;
     live_after_full = ended.live_bytes;
     return;
   }
-  worth.note_partial(ended.mark_ns, changed.pages, ended.live_objects);
+  worth.note_partial(ended.mark_ns, changed);
   ++partial_since_full;
   const std::size_t grown =
       ended.live_bytes > live_after_full ? ended.live_bytes - live_after_full : 0;
@@ -139,13 +160,13 @@ void note(const Ended& ended) {
 }
 
 // False if the next collection is to be a full one for want of it.
-bool watch() {
+bool watch(std::size_t live_bytes) {
   // Another process's, since a fork, or ended by whoever has closed its file?
-  bool watched = write_watch.is_on() && watch_marked();
+  bool watched = write_watch.is_on() && watch_marked(live_bytes);
   const char* why = nullptr;
   if (!watched) {
     why = start_watch();
-    watched = why == nullptr && watch_marked();
+    watched = why == nullptr && watch_marked(live_bytes);
   }
   if (watched) {
     failures = 0;
@@ -164,7 +185,7 @@ void end_collection(const Ended& ended) {
   if (!on) return;
   note(ended);
   // Typed heaps move their objects, for which all references have to be seen.
-  if (worth.pays() && !copy::in_use && !ended.copied) marks_are_known = watch();
+  if (worth.pays() && !copy::in_use && !ended.copied) marks_are_known = watch(ended.live_bytes);
 }
 
 }  // namespace jd::cycle::partial

@@ -40,12 +40,13 @@ struct Ended {
   bool was_partial;
   bool copied;  // what it reached
   std::uint64_t mark_ns;
-  std::size_t live_objects;
   std::size_t live_bytes;
 };
 // A collection has swept, in the stopped world, and all that is marked leads only to what is
 // marked. Changes are noted from now on, for the next one.
 void end_collection(const Ended& ended);
+// The mode is on, and the next one may be partial.
+bool pays();
 // The last one that ended was partial: a full one may free more.
 bool was_partial();
 

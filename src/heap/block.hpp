@@ -152,6 +152,9 @@ struct BlockExtra {
   // not ask again. (Whoever sets the one of these two may lose the other's newest value: then it
   // asks again.)
   bool filled : 1;
+  // Writes to its pages were noted since the last collection. Written by the collector, for its own
+  // reckoning.
+  bool watched : 1;
   // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them, or the pages were
   // clean, and no slot was handed out yet.
   bool zeroed;

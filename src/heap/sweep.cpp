@@ -147,7 +147,6 @@ void defer_disclaiming(BlockNumber number, const Block& block, SweepCount* count
   BlockExtra& extra = space.extras[number];
   std::size_t marked = 0;
   for_each_marked(block, [&marked](unsigned) { ++marked; });
-  count->deferred_objects += marked;
   count->deferred_bytes += marked * unmixed_size(block);
   set_listed(&extra, false);
   extra.next = deferred;

@@ -37,8 +37,7 @@ struct SweepCount {
   std::size_t live_atomic_bytes = 0;  // those that are not scanned
   std::size_t live_typed_bytes = 0;   // those with layouts
   std::size_t freed_bytes = 0;        // allocated before, not reached
-  // Marked ones in the blocks put aside, which disclaim_deferred adds to those above.
-  std::size_t deferred_objects = 0;
+  // Of marked objects in the blocks put aside: disclaim_deferred adds them to those above.
   std::size_t deferred_bytes = 0;
   unsigned oldest_free = 0;  // the greatest age of a dirty free block
 };

@@ -104,6 +104,7 @@ class Marker::ChangedPages final : public os::PageVisitor {
   }
 
   std::size_t bytes = 0;
+  std::size_t watched_bytes = 0;
 
  private:
   // [low, high) lies in one block.
@@ -112,6 +113,7 @@ class Marker::ChangedPages final : public os::PageVisitor {
     if (block == nullptr || block->scan == Scan::None || has_procedure(*block)) return;
     if (!has_old_marks(*block)) return;
     bytes += high - low;
+    if (heap::extra_of(block).watched) watched_bytes += high - low;
     if (block->state == BlockState::LargeHead) return large(block, low, high);
     const Word begin = heap::block_address(heap::number_of(block));
     const unsigned from = block->slot_of(low - begin);
@@ -146,7 +148,8 @@ Changed Marker::push_changed(const os::WatchedPages& pages) {
   ChangedPages changed(this);
   const bool known = pages.visit_written(base::as_pointer(space.base),
                                          base::as_pointer(space.base + space.span), &changed);
-  return {known, changed.bytes / os::page_size()};
+  const std::size_t page = os::page_size();
+  return {known, changed.bytes / page, changed.watched_bytes / page};
 }
 
 }  // namespace jd::mark

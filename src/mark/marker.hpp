@@ -37,7 +37,8 @@ struct Elements;
 // What was found to have changed. Known: of all pages.
 struct Changed {
   bool known = false;
-  std::size_t pages = 0;  // that were written and hold marked objects, whose words count
+  std::size_t pages = 0;    // that hold marked objects
+  std::size_t watched = 0;  // of these
 };
 
 class alignas(128) Marker {

@@ -189,7 +189,7 @@ JD_CHILD(suspended_is_cancelled) {
   pthread_cancel(thread);
   if (!stays_false(after)) return fail("it was cancelled while it was suspended");
   for (int i = 0; i < 3; ++i) GC_gcollect();
-  for (int i = 0; i < 10; ++i) opaque(make_list(10000));
+  for (std::size_t i = rounds(10); i != 0; --i) opaque(make_list(10000));
   GC_resume_thread(thread);
   GC_pthread_join(thread, nullptr);
   return after ? 0 : fail("it was never cancelled");
