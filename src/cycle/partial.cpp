@@ -80,7 +80,6 @@ bool holds_marked_words(const Block& block) {
 // Blocks next to each other at once: each question costs the kernel a look at every processor.
 bool watch_marked(std::size_t live_bytes) {
   std::size_t room = kRoom + live_bytes / kRoomShare;
-
   if (options.verify != 0) forget_sums();
   const os::WatchedPages pages;
   BlockNumber first = 0;
