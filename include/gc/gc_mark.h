@@ -169,7 +169,9 @@ GC_API void GC_CALL GC_push_all_eager(void* bottom, void* top);
 GC_API void GC_CALL GC_push_conditional(void* bottom, void* top, int all);
 GC_API void GC_CALL GC_push_finalizer_structures(void);
 
-/* The mark of the object that starts at the address: asked, cleared, set. Under the lock. */
+/* The mark of the object that starts at the address: asked, cleared, set. Under the lock. In the
+ * incremental mode a mark stays until the next full collection: an object that is marked here is
+ * not scanned for that. */
 GC_API int GC_CALL GC_is_marked(const void*) GC_ATTR_NONNULL(1);
 GC_API void GC_CALL GC_clear_mark_bit(const void*) GC_ATTR_NONNULL(1);
 GC_API void GC_CALL GC_set_mark_bit(const void*) GC_ATTR_NONNULL(1);

@@ -86,8 +86,11 @@ void poison_object(char* object, const Block& block) {
   heap::poison(base::as_word(object) + asked, block.slot_size - asked);
 }
 
-// A collection may come meanwhile, and the other bits of the word are its own.
+// A collection may come meanwhile, and the other bits of the word are its own. Where the kind
+// disclaims, the mark stays: what is swept while the world runs is kept by its mark alone
+// (heap::disclaim_deferred), and another thread may be at that.
 void unmark(const Place& place) {
+  if (heap::kinds[place.block->kind].disclaim != nullptr) return;
   __atomic_fetch_and(&place.block->marks[place.slot / 64], ~(std::uint64_t{1} << (place.slot % 64)),
                      __ATOMIC_RELAXED);
 }

@@ -69,8 +69,10 @@ bool will_be_filled(BlockNumber number, const Block& block, std::size_t* room) {
   return true;
 }
 
+// Objects of a kind with a procedure are scanned in any case.
 bool holds_marked_words(const Block& block) {
   if (block.state == heap::BlockState::Free || block.scan == heap::Scan::None) return false;
+  if (heap::has_procedure(heap::kinds[block.kind])) return false;
   for (unsigned w = 0; w < block.bit_words(); ++w) {
     if ((block.marks[w] & block.allocated[w]) != 0) return true;
   }

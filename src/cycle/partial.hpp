@@ -43,9 +43,9 @@ struct Ended {
   std::size_t live_bytes;
 };
 // A collection has swept, in the stopped world, and all that is marked leads only to what is
-// marked. Changes are noted from now on, for the next one.
+// marked. Where that pays, changes are noted from now on, for the next one.
 void end_collection(const Ended& ended);
-// The mode is on, and the next one may be partial.
+// The mode is on, and partial collections pay.
 bool pays();
 // The last one that ended was partial: a full one may free more.
 bool was_partial();

@@ -149,10 +149,10 @@ struct BlockExtra {
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block : 1;
   // Large head: a marker that asks which pages were written was told that nearly all are, and need
-  // not ask again. (Whoever sets the one of these two may lose the other's newest value: then it
+  // not ask again. (Whoever sets the one of these three may lose the other's newest value: then it
   // asks again.)
   bool filled : 1;
-  // Writes to its pages were noted since the last collection. Written by the collector, for its own
+  // Its pages were watched anew after the last collection. Written by the collector, for its own
   // reckoning.
   bool watched : 1;
   // Every free slot reads as zero (heap.req.zeroed): an eager sweep cleared them, or the pages were

@@ -82,6 +82,12 @@ inline Word descriptor_of(const Kind& kind, std::size_t size) {
   return kind.descriptor + (kind.add_size ? size : 0);
 }
 
+// Does a procedure of the program's, or of the marker's own, say what each object of it points to?
+// (Where the objects themselves name procedures: no.)
+inline bool has_procedure(const Kind& kind) {
+  return kind.scan == Scan::Descriptor && (kind.descriptor & kDescriptorTag) == kTagProcedure;
+}
+
 // Whether the program, by a mark or disclaim function, or the marker, by a descriptor within it,
 // may meet an object of the kind that is not initialised yet. A first word of zero tells them.
 inline bool begins_with_zero(const Kind& kind) {

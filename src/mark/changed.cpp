@@ -52,8 +52,7 @@ bool has_old_marks(const Block& block) {
 // What a program's own procedure pushes may not lie in the object. (Where the object itself names
 // the procedure, the program keeps to what bdwgc asks of it: the object changes, too.)
 bool has_procedure(const Block& block) {
-  const Word tag = heap::kinds[block.kind].descriptor & heap::kDescriptorTag;
-  return block.scan == Scan::Descriptor && tag == heap::kTagProcedure;
+  return block.scan == Scan::Descriptor && heap::has_procedure(heap::kinds[block.kind]);
 }
 
 // The block with slots that a block of the heap belongs to, itself or the head of its run; null if

@@ -109,7 +109,10 @@ const char* WriteWatch::start(char* low, std::size_t size) {
     file_ = -1;
     return "Linux 6.7 or newer is needed";
   }
-  if (syscall(SYS_ioctl, file_, UFFDIO_REGISTER, &range) != 0) {
+  range_ = {low, low + size};
+  // A watch that was closed before may have left pages protected (Linux up to 6.8): nothing would
+  // be noted of those.
+  if (syscall(SYS_ioctl, file_, UFFDIO_REGISTER, &range) != 0 || !lift_all()) {
     stop();
     return "the memory can't be watched";
   }
@@ -123,11 +126,27 @@ const char* WriteWatch::start(char* low, std::size_t size) {
 
 bool WriteWatch::is_on() const { return file_ >= 0 && process_ == process_id(); }
 
+bool WriteWatch::lift_all() const {
+  uffdio_writeprotect all{};
+  all.range = {base::as_word(range_.low), static_cast<std::uint64_t>(range_.high - range_.low)};
+  return syscall(SYS_ioctl, file_, UFFDIO_WRITEPROTECT, &all) == 0;
+}
+
 void WriteWatch::stop() {
   const KeptErrno kept;
   // The number may be another file's by now.
-  if (file_ >= 0 && is_watch(file_)) close_file(file_);
+  if (file_ >= 0 && is_watch(file_)) {
+    // A child that was forked may have the file open, too: then closing it ends nothing. In a child
+    // the range would be its parent's.
+    if (is_on() && range_.low != nullptr) {
+      uffdio_range range{base::as_word(range_.low),
+                         static_cast<std::uint64_t>(range_.high - range_.low)};
+      syscall(SYS_ioctl, file_, UFFDIO_UNREGISTER, &range);
+    }
+    close_file(file_);
+  }
   file_ = -1;
+  range_ = {};
 }
 
 WatchedPages::WatchedPages() : saved_errno_(errno), tables_(kPageMap) { errno = saved_errno_; }

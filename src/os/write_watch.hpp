@@ -9,13 +9,14 @@
 
 #include <cstddef>
 
+#include "os/extent.hpp"
 #include "os/files.hpp"
 #include "os/mappings.hpp"
 
 namespace jd::os {
 
-// One thread at a time. Whatever closes files that are not its own, or forks, ends the watch for
-// the process that did it: then nothing is known of any page.
+// One thread at a time. It ends where whoever closes all files closes its own, and is not there in
+// the child of a fork: then nothing is known of any page.
 class WriteWatch {
  public:
   constexpr WriteWatch() = default;
@@ -28,8 +29,11 @@ class WriteWatch {
   void stop();
 
  private:
+  [[nodiscard]] bool lift_all() const;
+
   int file_ = -1;
   int process_ = 0;
+  Extent range_ = {};  // that is registered
 };
 
 // The pages of a watch that is on; for a short while, since it keeps a file open. Pre, of both
