@@ -1,12 +1,15 @@
 // Partial collections, the incremental mode's (cycle.req.partial).
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -120,8 +123,7 @@ TEST(Partial, WhatTakesAFreedObjectsPlaceIsNew) {
   EXPECT_LE(watch.count_alive(), kCount / 10);
 }
 
-// --- What changed in old objects
-// ------------------------------------------------------------------
+// --- What changed in old objects ------------------------------------------------------------
 
 GC_word half_of_them() {
   // Every second word of 32 is a pointer.
@@ -509,8 +511,101 @@ TEST(Partial, ThreadsStoresAreSeen) {
   }
 }
 
-// --- When
-// -----------------------------------------------------------------------------------------
+// The sweep of kinds that disclaim comes while other threads run, and what is marked stays. So a
+// thread that frees an object meanwhile must leave its mark: or two would get its place.
+namespace disclaiming {
+
+struct Object {
+  std::uintptr_t state;
+  void* next;
+  std::uintptr_t unused[6];
+};
+constexpr std::uintptr_t kHeld = 2;
+constexpr std::size_t kFreed = 13;
+int kind;
+std::atomic<bool> is_armed;
+std::atomic<bool> is_disclaiming;
+std::atomic<bool> has_freed;
+std::atomic<std::size_t> held_disclaimed;
+Object* objects[4 * kCount];
+Object* made_again[kFreed];
+
+// The first waits until the other thread has freed some.
+int disclaim(void* object) {
+  if (is_armed.exchange(false)) {
+    is_disclaiming = true;
+    // Not for ever: should that thread need the lock, this one has it.
+    for (int i = 0; i < 100000 && !has_freed; ++i) usleep(10);
+  }
+  if (static_cast<Object*>(object)->state == kHeld) ++held_disclaimed;
+  return 0;
+}
+
+Object* make() { return static_cast<Object*>(GC_generic_malloc(sizeof(Object), kind)); }
+
+void* free_and_make(void*) {
+  // From now on it keeps what it frees.
+  make();
+  GC_free(objects[2]);
+  objects[2] = nullptr;
+  while (!is_disclaiming) sched_yield();
+  std::uintptr_t hidden[kFreed];
+  for (std::size_t i = 0; i < kFreed; ++i) {
+    hidden[i] = ~reinterpret_cast<std::uintptr_t>(objects[8 * i]);
+    GC_free(objects[8 * i]);
+    objects[8 * i] = nullptr;
+  }
+  // What the thread's hole has left, then what it has freed; the lock is another's.
+  std::size_t found = 0;
+  Object* others = nullptr;
+  for (std::size_t i = 0; i < 2000 && found < kFreed; ++i) {
+    Object* const object = make();
+    bool again = false;
+    for (const std::uintptr_t word : hidden) {
+      again |= ~word == reinterpret_cast<std::uintptr_t>(object);
+    }
+    if (again) {
+      object->state = kHeld;
+      made_again[found++] = object;
+    } else {
+      object->next = others;
+      others = object;
+    }
+  }
+  has_freed = true;
+  return nullptr;
+}
+
+}  // namespace disclaiming
+
+TEST(Partial, WhatIsFreedWhileOthersAreDisclaimedHasOneOwner) {
+  JD_NEEDS_MODE();
+  using namespace disclaiming;
+  kind = static_cast<int>(GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 1));
+  GC_register_disclaim_proc(kind, disclaim, 0);
+  // More than once: a small heap has other sizes of slots.
+  for (int i = 0; i < 3; ++i) {
+    for (Object*& object : objects) object = make();
+    collect();
+  }
+  for (std::size_t i = 1; i < std::size(objects); i += 4) objects[i] = nullptr;
+  pthread_t thread;
+  ASSERT_EQ(GC_pthread_create(&thread, nullptr, free_and_make, nullptr), 0);
+  usleep(10000);
+  is_armed = true;
+  collect();
+  is_disclaiming = true;  // had there been nothing to disclaim
+  GC_pthread_join(thread, nullptr);
+  EXPECT_EQ(held_disclaimed, 0u);
+  std::size_t twice = 0;
+  for (Object*& object : objects) {
+    object = make();
+    for (const Object* other : made_again) twice += object == other;
+  }
+  EXPECT_EQ(twice, 0u);
+}
+
+// --- When ---------------------------------------------------------------------------------------
 
 JD_CHILD(allocates_beside_an_old_list) {
   GC_INIT();

@@ -161,6 +161,39 @@ TEST_F(Watch, EndsInAForksChildAndThereAlone) {
   EXPECT_EQ(written(), only(4));
 }
 
+// As long as the child has the file, the watch would live on.
+TEST_F(Watch, StartsAnewBesideAForksChild) {
+  std::memset(low_, 1, size());
+  ASSERT_TRUE(watch_all());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    char byte = 0;
+    close(ends[1]);
+    _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  EXPECT_EQ(watch_.start(low_, size()), nullptr);
+  EXPECT_TRUE(watch_all());
+  EXPECT_EQ(written(), std::string(kPages, '.'));
+  *page(6) = 2;
+  EXPECT_EQ(written(), only(6));
+  close(ends[1]);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  close(ends[0]);
+}
+
+// Nothing is left of the watch before.
+TEST_F(Watch, StartsWithAllPagesWritten) {
+  std::memset(low_, 1, size());
+  ASSERT_TRUE(watch_all());
+  ASSERT_EQ(watch_.start(low_, size()), nullptr);
+  EXPECT_EQ(written(), std::string(kPages, 'w'));
+}
+
 TEST_F(Watch, EndsWhenItIsStopped) {
   std::memset(low_, 1, size());
   ASSERT_TRUE(watch_all());
