@@ -1,8 +1,8 @@
 // A collection (cycle.req.order):
 //
 //   start callback → look at the loaded libraries → stop the world → hide holes → clear marks
-//   → client's roots, static data, stacks → mark → finalization → move objects → sweep
-//   → show holes → resume → disclaim → plan the next
+//   (a partial one keeps them) → client's roots, static data, stacks → mark → finalization → move
+//   objects → sweep → show holes → resume → disclaim → plan the next
 #include "cycle/collect.hpp"
 
 #include "alloc/collecting.hpp"

@@ -22,15 +22,18 @@ using heap::kBlockSize;
 using heap::space;
 
 // A full collection is wanted once what is alive has grown by so much since the last: old garbage
-// may be a part of it. bdwgc waits for as much as makes a collection due.
+// may be a part of it. bdwgc waits for as much as makes a collection due, two thirds of what is
+// alive; a quarter is a guess, for the sake of memory.
 constexpr std::size_t kGrowthShare = 4;
 constexpr std::size_t kLeastGrowth = base::kMiB;
 
-// About what is allocated until the next collection (pacing.cpp).
+// About what is allocated until the next collection: two thirds of what is alive, halved
+// (plan_next_collection).
 constexpr std::size_t kRoomShare = 3;
 constexpr std::size_t kRoom = base::kMiB / 2;
 
-// Read at any time.
+// The collector's, under the heap's lock, as all that follows; but this one is read at any time
+// (relaxed: nothing else goes by it).
 bool on = false;
 void set_on(bool value) {
   __atomic_store_n(&on, value, __ATOMIC_RELAXED);

@@ -19,6 +19,7 @@ using heap::space;
 
 // What was marked before anything else was: marking goes on in between, and what it finds need not
 // be scanned a second time. 0.8% of the heap; without memory for all of it, marks serve as well.
+// Both by the collecting thread, in a stopped world.
 struct OldMarks {
   std::uint64_t words[heap::kBitWords];
 };

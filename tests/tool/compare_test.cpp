@@ -193,6 +193,21 @@ TEST(Bench, ReportsABenchmarkThatFails) {
   EXPECT_THAT(r.out, HasSubstr("1 of 1 benchmarks failed"));
 }
 
+TEST(Bench, SetsVariablesForOursAlone) {
+  const Result r = run_jackdaw({"bench", "--runs", "1", "--library", JD_TEST_LIBRARY, "--peer",
+                                JD_TEST_LIBRARY, "--set", "GC_MAXIMUM_HEAP_SIZE=1M", "gcbench"});
+  EXPECT_TRUE(r.exited_with(1)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr(", with GC_MAXIMUM_HEAP_SIZE=1M"));
+  EXPECT_THAT(r.out, HasSubstr("FAILED on ours"));
+  EXPECT_THAT(r.out, testing::Not(HasSubstr("FAILED on peer")));
+  const Result wrong = run_jackdaw({"bench", "--set", "=1", "gcbench"});
+  EXPECT_TRUE(wrong.exited_with(2)) << describe(wrong);
+  EXPECT_THAT(wrong.err, HasSubstr("--set wants NAME=VALUE, not '=1'"));
+  const Result report = run_jackdaw({"bench", "--set", "A=1", "scale"});
+  EXPECT_TRUE(report.exited_with(2)) << describe(report);
+  EXPECT_THAT(report.err, HasSubstr("--set is for benchmarks"));
+}
+
 TEST(Bench, KillsABenchmarkOverItsLimit) {
   // An installation of its own, whose benchmark has no end.
   const Scratch scratch;

@@ -31,12 +31,13 @@ struct Side {
   std::filesystem::path measured;  // the library that the figures are about
   std::vector<std::filesystem::path> preload;
   std::vector<std::string> arguments;
+  std::vector<std::string> variables;  // beside the benchmark's own
   std::vector<Sample> samples;
   std::string failure;  // of the first run that failed
 };
 
 Side libgc_side(const char* key, const Benchmark& b, const Library& library) {
-  return {key, library.path, {library.path}, b.arguments, {}, ""};
+  return {key, library.path, {library.path}, b.arguments, {}, {}, ""};
 }
 
 // Nothing if the system has no such library. The program is linked with libgc all the same, and
@@ -44,7 +45,7 @@ Side libgc_side(const char* key, const Benchmark& b, const Library& library) {
 std::optional<Side> rival_side(const char* key, const Rival& rival, const Library& peer) {
   const auto path = find_system_library(rival.library, {});
   if (!path) return std::nullopt;
-  return Side{key, *path, {*path, peer.path}, rival.arguments, {}, ""};
+  return Side{key, *path, {*path, peer.path}, rival.arguments, {}, {}, ""};
 }
 
 // Runs one benchmark on both sides. A failure ends the benchmark and is kept in its side.
@@ -58,13 +59,9 @@ void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSetting
                  : fmt::format("{}{}: pair {} of {}", prefix, b.name, pair + 1, settings.runs));
     for (Side* side : sides) {
       try {
-        Sample sample = run_benchmark({b,
-                                       side->measured,
-                                       side->preload,
-                                       side->arguments,
-                                       {},
-                                       settings.quick || pair < 0,
-                                       settings.limit_seconds});
+        Sample sample =
+            run_benchmark({b, side->measured, side->preload, side->arguments, side->variables,
+                           settings.quick || pair < 0, settings.limit_seconds});
         if (pair >= 0) side->samples.push_back(std::move(sample));
       } catch (const Failure& failure) {
         side->failure = failure.what();
@@ -161,6 +158,7 @@ std::string conditions(const BenchSettings& settings, Origin origin, const Libra
                        const std::string& our_path, const Library& peer,
                        const std::string& peer_path) {
   origin.ours = fmt::format("libgc {}, {}", ours.version_text(), our_path);
+  for (const std::string& variable : settings.variables) origin.ours += ", with " + variable;
   origin.peer = fmt::format("libgc {}, {}", peer.version_text(), peer_path);
   return fmt::format(
       "{}runs     {} of each in turn{}, each in its own process; medians (smallest..largest);\n"
@@ -168,6 +166,14 @@ std::string conditions(const BenchSettings& settings, Origin origin, const Libra
       to_text(origin), settings.runs,
       settings.quick ? " with --quick: small sizes, the figures mean nothing"
                      : " after a small warm-up");
+}
+
+void require_assignments(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    const std::size_t equals = variable.find('=');
+    if (equals != std::string::npos && equals != 0) continue;
+    throw Failure(kExitUsage, fmt::format("--set wants NAME=VALUE, not '{}'", variable));
+  }
 }
 
 [[noreturn]] void complain_of_add() {
@@ -179,6 +185,7 @@ std::string conditions(const BenchSettings& settings, Origin origin, const Libra
 int bench_command(const BenchSettings& settings) {
   require_writable(settings.json, kExitRefused);
   require_writable(settings.markdown, kExitRefused);
+  require_assignments(settings.variables);
   if (const Report* report = chosen_report(settings); report != nullptr) {
     chosen_parts(settings);  // throws if one is none
     if (settings.list) {
@@ -186,6 +193,9 @@ int bench_command(const BenchSettings& settings) {
       return 0;
     }
     if (settings.add && report->parts == nullptr) complain_of_add();
+    if (!settings.variables.empty()) {
+      throw Failure(kExitUsage, "--set is for benchmarks; reports have settings of their own");
+    }
     return report->run(settings);
   }
   if (settings.add) complain_of_add();
@@ -207,6 +217,7 @@ int bench_command(const BenchSettings& settings) {
   json["machine"] = to_json(origin.machine);
   json["days"] = origin.days;
   json["ours"] = {{"path", ours.portable_path()}, {"version", ours.version_text()}};
+  if (!settings.variables.empty()) json["ours"]["environment"] = settings.variables;
   json["peer"] = {{"path", peer.portable_path()}, {"version", peer.version_text()}};
   json["runs"] = settings.runs;
   json["quick"] = settings.quick;
@@ -217,6 +228,7 @@ int bench_command(const BenchSettings& settings) {
     Progress progress;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       Side a = libgc_side("ours", chosen[i], ours);
+      a.variables = settings.variables;
       std::optional<Side> b = chosen[i].rival ? rival_side("peer", *chosen[i].rival, peer)
                                               : libgc_side("peer", chosen[i], peer);
       if (b) {

@@ -25,6 +25,7 @@ struct BenchSettings {
   bool list = false;
   std::string library;
   std::string peer;
+  std::vector<std::string> variables;  // NAME=VALUE, in our library's environment alone
   int runs = 5;
   std::string json;
   std::string markdown;

@@ -112,6 +112,13 @@ struct CommandLine {
         ->type_name("PATH");
     bench_app->add_option("--library", bench.library, "Use this libgc.so.1 instead of Jackdaw's")
         ->type_name("PATH");
+    bench_app
+        ->add_option(
+            "--set", bench.variables,
+            "Set a variable for our library's runs alone; with the same library as --peer, "
+            "a setting is compared with none")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
     bench_runs = bench_app->add_option("--runs", bench.runs, "Pairs of runs (5; 1 with --quick)")
                      ->check(CLI::Range(1, 10000))
                      ->type_name("N");

@@ -251,8 +251,8 @@ GC_API int GC_CALL GC_get_pages_executable(void);
  * without effect. */
 
 /* How many partial collections may come between two full ones; 0: none. A full one comes earlier
- * where what is alive has grown by a quarter since the last. Default 19; also GC_FULL_FREQUENCY in
- * the environment. */
+ * where what is alive has grown by a quarter, and a MiB, since the last. Default 19; also
+ * GC_FULL_FREQUENCY in the environment. */
 GC_API GC_ATTR_DEPRECATED int GC_full_freq;
 GC_API void GC_CALL GC_set_full_freq(int);
 GC_API int GC_CALL GC_get_full_freq(void);
