@@ -289,11 +289,13 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   }
 }
 
-// Pre: whole blocks from `object` on are its own.
-void clear_large(char* object, std::size_t bytes) {
-  if (bytes >= clear_by_discarding_from && os::discard(object, base::align_up(bytes, kBlockSize)))
-    return;
+// False if it has no pages now. Pre: whole blocks from `object` on are its own.
+bool clear_large(char* object, std::size_t bytes) {
+  if (bytes >= clear_by_discarding_from && os::discard(object, base::align_up(bytes, kBlockSize))) {
+    return false;
+  }
   base::clear_bytes(object, bytes);
+  return true;
 }
 
 // Since the last collection. Under the heap's lock.
@@ -338,7 +340,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     }
   }
   if (clear && dirty != 0) {
-    clear_large(object, rounded);
+    heap::extra_of(block).filled = clear_large(object, rounded);
     // Release: this thread may be stopped right behind it, and then the words are read.
     heap::Scan scan = heap::kinds[kind].scan;
     __atomic_store(&block->scan, &scan, __ATOMIC_RELEASE);

@@ -26,14 +26,10 @@ constexpr std::size_t kFirstEntries = 64 * base::kKiB / sizeof(Entry);
 // line").
 constexpr std::size_t kLongStackShare = 8;
 
-// What the kernel says of a large object's pages. Not where it says the same of the roots': these
-// are visited meanwhile.
-alignas(base::kLine) char answers[8 * base::kKiB];
-
 }  // namespace
 
 Marker marker;
-std::size_t by_written_pages_from = SIZE_MAX;
+std::size_t by_written_pages_from = heap::kBlockSize;
 
 void Marker::drain() {
   run();
@@ -217,8 +213,9 @@ void Marker::adopt_overflow(Marker* other) {
 }
 
 // Where the kernel does not tell, the object is scanned whole: all of it can be read. So is, from
-// the next time on, one that was nearly all written: to ask costs half of what reading does.
-void Marker::push_written_pages(Word object, std::size_t size) {
+// the next time on, one that was nearly all written: to ask costs half of what reading does. (Out
+// of line: what the kernel says is not to be in the frame of the loop.)
+[[gnu::noinline]] void Marker::push_written_pages(Word object, std::size_t size) {
   class Push final : public os::PageVisitor {
    public:
     explicit Push(Marker* marker) : marker_(marker) {}
@@ -231,11 +228,15 @@ void Marker::push_written_pages(Word object, std::size_t size) {
    private:
     Marker* marker_;
   };
-  const os::WrittenPages written(answers, sizeof answers);
+  alignas(std::uint64_t) char answers[2 * base::kKiB];
+  const os::WrittenPages written(&page_map_, answers, sizeof answers);
   char* const begin = base::as_pointer(object);
-  if (!written.known()) return push_range(begin, begin + size);
   Push push(this);
-  written.visit(begin, begin + size, &push);
+  if (written.known()) {
+    written.visit(begin, begin + size, &push);
+  } else {
+    push.pages(begin, begin + size);
+  }
   constexpr std::size_t kFilledFrom = 8;  // all but an eighth; a guess
   space.extras[heap::block_number(object)].filled = size - push.written <= size / kFilledFrom;
 }

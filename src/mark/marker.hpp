@@ -23,6 +23,7 @@
 #include "mark/entry.hpp"
 #include "mark/ring.hpp"
 #include "mark/ring_use.hpp"
+#include "os/mappings.hpp"
 
 namespace jd::os {
 class WatchedPages;
@@ -122,6 +123,9 @@ class alignas(128) Marker {
   // The descriptor behind those that say that it is elsewhere; 0, a length, if there is none.
   static Word final_descriptor(Word object, std::size_t size, Word descriptor);
 
+  // The child of a fork asks for its own pages, not for its parent's.
+  void forget_page_map_in_child() { page_map_.close(); }
+
   // For the team. Marks what the stack's entries lead to, giving some away when others are hungry;
   // takes entries; takes over what another marker's overflow asks for.
   void run_in_team();
@@ -171,6 +175,7 @@ class alignas(128) Marker {
 
   void run();
   void run_while_allowed();
+  void run_with_patience();
   // Commits more of the stack. False when all of its reservation is in use, or the system refuses.
   bool extend_stack();
   template <Company kCompany>
@@ -259,7 +264,8 @@ class alignas(128) Marker {
   std::uint64_t patience_ = 0;
   // That, when the last turn began.
   std::uint64_t taken_ = 0;
-  // Of the last turn: how many objects came through the rings; how many of the entries were words.
+  // Of the last turn: how many objects came through the rings; how many of the entries were words,
+  // or were counted for the words of long ranges.
   std::uint64_t passed_ = 0;
   std::uint64_t word_entries_ = 0;
   // How many objects are still scanned while another marker is hungry before a few are enough to
@@ -267,6 +273,7 @@ class alignas(128) Marker {
   unsigned hungry_objects_ = 0;
   // Turns that were so short (Team::kStressTurn).
   unsigned stress_turns_ = 0;
+  os::PageMap page_map_{};  // open while the loop runs
   RingUse ring_use_;
   // All clear outside of a phase of the team's.
   heap::SideTable<OwnMarks> own_marks_;
@@ -284,7 +291,8 @@ class alignas(128) Marker {
 };
 
 // Of objects of so many bytes or more whose words are all scanned, only the pages that were written
-// are (docs/design/malloc.md, "Large objects"). Set at the start, and only where one thread marks.
+// are, until they were found filled (docs/design/mark.md, "Pages that nobody wrote"). Set at the
+// start.
 extern std::size_t by_written_pages_from;
 
 // The collecting thread's: used under the heap's lock, in a stopped world. A helper's marker is its

@@ -132,10 +132,10 @@ FileIdentity identity_of(int file) {
   return open ? FileIdentity{status.st_dev, status.st_ino} : FileIdentity{};
 }
 
-RandomReader::RandomReader(const char* path) : file_(open_file(path, O_RDONLY, 0)) {}
+RandomReader::RandomReader(const char* path) : file_(open_to_read(path)) {}
 
 RandomReader::~RandomReader() {
-  if (file_ >= 0) close_file(file_);
+  if (file_ >= 0 && is_owner_) close_file(file_);
 }
 
 bool RandomReader::read(std::uint64_t offset, void* to, std::size_t size) const {
@@ -156,6 +156,8 @@ long RandomReader::control(unsigned long request, void* argument) const {
 }
 
 int create_file(const char* path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC, 0644); }
+
+int open_to_read(const char* path) { return open_file(path, O_RDONLY, 0); }
 
 void close_file(int file) { syscall(SYS_close, file); }
 

@@ -68,6 +68,7 @@ FileIdentity identity_of(int file);
 int open_log(const char* path);
 // Makes the file, or empties it; -1 if that fails.
 int create_file(const char* path);
+int open_to_read(const char* path);
 void close_file(int file);
 // Writes all of it, through interruptions. False if not all could be written.
 bool write_all(int file, const char* data, std::size_t size);
@@ -76,6 +77,8 @@ bool write_all(int file, const char* data, std::size_t size);
 class RandomReader {
  public:
   explicit RandomReader(const char* path);
+  // Of a file that is open, and stays so; -1 if it is not.
+  explicit RandomReader(int open_file) : file_(open_file), is_owner_(false) {}
   ~RandomReader();
   RandomReader(const RandomReader&) = delete;
   RandomReader& operator=(const RandomReader&) = delete;
@@ -87,6 +90,7 @@ class RandomReader {
 
  private:
   int file_;
+  bool is_owner_ = true;
 };
 
 }  // namespace jd::os

@@ -149,6 +149,23 @@ WrittenPages::WrittenPages(void* answers, std::size_t size)
   errno = saved_errno_;
 }
 
+WrittenPages::WrittenPages(PageMap* map, void* answers, std::size_t size)
+    : pagemap_(map->opened()), answers_(answers), size_(size) {}
+
+int PageMap::opened() {
+  if (file_plus_one_ == 0) {
+    const int saved = errno;
+    file_plus_one_ = open_to_read(kPageMap) + 1;
+    errno = saved;
+  }
+  return file_plus_one_ - 1;
+}
+
+void PageMap::close() {
+  if (file_plus_one_ != 0) close_file(file_plus_one_ - 1);
+  file_plus_one_ = 0;
+}
+
 namespace {
 // Not on the stack, as the reader's buffers.
 alignas(base::kLine) char collectors_answers[16 * base::kKiB];

@@ -49,6 +49,19 @@ class PageVisitor {
 // Whatever can be read of a range: each page is tried, which waits for whoever serves its faults.
 void visit_readable(char* low, char* high, PageVisitor* visitor);
 
+// The kernel's tables of this process's pages, for whoever asks often: opened by the first question
+// and by none of those that follow. Zeroes: closed. For static memory: nothing closes it by itself.
+class PageMap {
+ public:
+  // -1 if the system refuses. Keeps errno.
+  int opened();
+  // Before the process may have forked: the child would be told of its parent's pages.
+  void close();
+
+ private:
+  int file_plus_one_;
+};
+
 // Which pages of a range this process has written to, by the kernel's own tables. Pages that were
 // never touched, and those of a file's that are as they are in the file, hold none of the process's
 // pointers.
@@ -58,6 +71,7 @@ class WrittenPages {
   WrittenPages();
   // They go there, aligned for words; the more there is, the fewer questions.
   WrittenPages(void* answers, std::size_t size);
+  WrittenPages(PageMap* map, void* answers, std::size_t size);
   // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
   void visit(char* low, char* high, PageVisitor* visitor) const;
   // For where the kernel does not tell, and the caller looks after what is in swap: visits what can
@@ -74,7 +88,7 @@ class WrittenPages {
   char* visit_each(char* low, char* high, Found* found) const;
   char* visit_present(char* low, char* high, Found* found) const;
 
-  int saved_errno_;  // opening it may fail
+  int saved_errno_ = 0;  // opening it may fail
   RandomReader pagemap_;
   void* answers_;
   std::size_t size_;

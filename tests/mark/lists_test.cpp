@@ -1,7 +1,8 @@
-// Lists, of which nothing waits on the mark stack (docs/design/mark-team.md, "When marking is
-// shared").
+// Lists, of which nothing waits on the mark stack, and arrays, of which little does
+// (docs/design/mark-team.md, "When marking is shared").
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "heap/blocks.hpp"
@@ -95,6 +96,21 @@ TEST_P(ListsTest, AsManyAsAreInTheRingsAreShared) {
     mark(roots);
     EXPECT_GE(team.counts().packets, round);
     for (const List& list : lists) ASSERT_EQ(list.marked(), list.size());
+  }
+}
+
+// Numbers lead nowhere, and reading them takes its time all the same.
+TEST_P(ListsTest, AnArrayOfNumbersIsWorkForTwoMarkers) {
+  BlockNumber dirty = 0;
+  Block* const block = make_large(kNormal, kBlocks * kBlockSize, 1, &dirty);
+  ASSERT_NE(block, nullptr);
+  extra_of(block).filled = true;
+  const Word array = block_address(number_of(block));
+  std::memset(reinterpret_cast<void*>(array), 3, kBlocks * kBlockSize);
+  for (unsigned round = 1; round <= 20; ++round) {
+    mark({array});
+    EXPECT_TRUE(team.had_choice());
+    EXPECT_GE(team.counts().packets, round);
   }
 }
 

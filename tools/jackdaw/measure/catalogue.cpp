@@ -65,6 +65,8 @@ std::vector<Benchmark> make_catalogue() {
               "marking a list of 10 million nodes that lie in random order"),
       marking("table", "mark_table", {}, "marking a hash table of 2 million pairs"),
       marking("array", "mark_array", {}, "marking an array of pointers to 4 million objects"),
+      marking("numbers", "mark_numbers", {"65536"},
+              "marking 100 MB of arrays of numbers that could be pointers, 64 KiB each"),
   };
   for (const std::string kind : {"plain", "atomic"}) {
     for (const std::string size : {"16", "32", "64", "256"}) {
@@ -105,6 +107,12 @@ std::vector<Benchmark> make_catalogue() {
   }
   list.push_back(
       {"large", "large", {}, {}, "churn of objects of 8 KiB to 1 MiB, each page touched", false});
+  list.push_back({"large-reserved",
+                  "large",
+                  {"reserved"},
+                  {},
+                  "churn of objects of 8 KiB to 1 MiB, of which an eighth is touched",
+                  false});
   for (const std::string size : {"9000", "20000", "36000", "65551", "82000"}) {
     list.push_back(
         {"large-" + size,
