@@ -1,9 +1,10 @@
-// replace free|free-uncollectable|drop: the price of replacing objects in random order.
+// replace free|free-uncollectable|drop|resize: the price of replacing objects in random order.
 //
 // Models: a table whose entries come and go, each of another size. With `free` and
 //   `free-uncollectable`, 4096 objects that the program frees by hand, as C programs do that have
 //   malloc from the collector; with `drop`, 131,072 pointer-free ones, the strings of an
-//   interpreter, that it just forgets. Free slots lie alone, not in rows. Each object is filled.
+//   interpreter, that it just forgets. Free slots lie alone, not in rows. With `resize`, the 4096
+//   objects stay, and grow and shrink. Each object is filled.
 // Live: the table's objects, of 8 to 207 bytes: 0.4 MB, or 14 MB.
 // Shows: nanoseconds for each replacement, the collections it causes included.
 #include "support/bench.hpp"
@@ -18,11 +19,13 @@ struct Task {
   size_t entries;
   void* (*allocate)(size_t bytes);
   bool frees;
+  bool resizes;
 };
 
-constexpr Task kTasks[] = {{"free", 4096, GC_malloc, true},
-                           {"free-uncollectable", 4096, GC_malloc_uncollectable, true},
-                           {"drop", size_t{1} << 17, GC_malloc_atomic, false}};
+constexpr Task kTasks[] = {{"free", 4096, GC_malloc, true, false},
+                           {"free-uncollectable", 4096, GC_malloc_uncollectable, true, false},
+                           {"drop", size_t{1} << 17, GC_malloc_atomic, false, false},
+                           {"resize", 4096, GC_malloc, false, true}};
 
 struct Entry {
   unsigned char* object;
@@ -34,7 +37,10 @@ unsigned char mark_of(size_t place) { return static_cast<unsigned char>(place % 
 void replace(const Task& task, Entry* entry, size_t place, bench::Random* random) {
   if (task.frees && entry->object != nullptr) GC_free(entry->object);
   entry->bytes = kLeast + random->below(kSizes);
-  entry->object = static_cast<unsigned char*>(bench::must(task.allocate(entry->bytes)));
+  void* const object = task.resizes && entry->object != nullptr
+                           ? GC_realloc(entry->object, entry->bytes)
+                           : task.allocate(entry->bytes);
+  entry->object = static_cast<unsigned char*>(bench::must(object));
   memset(entry->object, mark_of(place), entry->bytes);
 }
 
@@ -46,7 +52,7 @@ int main(int argc, char** argv) {
   for (const Task& each : kTasks) {
     if (argc == 2 && strcmp(argv[1], each.name) == 0) task = &each;
   }
-  if (task == nullptr) bench::die("usage: replace free|free-uncollectable|drop [--quick]");
+  if (task == nullptr) bench::die("usage: replace free|free-uncollectable|drop|resize [--quick]");
   const size_t times = quick ? 200000 : 10000000;
 
   GC_INIT();

@@ -193,23 +193,26 @@ inline Magazine* magazine_for(Place place, const char* object) {
   return is_before_cursor(place, hole, object) ? nullptr : hole.magazine;
 }
 
+// Pre: an object in a slot, of a thread that collections stop.
+[[gnu::always_inline]] inline void free_found_slot(const Place& place, char* slot) {
+  Magazine* magazine = magazine_for(place, slot);
+  if (__builtin_expect(magazine != nullptr && keep_in_magazine(magazine, slot), 1)) {
+    cache->count_freed(place.block->slot_size);
+  } else {
+    free_slot_slowly(place, slot);
+  }
+}
+
 // Frees an object in a slot. False if it is none.
 template <bool counts_uncollectable>
 [[gnu::always_inline]] inline bool free_slot(void* object) {
   if (__builtin_expect(is_never_stopped(), 0)) return false;
   Place place;
   if (!is_small_object(object, &place)) return false;
-  const std::size_t size = place.block->slot_size;
   if (counts_uncollectable && heap::is_uncollectable(place.block->kind)) {
-    add_uncollectable(0 - size);
+    add_uncollectable(0 - std::size_t{place.block->slot_size});
   }
-  auto* const slot = static_cast<char*>(object);
-  Magazine* magazine = magazine_for(place, slot);
-  if (__builtin_expect(magazine != nullptr && keep_in_magazine(magazine, slot), 1)) {
-    cache->count_freed(size);
-  } else {
-    free_slot_slowly(place, slot);
-  }
+  free_found_slot(place, static_cast<char*>(object));
   return true;
 }
 
@@ -233,6 +236,14 @@ template <bool counts_uncollectable>
 
 bool free_in_slot(void* object) { return free_slot<false>(object); }
 bool free_in_slot_and_count(void* object) { return free_slot<true>(object); }
+
+void free_found(const Place& place, void* object) {
+  if (__builtin_expect(is_never_stopped() || place.is_large(), 0)) {
+    free_unusual_object(object, "free_found");
+  } else {
+    free_found_slot(place, static_cast<char*>(object));
+  }
+}
 
 bool free_object(void* object, const char* name) {
   if (object == nullptr) return false;

@@ -41,6 +41,9 @@ inline bool has_layout(const heap::Block& block) {
 // True if the address is the beginning of an object that may be freed or resized; says why not.
 [[gnu::noinline]] bool is_object(const void* object, const char* name, heap::Place* place);
 
+// Frees an object that was found there, and that the caller has held since.
+void free_found(const heap::Place& place, void* object);
+
 // A slot of the block, which nobody looks through, was freed. Pre: the lock is held.
 void list_or_release(heap::Block* block);
 

@@ -69,16 +69,33 @@ bool resize_large_in_place(const Place& place, std::size_t bytes) {
   return true;
 }
 
+// An object stays in its place while it fits there and does not waste more than half of it.
+inline bool fits(const Block& block, std::size_t size, std::size_t bytes) {
+  return bytes <= size - heap::unused_at_end(block) - padding && bytes >= size / 2;
+}
+
+// What an object of `size` bytes does not use any more is clear, if its kind is. Mostly that is the
+// end of a granule: no call for a few words.
+inline void clear_end(const Block& block, void* object, std::size_t bytes, std::size_t size) {
+  if (!heap::kinds[block.kind].clear) return;
+  auto* at = static_cast<char*>(object) + bytes;
+  char* const end = static_cast<char*>(object) + size;
+  if (__builtin_expect(size - bytes > 2 * heap::kGranule, 0)) {
+    return base::clear_bytes(at, size - bytes);
+  }
+  for (; base::as_word(at) % sizeof(Word) != 0; ++at) *at = 0;
+  // Atomic, or GCC makes it a call.
+  for (; at < end; at += sizeof(Word)) {
+    __atomic_store_n(reinterpret_cast<Word*>(at), Word{0}, __ATOMIC_RELAXED);
+  }
+}
+
 bool resize_place(const Place& place, void* object, std::size_t bytes) {
   const std::size_t size = place.size();
-  // In place while it fits and does not waste more than half.
-  const std::size_t most = size - heap::unused_at_end(*place.block) - padding;
   const bool leaves_blocks =
       place.is_large() && heap::blocks_for(bytes + padding) < place.block->run;
-  if (bytes <= most && bytes >= size / 2 && !leaves_blocks) {
-    if (heap::kinds[place.block->kind].clear) {
-      base::clear_bytes(static_cast<char*>(object) + bytes, size - bytes);
-    }
+  if (fits(*place.block, size, bytes) && !leaves_blocks) {
+    clear_end(*place.block, object, bytes, size);
     return true;
   }
   return place.is_large() && resize_large_in_place(place, bytes);
@@ -91,22 +108,43 @@ bool resize_in_place(void* object, std::size_t bytes) {
   return heap::find_place(base::as_word(object), &place) && resize_place(place, object, bytes);
 }
 
-Resized reallocate(void* object, std::size_t bytes, const char* name) {
-  Place place;
-  if (!is_small_object(object, &place) && !is_object(object, name, &place)) return {nullptr, 0};
+// What GC_non_gc_bytes is to be told of an uncollectable object that has moved. Memory of the
+// out-of-memory function lies elsewhere, and counts for nothing.
+static std::size_t gained(KindNumber kind, const void* moved, std::size_t size_before) {
+  if (!heap::is_uncollectable(kind)) return 0;
+  Place there;
+  const bool ours = heap::find_place(base::as_word(moved), &there);
+  return (ours ? there.size() : 0) - size_before;
+}
+
+// Out of line, as the next one: what is frequent needs none of its registers.
+[[gnu::noinline]] static Resized move(Place place, void* object, std::size_t bytes) {
   const std::size_t size = place.size();
   const KindNumber kind = place.block->kind;
-  const auto result = [size, kind](void* now, std::size_t size_now) -> Resized {
-    return {now, heap::is_uncollectable(kind) ? size_now - size : 0};
-  };
-  if (resize_place(place, object, bytes)) return result(object, place.size());
   void* moved = allocate(bytes, kind);
   if (moved == nullptr) return {nullptr, 0};
   base::copy_bytes(moved, object, base::min_of(bytes, size));
-  free_object(object, name);
-  Place there;
-  // Memory of the out-of-memory function lies elsewhere, and counts for nothing.
-  return result(moved, heap::find_place(base::as_word(moved), &there) ? there.size() : 0);
+  free_found(place, object);
+  return {moved, gained(kind, moved, size)};
+}
+
+[[gnu::noinline]] static Resized reallocate_unusual(void* object, std::size_t bytes,
+                                                    const char* name) {
+  Place place;
+  if (!is_object(object, name, &place)) return {nullptr, 0};
+  const std::size_t size = place.size();
+  if (!resize_place(place, object, bytes)) return move(place, object, bytes);
+  const bool counts = heap::is_uncollectable(place.block->kind);
+  return {object, counts ? place.size() - size : 0};
+}
+
+Resized reallocate(void* object, std::size_t bytes, const char* name) {
+  Place place;
+  if (!is_small_object(object, &place)) return reallocate_unusual(object, bytes, name);
+  const std::size_t size = place.block->slot_size;
+  if (!fits(*place.block, size, bytes)) return move(place, object, bytes);
+  clear_end(*place.block, object, bytes, size);
+  return {object, 0};
 }
 
 }  // namespace jd::alloc

@@ -60,7 +60,7 @@ struct Options {
   std::uint64_t mark_patience = 2048;
   std::uint64_t mark_turn = 1024;
   std::uint64_t sweep_time = static_cast<std::uint64_t>(SweepTime::Lazy);
-  std::uint64_t nearly_full = 8;
+  std::uint64_t nearly_full = 16;
   std::uint64_t coarse_classes = 3 * kMiB;
   std::uint64_t clear_ahead = 2 * kKiB;
   std::uint64_t time_sweep = 0;
@@ -175,9 +175,10 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_SWEEP", OptionType::Choice, "lazy, eager", "lazy",
      "When the free slots of blocks in use are found and cleared: at need, or in each collection.",
      0, 1, &Options::sweep_time, nullptr},
-    {"JACKDAW_NEARLY_FULL", OptionType::Count, "1 to 64; 0: no block is passed over", "8",
-     "Allocation passes over blocks of whose slots less than one in so many is free.", 1, 64,
-     &Options::nearly_full, nullptr, true},
+    {"JACKDAW_NEARLY_FULL", OptionType::Count, "1 to 64; 0: no block is passed over", "16",
+     "Allocation passes over blocks of whose slots less than one in so many is free; where slots "
+     "were freed by hand, one in four times as many.",
+     1, 64, &Options::nearly_full, nullptr, true},
     {"JACKDAW_COARSE_CLASSES", OptionType::Size, "any; 0: never", "3M",
      "Up to this size of the heap, objects of 33 to 504 bytes have eleven sizes of slots.", 0,
      kNoLimit, &Options::coarse_classes, nullptr},

@@ -173,16 +173,21 @@ void release_block(BlockNumber number) {
   give_run(number, count);
 }
 
-bool nearly_full(const Block& block, unsigned free_slots) {
-  // docs/design/alloc.md, "Nearly full blocks".
-  const unsigned divisor = sweep_policy.nearly_full_divisor;
+// docs/design/alloc.md, "Nearly full blocks".
+static bool has_fewer_free(const Block& block, unsigned free_slots, unsigned divisor) {
   return free_slots == 0 || (divisor != 0 && free_slots * divisor < block.slots);
+}
+
+bool nearly_full(const Block& block, unsigned free_slots) {
+  return has_fewer_free(block, free_slots, sweep_policy.nearly_full_divisor);
 }
 
 void list_block(BlockNumber number) {
   BlockExtra& extra = space.extras[number];
   if (extra.listed || __atomic_load_n(&extra.owner, __ATOMIC_RELAXED) != nullptr) return;
-  if (nearly_full(space.blocks[number], extra.free_slots)) return;
+  constexpr unsigned kFewerOneByOne = 4;
+  const unsigned divisor = kFewerOneByOne * sweep_policy.nearly_full_divisor;
+  if (has_fewer_free(space.blocks[number], extra.free_slots, divisor)) return;
   list_of(space.blocks[number]).push_front(number);
   set_listed(&extra, true);
 }

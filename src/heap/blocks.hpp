@@ -38,10 +38,11 @@ void release_block(BlockNumber number);
 // records say that they are free.
 void become_free(BlockNumber number, BlockNumber count);
 
-// Puts a block that has free slots and no owner on the list of its kind and size class, unless it
-// is nearly full (Boehm 2000: such blocks cost more to search than they give).
-void list_block(BlockNumber number);
+// Is a block so full that it costs more to search than it gives (Boehm 2000)?
 [[nodiscard]] bool nearly_full(const Block& block, unsigned free_slots);
+// Puts a block that has free slots and no owner on the list of its kind and size class, unless it
+// is much fuller than that: slots that are freed one by one would never be more than just enough.
+void list_block(BlockNumber number);
 
 // Is the block on a list? Whoever frees a slot reads this without the lock.
 inline void set_listed(BlockExtra* extra, bool listed) {

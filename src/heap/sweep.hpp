@@ -20,7 +20,7 @@ struct SweepPolicy {
   bool eager = false;  // JACKDAW_SWEEP
   // A block is nearly full when fewer than slots / divisor are free; 0: none is
   // (JACKDAW_NEARLY_FULL).
-  unsigned nearly_full_divisor = 8;
+  unsigned nearly_full_divisor = 16;
   // Gaps of mixed blocks are not allocated from (copy/, JD_MCC).
   bool keep_gaps = false;
 };

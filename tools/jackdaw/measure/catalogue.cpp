@@ -94,16 +94,12 @@ std::vector<Benchmark> make_catalogue() {
     list.push_back(std::move(fill));
   }
   const std::vector<std::pair<std::string, std::string>> replaced = {
-      {"free", "objects that are freed by hand"},
-      {"free-uncollectable", "uncollectable objects, freed by hand"},
-      {"drop", "pointer-free objects that are dropped"}};
+      {"free", "replacing, in random order, objects that are freed by hand,"},
+      {"free-uncollectable", "replacing, in random order, uncollectable objects, freed by hand,"},
+      {"drop", "replacing, in random order, pointer-free objects that are dropped,"},
+      {"resize", "resizing objects in random order, to lengths"}};
   for (const auto& [name, what] : replaced) {
-    list.push_back({"replace-" + name,
-                    "replace",
-                    {name},
-                    {},
-                    fmt::format("replacing, in random order, {} of 8 to 207 bytes", what),
-                    false});
+    list.push_back({"replace-" + name, "replace", {name}, {}, what + " of 8 to 207 bytes", false});
   }
   list.push_back(
       {"large", "large", {}, {}, "churn of objects of 8 KiB to 1 MiB, each page touched", false});
