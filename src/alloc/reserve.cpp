@@ -33,9 +33,8 @@ constexpr BlockNumber kLoneShare = 4;
 // Of the free blocks, this part counts as there for other threads (most_listed). All of them and an
 // eighth were measured, too (docs/design/alloc-measured.md, "Reserves and the heap's size").
 constexpr BlockNumber kFreeShare = 4;
-// Where more than this part of what was allocated was freed by hand, a thread may have so small a
-// part of that. Guesses, both.
-constexpr std::size_t kFreedShare = 4;
+// Where much is freed by hand, a thread may have so small a part of that (a guess): no collection
+// takes back what is in reserve then, and what was freed is to be used first.
 constexpr BlockNumber kHandShare = 16;
 
 // A thread shares the heap that took blocks in one of so many periods, which lie between
@@ -57,13 +56,6 @@ BlockNumber share_of_heap(unsigned threads) {
   if (threads == 1) return space.committed / kLoneShare;
   if (space.committed <= kSmallHeap) return 0;
   return base::min_of((space.committed - kSmallHeap) / (kHeapShare * threads), kMostShared);
-}
-
-// Does the program free by hand a good part of what it allocates? No collection takes back what is
-// in reserve then, and what was freed is to be used first.
-bool is_freed_by_hand() {
-  const Totals now = totals_unsynchronised();
-  return now.freed_since_gc > now.allocated_since_gc / kFreedShare;
 }
 
 // Blocks that a thread may have in reserve.

@@ -21,6 +21,11 @@ std::size_t freed_before_gc = 0;
 // away.
 std::atomic<std::size_t> freed_now{0};
 std::atomic<std::size_t> reported_allocated{0};
+// Between the last two collections, in bytes. Under the lock.
+struct {
+  std::size_t allocated;
+  std::size_t freed;
+} last_period;
 
 }  // namespace
 
@@ -54,7 +59,16 @@ void give_back_taken(std::size_t bytes) {
   __atomic_store_n(&allocated_total, total, __ATOMIC_RELAXED);
 }
 
+bool is_freed_by_hand() {
+  constexpr std::size_t kFreedShare = 4;  // a guess
+  const Totals now = totals_unsynchronised();
+  return now.freed_since_gc + last_period.freed >
+         (now.allocated_since_gc + last_period.allocated) / kFreedShare;
+}
+
 void start_new_totals() {
+  const Totals ended = totals_unsynchronised();
+  last_period = {ended.allocated_since_gc, ended.freed_since_gc};
   __atomic_store_n(&total_at_gc, allocated_total + reported_allocated, __ATOMIC_RELAXED);
   freed_before_gc += freed_now.exchange(0);
   begin_period();

@@ -21,6 +21,10 @@ Totals totals();
 // since they last changed blocks is missing.
 Totals totals_unsynchronised();
 
+// Does the program free by hand a good part of what it allocates? In this period and the last one,
+// together. Pre: the heap's lock is held.
+bool is_freed_by_hand();
+
 // Memory that did not come from here counts, too (GC_incr_bytes_allocd). Any thread, no lock.
 void add_allocated(std::size_t bytes);
 // What was freed. Any thread, no lock.

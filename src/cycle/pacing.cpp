@@ -323,6 +323,10 @@ BlockNumber growth() {
   const GC_word share = space.committed / divisor / (several_threads_allocate(shares) ? 2 : 1);
   more =
       base::max_of(more, static_cast<BlockNumber>(base::min_of(share, GC_word{kMostShareGrowth})));
+  // What is freed by hand is used again, and no collection comes for long. But free blocks would be
+  // filled by and by, as each size is short of slots at one time or another.
+  constexpr BlockNumber kShareByHand = 32;
+  if (alloc::is_freed_by_hand()) more = base::min_of(more, space.committed / kShareByHand);
   return base::max_of(more, kLeastGrowth);
 }
 
