@@ -237,9 +237,9 @@ template <bool counts_uncollectable>
 bool free_in_slot(void* object) { return free_slot<false>(object); }
 bool free_in_slot_and_count(void* object) { return free_slot<true>(object); }
 
-void free_found(const Place& place, void* object) {
+void free_found(const Place& place, void* object, const char* name) {
   if (__builtin_expect(is_never_stopped() || place.is_large(), 0)) {
-    free_unusual_object(object, "free_found");
+    free_unusual_object(object, name);
   } else {
     free_found_slot(place, static_cast<char*>(object));
   }

@@ -42,7 +42,7 @@ inline bool has_layout(const heap::Block& block) {
 [[gnu::noinline]] bool is_object(const void* object, const char* name, heap::Place* place);
 
 // Frees an object that was found there, and that the caller has held since.
-void free_found(const heap::Place& place, void* object);
+void free_found(const heap::Place& place, void* object, const char* name);
 
 // A slot of the block, which nobody looks through, was freed. Pre: the lock is held.
 void list_or_release(heap::Block* block);

@@ -289,7 +289,8 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   }
 }
 
-// False if it has no pages now. Pre: whole blocks from `object` on are its own.
+// True if that has written all its pages; false if it has given them back. Pre: whole blocks from
+// `object` on are its own.
 bool clear_large(char* object, std::size_t bytes) {
   if (bytes >= clear_by_discarding_from && os::discard(object, base::align_up(bytes, kBlockSize))) {
     return false;

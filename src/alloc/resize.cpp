@@ -74,8 +74,8 @@ inline bool fits(const Block& block, std::size_t size, std::size_t bytes) {
   return bytes <= size - heap::unused_at_end(block) - padding && bytes >= size / 2;
 }
 
-// What an object of `size` bytes does not use any more is clear, if its kind is. Mostly that is the
-// end of a granule: no call for a few words.
+// What an object of `size` bytes, a multiple of the granule, does not use any more is clear, if its
+// kind is. Mostly that is the end of a granule: no call for a few words.
 inline void clear_end(const Block& block, void* object, std::size_t bytes, std::size_t size) {
   if (!heap::kinds[block.kind].clear) return;
   auto* at = static_cast<char*>(object) + bytes;
@@ -118,13 +118,14 @@ static std::size_t gained(KindNumber kind, const void* moved, std::size_t size_b
 }
 
 // Out of line, as the next one: what is frequent needs none of its registers.
-[[gnu::noinline]] static Resized move(Place place, void* object, std::size_t bytes) {
+[[gnu::noinline]] static Resized move(Place place, void* object, std::size_t bytes,
+                                      const char* name) {
   const std::size_t size = place.size();
   const KindNumber kind = place.block->kind;
   void* moved = allocate(bytes, kind);
   if (moved == nullptr) return {nullptr, 0};
   base::copy_bytes(moved, object, base::min_of(bytes, size));
-  free_found(place, object);
+  free_found(place, object, name);
   return {moved, gained(kind, moved, size)};
 }
 
@@ -133,7 +134,7 @@ static std::size_t gained(KindNumber kind, const void* moved, std::size_t size_b
   Place place;
   if (!is_object(object, name, &place)) return {nullptr, 0};
   const std::size_t size = place.size();
-  if (!resize_place(place, object, bytes)) return move(place, object, bytes);
+  if (!resize_place(place, object, bytes)) return move(place, object, bytes, name);
   const bool counts = heap::is_uncollectable(place.block->kind);
   return {object, counts ? place.size() - size : 0};
 }
@@ -142,7 +143,7 @@ Resized reallocate(void* object, std::size_t bytes, const char* name) {
   Place place;
   if (!is_small_object(object, &place)) return reallocate_unusual(object, bytes, name);
   const std::size_t size = place.block->slot_size;
-  if (!fits(*place.block, size, bytes)) return move(place, object, bytes);
+  if (!fits(*place.block, size, bytes)) return move(place, object, bytes, name);
   clear_end(*place.block, object, bytes, size);
   return {object, 0};
 }

@@ -22,7 +22,8 @@ Totals totals();
 Totals totals_unsynchronised();
 
 // Does the program free by hand a good part of what it allocates? In this period and the last one,
-// together. Pre: the heap's lock is held.
+// together; what other threads have counted in their caches is missing. Pre: the heap's lock is
+// held.
 bool is_freed_by_hand();
 
 // Memory that did not come from here counts, too (GC_incr_bytes_allocd). Any thread, no lock.

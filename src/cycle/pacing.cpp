@@ -323,10 +323,6 @@ BlockNumber growth() {
   const GC_word share = space.committed / divisor / (several_threads_allocate(shares) ? 2 : 1);
   more =
       base::max_of(more, static_cast<BlockNumber>(base::min_of(share, GC_word{kMostShareGrowth})));
-  // What is freed by hand is used again, and no collection comes for long. But free blocks would be
-  // filled by and by, as each size is short of slots at one time or another.
-  constexpr BlockNumber kShareByHand = 32;
-  if (alloc::is_freed_by_hand()) more = base::min_of(more, space.committed / kShareByHand);
   return base::max_of(more, kLeastGrowth);
 }
 
@@ -355,6 +351,12 @@ bool use_added_blocks() {
 
 bool grow_heap(BlockNumber least) {
   BlockNumber more = growth();
+  // What is freed by hand is used again, and no collection comes for long. But free blocks would be
+  // filled by and by, as each size is short of slots at one time or another.
+  constexpr BlockNumber kShareByHand = 32;
+  if (alloc::is_freed_by_hand()) {
+    more = base::min_of(more, base::max_of(space.committed / kShareByHand, kLeastGrowth));
+  }
   if (only_a_run_is_missing(least, more)) more = kLeastGrowth;
   if (space.committed >= heap::kHugePagesFrom) {
     more = static_cast<BlockNumber>(

@@ -185,8 +185,8 @@ bool nearly_full(const Block& block, unsigned free_slots) {
 void list_block(BlockNumber number) {
   BlockExtra& extra = space.extras[number];
   if (extra.listed || __atomic_load_n(&extra.owner, __ATOMIC_RELAXED) != nullptr) return;
-  constexpr unsigned kFewerOneByOne = 4;
-  const unsigned divisor = kFewerOneByOne * sweep_policy.nearly_full_divisor;
+  constexpr unsigned kPartOneByOne = 4;  // a quarter of what a sweep lists blocks for
+  const unsigned divisor = kPartOneByOne * sweep_policy.nearly_full_divisor;
   if (has_fewer_free(space.blocks[number], extra.free_slots, divisor)) return;
   list_of(space.blocks[number]).push_front(number);
   set_listed(&extra, true);

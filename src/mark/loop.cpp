@@ -271,7 +271,7 @@ class Marker::Loop {
     return m_.describe(object);
   }
 
-  // What is beyond kLongWords goes onto the stack.
+  // What is beyond that many words goes onto the stack.
   [[gnu::always_inline]] void cut(Entry* range) {
     constexpr std::ptrdiff_t most = kRing ? kLongWordsForRing : kLongWords;
     if (__builtin_expect(range->end - range->next <= most, 1)) return;
@@ -279,7 +279,8 @@ class Marker::Loop {
     m_.push({range->next + most, range->end});
     range->end = range->next + most;
   }
-  // Words that may lead nowhere cost patience, too. The entry that ends it is still to be taken.
+  // Words that may lead nowhere cost patience, too. One is left: ends_patience() looks for the end.
+  // (A patience of 0, for ever, wraps here as it does there.)
   [[gnu::always_inline]] void note_words(std::ptrdiff_t words) {
     const auto entries =
         base::min_of(static_cast<std::uint64_t>(words / kWordsOfEntry), m_.patience_ - 1);

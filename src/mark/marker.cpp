@@ -1,5 +1,7 @@
 #include "mark/marker.hpp"
 
+#include <errno.h>
+
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
@@ -213,8 +215,8 @@ void Marker::adopt_overflow(Marker* other) {
 }
 
 // Where the kernel does not tell, the object is scanned whole: all of it can be read. So is, from
-// the next time on, one that was nearly all written: to ask costs half of what reading does. (Out
-// of line: what the kernel says is not to be in the frame of the loop.)
+// the next time on, one of which half was written: to ask costs half of what reading does. (Out of
+// line: what the kernel says is not to be in the frame of the loop.)
 [[gnu::noinline]] void Marker::push_written_pages(Word object, std::size_t size) {
   class Push final : public os::PageVisitor {
    public:
@@ -228,17 +230,17 @@ void Marker::adopt_overflow(Marker* other) {
    private:
     Marker* marker_;
   };
+  const int saved = errno;
   alignas(std::uint64_t) char answers[2 * base::kKiB];
-  const os::WrittenPages written(&page_map_, answers, sizeof answers);
   char* const begin = base::as_pointer(object);
   Push push(this);
-  if (written.known()) {
-    written.visit(begin, begin + size, &push);
-  } else {
-    push.pages(begin, begin + size);
-  }
-  constexpr std::size_t kFilledFrom = 8;  // all but an eighth; a guess
-  space.extras[heap::block_number(object)].filled = size - push.written <= size / kFilledFrom;
+  const os::WrittenPages written(&page_map_, answers, sizeof answers);
+  if (written.known()) written.visit(begin, begin + size, &push);
+  // In the child of a fork that a signal's handler has called meanwhile, it was the parent's pages.
+  if (!written.known() || !page_map_.is_own()) push.pages(begin, begin + size);
+  constexpr std::size_t kFilledFrom = 2;
+  space.extras[heap::block_number(object)].filled = push.written >= size / kFilledFrom;
+  errno = saved;
 }
 
 void Marker::push_contents(const heap::Place& place) {

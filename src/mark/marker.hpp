@@ -123,9 +123,6 @@ class alignas(128) Marker {
   // The descriptor behind those that say that it is elsewhere; 0, a length, if there is none.
   static Word final_descriptor(Word object, std::size_t size, Word descriptor);
 
-  // The child of a fork asks for its own pages, not for its parent's.
-  void forget_page_map_in_child() { page_map_.close(); }
-
   // For the team. Marks what the stack's entries lead to, giving some away when others are hungry;
   // takes entries; takes over what another marker's overflow asks for.
   void run_in_team();
@@ -273,7 +270,7 @@ class alignas(128) Marker {
   unsigned hungry_objects_ = 0;
   // Turns that were so short (Team::kStressTurn).
   unsigned stress_turns_ = 0;
-  os::PageMap page_map_{};  // open while the loop runs
+  os::PageMap page_map_{};  // closed while the loop does not run
   RingUse ring_use_;
   // All clear outside of a phase of the team's.
   heap::SideTable<OwnMarks> own_marks_;

@@ -135,9 +135,6 @@ unsigned Team::start_helpers() {
 }
 
 void Team::forget_helpers_in_child() {
-  marker.forget_page_map_in_child();
-  for (Marker& other : helper_markers) other.forget_page_map_in_child();
-  for (Marker& other : guest_markers) other.forget_page_map_in_child();
   // It stays so in that child's children, until the phase ends.
   if (exchange_.forget_helpers_in_child()) some_are_lost_ = true;
   helpers_.store(0, std::memory_order_relaxed);

@@ -49,16 +49,20 @@ class PageVisitor {
 // Whatever can be read of a range: each page is tried, which waits for whoever serves its faults.
 void visit_readable(char* low, char* high, PageVisitor* visitor);
 
-// The kernel's tables of this process's pages, for whoever asks often: opened by the first question
-// and by none of those that follow. Zeroes: closed. For static memory: nothing closes it by itself.
+// The kernel's tables of this process's pages, for whoever asks often: they stay open from one
+// question to the next. Zeroes: closed. For static memory: nothing closes them by themselves. A
+// child of a fork, which may come at any time, lets go of its parent's.
 class PageMap {
  public:
   // -1 if the system refuses. Keeps errno.
   int opened();
-  // Before the process may have forked: the child would be told of its parent's pages.
+  // Keeps errno.
   void close();
+  // Do they tell of this process's pages, and not of its parent's?
+  [[nodiscard]] bool is_own() const;
 
  private:
+  int process_;  // that opened them
   int file_plus_one_;
 };
 
@@ -71,6 +75,8 @@ class WrittenPages {
   WrittenPages();
   // They go there, aligned for words; the more there is, the fewer questions.
   WrittenPages(void* answers, std::size_t size);
+  // The same for memory that is known to be the process's own: pages of a file's count as written,
+  // since somebody has put them there.
   WrittenPages(PageMap* map, void* answers, std::size_t size);
   // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
   void visit(char* low, char* high, PageVisitor* visitor) const;
@@ -88,10 +94,11 @@ class WrittenPages {
   char* visit_each(char* low, char* high, Found* found) const;
   char* visit_present(char* low, char* high, Found* found) const;
 
-  int saved_errno_ = 0;  // opening it may fail
+  int saved_errno_;  // opening it may fail
   RandomReader pagemap_;
   void* answers_;
   std::size_t size_;
+  bool files_count_ = false;
 };
 
 }  // namespace jd::os
