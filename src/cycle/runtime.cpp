@@ -124,6 +124,7 @@ void apply_options() {
     GC_free_space_divisor = options.free_space_divisor;
   }
   if (was_given(&Options::full_frequency)) GC_full_freq = static_cast<int>(options.full_frequency);
+  mark::by_written_pages_from = options.written_pages == 0 ? SIZE_MAX : options.written_pages;
   if (options.dont_gc != 0) GC_dont_gc = 1;
   if (options.find_leak != 0) GC_find_leak = 1;
   if (was_given(&Options::unmap_on_gcollect)) {

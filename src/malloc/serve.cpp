@@ -122,7 +122,9 @@ void start_once() {
     JD_CHECK(world::add_roots(early, early + used),
              "there is memory at the start for the table of roots");
   }
-  mark::by_written_pages_from = kByWrittenPagesFrom;
+  if (!base::was_given(&base::Options::written_pages)) {
+    mark::by_written_pages_from = kByWrittenPagesFrom;
+  }
   alloc::clear_by_discarding_from = kClearByDiscardingFrom;
   alloc::within_libc = true;
   ignoring = mode() == MallocMode::Ignore;

@@ -151,11 +151,7 @@ WrittenPages::WrittenPages(void* answers, std::size_t size)
 }
 
 WrittenPages::WrittenPages(PageMap* map, void* answers, std::size_t size)
-    : saved_errno_(errno),
-      pagemap_(map->opened()),
-      answers_(answers),
-      size_(size),
-      files_count_(true) {}
+    : saved_errno_(errno), pagemap_(map->opened()), answers_(answers), size_(size) {}
 
 // A signal's handler may fork at any point here. What the child inherits stays open, until it
 // executes another program: the number may be a file of the program's by now.
@@ -238,9 +234,8 @@ bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
   scan.end = base::as_word(high);
   scan.vector = base::as_word(regions);
   scan.vector_length = size_ / sizeof regions[0];
-  const std::uint64_t left_out = files_count_ ? kPageOfZeros : kPageOfFile | kPageOfZeros;
-  scan.category_inverted = left_out;
-  scan.category_mask = left_out;
+  scan.category_inverted = kPageOfFile | kPageOfZeros;
+  scan.category_mask = kPageOfFile | kPageOfZeros;
   scan.category_anyof_mask = kPagePresent | kPageSwapped;
   scan.return_mask = kPagePresent | kPageSwapped;
   for (Word at = base::as_word(low); at < scan.end; at = scan.walk_end) {
@@ -274,7 +269,6 @@ char* WrittenPages::visit_each(char* low, char* high, Found* found) const {
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
   constexpr std::uint64_t kGuard = std::uint64_t{1} << 58;
-  const std::uint64_t left_out = files_count_ ? kGuard : kOfFile | kGuard;
   auto* const entries = static_cast<std::uint64_t*>(answers_);
   const std::size_t most = size_ / sizeof entries[0];
   const std::size_t page = page_size();
@@ -286,8 +280,8 @@ char* WrittenPages::visit_each(char* low, char* high, Found* found) const {
     }
     for (std::size_t i = 0; i < count; ++i, at += page) {
       const bool kept = (entries[i] & (kPresent | kSwapped)) != 0;
-      const bool written =
-          kept && (entries[i] & left_out) == 0 && ((entries[i] & kPresent) != 0 || can_be_read(at));
+      const bool written = kept && (entries[i] & (kOfFile | kGuard)) == 0 &&
+                           ((entries[i] & kPresent) != 0 || can_be_read(at));
       if (written) found->add(at, at + page);
     }
   }

@@ -75,8 +75,6 @@ class WrittenPages {
   WrittenPages();
   // They go there, aligned for words; the more there is, the fewer questions.
   WrittenPages(void* answers, std::size_t size);
-  // The same for memory that is known to be the process's own: pages of a file's count as written,
-  // since somebody has put them there.
   WrittenPages(PageMap* map, void* answers, std::size_t size);
   // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
   void visit(char* low, char* high, PageVisitor* visitor) const;
@@ -98,7 +96,6 @@ class WrittenPages {
   RandomReader pagemap_;
   void* answers_;
   std::size_t size_;
-  bool files_count_ = false;
 };
 
 }  // namespace jd::os

@@ -140,6 +140,9 @@ TEST(Written, OtherPagesAreNotRead) {
   const ChildResult r = run_child("marks_large_objects", {{"JACKDAW_VERIFY", "0"}});
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
+  const ChildResult all =
+      run_child("marks_large_objects", {{"JACKDAW_VERIFY", "0"}, {"JACKDAW_WRITTEN_PAGES", "0"}});
+  EXPECT_EQ(all.status, 3) << all;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What is mapped, what of it was written to, and what of it is ours (world.req.mappings).
 #include "os/mappings.hpp"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -125,6 +126,38 @@ std::vector<Part> written_in(char* low, char* high) {
   WrittenPages::allow_scans(true);
   EXPECT_EQ(scanned.parts, each.parts);
   return scanned.parts;
+}
+
+// A map that stays open, as the marker has it.
+TEST(WrittenPages, AForksChildIsToldOfItsOwn) {
+  char* const p = map_pages(16, PROT_READ | PROT_WRITE);
+  madvise(p, 16 * page(), MADV_NOHUGEPAGE);
+  static PageMap map;
+  const auto count = [p] {
+    char answers[512];
+    Keep found;
+    WrittenPages(&map, answers, sizeof answers).visit(p, p + 16 * page(), &found);
+    return found.parts.size();
+  };
+  EXPECT_EQ(count(), 0u);
+  const int file = map.opened();
+  EXPECT_EQ(map.opened(), file) << "it stays open";
+  const pid_t child = static_cast<pid_t>(syscall(SYS_fork));  // of which nobody is told
+  if (child == 0) {
+    *p = 1;
+    const bool was_own = map.is_own();
+    _exit(!was_own && count() == 1 && map.is_own() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(map.is_own());
+  EXPECT_EQ(count(), 0u) << "the child's page";
+  errno = 77;
+  map.close();
+  map.close();
+  EXPECT_EQ(errno, 77);
+  EXPECT_EQ(fcntl(file, F_GETFD), -1);
 }
 
 TEST(WrittenPages, AreThoseThatWereTouched) {
