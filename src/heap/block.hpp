@@ -149,8 +149,8 @@ struct BlockExtra {
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block : 1;
   // Large head: at least half of the pages were written, since the object was cleared when it was
-  // made, or a marker that asked was told so. Then none need ask. (Whoever sets the one of these three may
-  // lose the other's newest value: then it asks again.)
+  // made, or a marker that asked was told so. Then none need ask. (Whoever sets the one of these
+  // three may lose the other's newest value: then it asks again.)
   bool filled : 1;
   // Its pages were watched anew after the last collection. Written by the collector, for its own
   // reckoning.
