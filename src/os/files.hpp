@@ -68,6 +68,7 @@ FileIdentity identity_of(int file);
 int open_log(const char* path);
 // Makes the file, or empties it; -1 if that fails.
 int create_file(const char* path);
+// -1 if the system refuses.
 int open_to_read(const char* path);
 void close_file(int file);
 // Writes all of it, through interruptions. False if not all could be written.

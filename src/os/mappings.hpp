@@ -51,7 +51,7 @@ void visit_readable(char* low, char* high, PageVisitor* visitor);
 
 // The kernel's tables of this process's pages, for whoever asks often: they stay open from one
 // question to the next. Zeroes: closed. For static memory: nothing closes them by themselves. A
-// child of a fork, which may come at any time, lets go of its parent's.
+// child of a fork, which may come at any time, lets go of its parent's. One thread at a time.
 class PageMap {
  public:
   // -1 if the system refuses. Keeps errno.

@@ -18,7 +18,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kKiB = 1024;
 
 // Objects of many sizes with pointers in random places. More places are written from round to
-// round, some are written anew: nothing that they hold may die, and what they held must.
+// round, some are written anew: nothing that they hold may die.
 class Sparse {
  public:
   explicit Sparse(std::uint64_t seed) : random_(seed) {
