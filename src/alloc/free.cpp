@@ -9,6 +9,7 @@
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"
+#include "heap/spans.hpp"
 #include "heap/sweep.hpp"
 #include "world/thread.hpp"
 
@@ -31,6 +32,15 @@ using heap::heap_lock;
 using heap::Place;
 using os::LockGuard;
 
+// A collection may come meanwhile, and the other bits of the word are its own. Where the kind
+// disclaims, the mark stays: what is swept while the world runs is kept by its mark alone
+// (heap::disclaim_deferred), and another thread may be at that.
+void unmark(const Place& place) {
+  if (heap::kinds[place.block->kind].disclaim != nullptr) return;
+  __atomic_fetch_and(&place.block->marks[place.slot / 64], ~(std::uint64_t{1} << (place.slot % 64)),
+                     __ATOMIC_RELAXED);
+}
+
 // Pre: the lock is held.
 bool free_large(const Place& place) {
   // Twice at the same time, by two threads: the second finds nothing.
@@ -39,6 +49,21 @@ bool free_large(const Place& place) {
   __atomic_store_n(&place.block->allocated[0], 0, __ATOMIC_RELAXED);
   heap::release_block(heap::number_of(place.block));
   return true;
+}
+
+// As above.
+bool free_in_span(const Place& place) {
+  if (!place.is_in_span() || place.slot >= place.block->slots || !place.allocated()) return false;
+  add_freed(place.block->slot_size);
+  if (__atomic_load_n(&marks_are_kept, __ATOMIC_RELAXED)) unmark(place);
+  if (heap::poison_freed) heap::poison(place.address(), place.block->slot_size);
+  heap::give_slot(place);
+  return true;
+}
+
+// An object in a run of blocks. As above.
+bool free_in_run(const Place& place) {
+  return place.is_large() ? free_large(place) : free_in_span(place);
 }
 
 bool is_before_cursor(const Place& place, const Hole& hole, const char* object) {
@@ -84,15 +109,6 @@ void poison_object(char* object, const Block& block) {
     asked = sizeof(Word);
   }
   heap::poison(base::as_word(object) + asked, block.slot_size - asked);
-}
-
-// A collection may come meanwhile, and the other bits of the word are its own. Where the kind
-// disclaims, the mark stays: what is swept while the world runs is kept by its mark alone
-// (heap::disclaim_deferred), and another thread may be at that.
-void unmark(const Place& place) {
-  if (heap::kinds[place.block->kind].disclaim != nullptr) return;
-  __atomic_fetch_and(&place.block->marks[place.slot / 64], ~(std::uint64_t{1} << (place.slot % 64)),
-                     __ATOMIC_RELAXED);
 }
 
 // Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which
@@ -156,7 +172,7 @@ bool free_without_being_stopped(void* object, const char* name) {
   LockGuard guard(heap_lock);
   Place place;
   if (!is_object(object, name, &place)) return false;
-  if (place.is_large()) return free_large(place);
+  if (place.is_in_run()) return free_in_run(place);
   if (give_slot_back(place, static_cast<char*>(object), false)) list_or_release(place.block);
   return true;
 }
@@ -216,15 +232,15 @@ template <bool counts_uncollectable>
   return true;
 }
 
-// A large object; one of a thread that no collection stops; none at all. Out of line, as above.
+// An object in a run; one of a thread that no collection stops; none at all. Out of line, as above.
 [[gnu::noinline]] bool free_unusual_object(void* object, const char* name) {
   if (__builtin_expect(is_never_stopped(), 0)) return free_without_being_stopped(object, name);
   Place place;
   if (!is_object(object, name, &place)) return false;
   LockGuard guard(heap_lock);
   bool freed = true;
-  if (place.is_large()) {
-    freed = free_large(place);
+  if (place.is_in_run()) {
+    freed = free_in_run(place);
   } else if (give_slot_back(place, static_cast<char*>(object), false)) {
     list_or_release(place.block);
   }
@@ -238,7 +254,7 @@ bool free_in_slot(void* object) { return free_slot<false>(object); }
 bool free_in_slot_and_count(void* object) { return free_slot<true>(object); }
 
 void free_found(const Place& place, void* object, const char* name) {
-  if (__builtin_expect(is_never_stopped() || place.is_large(), 0)) {
+  if (__builtin_expect(is_never_stopped() || place.is_in_run(), 0)) {
     free_unusual_object(object, name);
   } else {
     free_found_slot(place, static_cast<char*>(object));

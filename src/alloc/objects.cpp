@@ -35,7 +35,7 @@ bool is_object(const void* object, const char* name, heap::Place* place) {
     return false;
   }
   if (!place->allocated() ||
-      (!place->is_large() &&
+      (!place->is_in_run() &&
        (is_in_hole(*place->block, object, place->slot) || is_in_magazine(object)))) {
     os::warn(name, "(", object, "): already free; ignored");
     return false;

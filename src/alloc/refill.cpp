@@ -1,5 +1,5 @@
 // The slow path of allocation: clearing ahead (alloc.req.clear), the next hole in the block, the
-// next block, large objects.
+// next block.
 #include "alloc/refill.hpp"
 
 #include "alloc/allocate.hpp"
@@ -289,66 +289,6 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   }
 }
 
-// True if that has written all its pages; false if it has given them back. Pre: whole blocks from
-// `object` on are its own.
-bool clear_large(char* object, std::size_t bytes) {
-  if (bytes >= clear_by_discarding_from && os::discard(object, base::align_up(bytes, kBlockSize))) {
-    return false;
-  }
-  base::clear_bytes(object, bytes);
-  return true;
-}
-
-// Since the last collection. Under the heap's lock.
-RunDemand run_demand;
-
-void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) {
-  std::size_t rounded = 0;
-  if (!base::checked_add(bytes, heap::kGranule - 1, &rounded)) return nullptr;
-  rounded = base::align_down(rounded, heap::kGranule);
-  const std::size_t blocks = base::div_up(rounded, kBlockSize);
-  const std::size_t alignment_blocks = base::max_of(alignment / kBlockSize, std::size_t{1});
-  if (blocks + alignment_blocks > space.reserved) return nullptr;
-  const bool clear = heap::kinds[kind].clear;
-  char* object = nullptr;
-  Block* block = nullptr;
-  BlockNumber dirty = 0;
-  os::clear_stack_below();
-  {
-    LockGuard guard(heap_lock);
-    if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
-    for (unsigned attempt = 0;;) {
-      block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
-      if (block != nullptr) break;
-      if (give_back_reserves(cache) || give_back_magazines(cache)) continue;
-      if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1), attempt++)) {
-        return nullptr;
-      }
-    }
-    object = base::as_pointer(heap::block_address(heap::number_of(block)));
-    // Whoever waits for the lock may collect as soon as it is free. By then the object's own
-    // address must be in this thread's registers: the record's is no root.
-    asm volatile("" : "+r"(object));
-    add_large_taken(rounded);
-    if (blocks > 1) {
-      run_demand.blocks += static_cast<BlockNumber>(blocks);
-      run_demand.length = base::max_of(run_demand.length, static_cast<BlockNumber>(blocks));
-    }
-    // A collection may come before it is clear: until then it has no words, and no descriptor.
-    if (clear && dirty != 0) block->scan = heap::Scan::None;
-    if (!clear && heap::begins_with_zero(heap::kinds[kind])) {
-      base::clear_bytes(object, sizeof(base::Word));
-    }
-  }
-  if (clear && dirty != 0) {
-    heap::extra_of(block).filled = clear_large(object, rounded);
-    // Release: this thread may be stopped right behind it, and then the words are read.
-    heap::Scan scan = heap::kinds[kind].scan;
-    __atomic_store(&block->scan, &scan, __ATOMIC_RELEASE);
-  }
-  return object;
-}
-
 }  // namespace
 
 bool ready_to_allocate() {
@@ -360,19 +300,12 @@ bool ready_to_allocate() {
 bool collection_is_overdue = false;
 bool within_libc = false;
 std::size_t clear_ahead = 0;
-std::size_t clear_by_discarding_from = SIZE_MAX;
 RefillTicks refill_ticks;
 bool time_refills = false;
 
 void start_timing_refills() {
   clock_cost = clock_cost_measured();
   time_refills = true;
-}
-
-RunDemand take_run_demand() {
-  const RunDemand taken = run_demand;
-  run_demand = {};
-  return taken;
 }
 
 bool every_allocation_is_slow = false;
@@ -423,7 +356,7 @@ void* allocate_laid_out(std::size_t bytes, KindNumber kind) {
 }
 
 // Null when memory has run out, and the out-of-memory function is yet to be called.
-static void* try_to_allocate(std::size_t bytes, std::size_t alignment, KindNumber kind) {
+static void* try_to_allocate(std::size_t bytes, std::size_t alignment, KindNumber kind, Run run) {
   if (!ready_to_allocate()) return nullptr;
   pacer.on_slow_path();
   std::size_t wanted = 0;
@@ -436,21 +369,22 @@ static void* try_to_allocate(std::size_t bytes, std::size_t alignment, KindNumbe
         wanted = std::size_t{2} << base::log2_floor(wanted - 1);
       }
     }
-    return wanted <= heap::kMaxSmall && alignment <= heap::kMaxSmall
-               ? allocate_small(wanted, alignment, kind)
-               : allocate_large(wanted, alignment, kind);
+    if (wanted <= heap::kMaxSmall && alignment <= heap::kMaxSmall) {
+      return allocate_small(wanted, alignment, kind);
+    }
+    return allocate_in_run(wanted, alignment, kind, run);
   }
   return nullptr;
 }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, KindNumber kind) {
-  void* object = try_to_allocate(bytes, alignment, kind);
+  void* object = try_to_allocate(bytes, alignment, kind, Run::MayBeShared);
   return object != nullptr ? object : pacer.out_of_memory(bytes);
 }
 
 void* allocate_held_by_first_block(std::size_t bytes, KindNumber kind) {
   if (bytes <= kBlockSize) return allocate(bytes, kind);
-  void* object = try_to_allocate(bytes, heap::kGranule, kind);
+  void* object = try_to_allocate(bytes, heap::kGranule, kind, Run::Own);
   // What that returns may be an object that the program has already.
   if (object == nullptr) return pacer.out_of_memory(bytes);
   // A collection before this line only keeps the object for longer.

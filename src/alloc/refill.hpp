@@ -98,6 +98,15 @@ bool wants_piece(const Refill& refill);
 // without collecting or growing. Pre: as for take_blocks; wants_piece.
 bool take_piece(const Refill& refill, Kept kept);
 
+// --- Objects in runs of blocks (large.cpp) -------------------------------------------------------
+
+// Whether an object may share its run with others.
+enum class Run : std::uint8_t { Own, MayBeShared };
+
+// One of more than kMaxSmall bytes, or aligned to more. Null when memory has run out. Pre: the
+// thread is registered; the lock is not held.
+void* allocate_in_run(std::size_t bytes, std::size_t alignment, KindNumber kind, Run run);
+
 // --- Threads that share the heap (reserve.cpp). Pre: the lock is held. ---------------------------
 
 // A new period between two collections begins.

@@ -31,6 +31,10 @@ extern std::size_t clear_ahead;
 // the start.
 extern std::size_t clear_by_discarding_from;
 
+// Objects of more than half a block share runs of blocks (heap/spans.hpp) in heaps of so many bytes
+// or more; 0: in none. At the start.
+void set_spans_from(std::size_t bytes);
+
 // It is libc that asks for memory, as for any other program's malloc, and may hold its locks. Set
 // at the start.
 extern bool within_libc;

@@ -63,6 +63,7 @@ struct Options {
   std::uint64_t sweep_time = static_cast<std::uint64_t>(SweepTime::Lazy);
   std::uint64_t nearly_full = 16;
   std::uint64_t coarse_classes = 3 * kMiB;
+  std::uint64_t spans = 4 * kMiB;
   std::uint64_t clear_ahead = 2 * kKiB;
   std::uint64_t time_sweep = 0;
   const char* statistics_file = nullptr;
@@ -187,6 +188,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"JACKDAW_COARSE_CLASSES", OptionType::Size, "any; 0: never", "3M",
      "Up to this size of the heap, objects of 33 to 504 bytes have eleven sizes of slots.", 0,
      kNoLimit, &Options::coarse_classes, nullptr},
+    {"JACKDAW_SPANS", OptionType::Size, "any; 0: in none", "4m",
+     "In heaps of this size or more, objects of 8 to 40 KiB share runs of blocks.", 0, kNoLimit,
+     &Options::spans, nullptr},
     {"JACKDAW_CLEAR_AHEAD", OptionType::Size, "16 to 16k", "2k",
      "Memory is cleared in pieces of this size ahead of allocation.", 16, 16 * kKiB,
      &Options::clear_ahead, nullptr},

@@ -16,10 +16,10 @@ using heap::space;
 // Whether the word means a marked object, by division instead of the record's reciprocal.
 bool means_live_object(Word word) {
   BlockNumber number = heap::block_number(word);
-  if (space.blocks[number].state == BlockState::LargeBody) number -= space.blocks[number].run;
+  if (space.blocks[number].state == BlockState::Body) number -= space.blocks[number].run;
   const Block& block = space.blocks[number];
   unsigned slot = 0;
-  if (block.state == BlockState::Small) {
+  if (block.state == BlockState::Small || block.state == BlockState::SpanHead) {
     slot = static_cast<unsigned>((word - heap::block_address(number)) / block.slot_size);
   } else if (block.state == BlockState::Mixed) {
     heap::Place place;

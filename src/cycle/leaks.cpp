@@ -14,9 +14,8 @@ constexpr unsigned kMostTold = 40;
 
 // Typed objects are never freed by hand.
 bool is_freed_by_hand(const heap::Block& block) {
-  const bool whole =
-      block.state == heap::BlockState::Small || block.state == heap::BlockState::LargeHead;
-  return whole && !heap::kinds[block.kind].has_layout();
+  const bool holds_objects = block.state == heap::BlockState::Small || heap::is_head(block);
+  return holds_objects && !heap::kinds[block.kind].has_layout();
 }
 
 // Calls visit(place) for each object that is allocated and not marked.

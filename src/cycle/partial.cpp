@@ -105,7 +105,7 @@ bool watch_marked(std::size_t live_bytes) {
       watch_run();
       first = number;
     }
-    end = number + (heap::is_alone(block) ? 1 : block.run);
+    end = number + heap::length_of(block);
   });
   watch_run();
   return watched;

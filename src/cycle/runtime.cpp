@@ -141,6 +141,7 @@ void apply_options() {
   alloc::keep_marks(false);
   alloc::choose_magazine_key(os::random_bits());
   alloc::clear_ahead = options.clear_ahead;
+  alloc::set_spans_from(options.spans);
   if (options.time_sweep != 0) alloc::start_timing_refills();
   const bool pads = options.pad_objects != 0 || is_goo_program();
   alloc::padding = pads ? 1 : 0;

@@ -13,6 +13,7 @@
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 #include "heap/space.hpp"
+#include "heap/spans.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
@@ -37,6 +38,15 @@ constexpr Word kPage = 4096;
   os::fatal("heap verifier: ", invariant, " (block ", block, ", ", base::Hex{detail}, ")");
 }
 
+void verify_allocated(BlockNumber number, const Block& block) {
+  for (unsigned w = 0; w * 64 < block.slots; ++w) {
+    const unsigned left = block.slots - w * 64;
+    if (left < 64 && (block.allocated[w] >> left) != 0) {
+      broken("an allocated bit beyond the last slot", number, block.allocated[w]);
+    }
+  }
+}
+
 void verify_small(BlockNumber number, const Block& block) {
   if (block.kind >= heap::kind_count) broken("a small block has no kind", number, block.kind);
   if (block.size_class >= heap::kSizeClasses ||
@@ -57,11 +67,52 @@ void verify_small(BlockNumber number, const Block& block) {
       broken("a small block's reciprocal misses a slot", number, slot);
     }
   }
-  for (unsigned w = 0; w * 64 < block.slots; ++w) {
-    const unsigned left = block.slots - w * 64;
-    if (left < 64 && (block.allocated[w] >> left) != 0) {
-      broken("an allocated bit beyond the last slot", number, block.allocated[w]);
+  verify_allocated(number, block);
+}
+
+void verify_zero(BlockNumber number, const Block& block, unsigned slot) {
+  const Word start = heap::block_address(number) + std::size_t{slot} * block.slot_size;
+  for (std::size_t byte = 0; byte < block.slot_size; byte += sizeof(Word)) {
+    const Word word = *reinterpret_cast<const Word*>(start + byte);
+    if (word != 0) broken("a slot that is said to be zero is not", number, word);
+  }
+}
+
+void verify_bodies(BlockNumber head) {
+  const Block& block = space.blocks[head];
+  if (block.run == 0 || block.run > space.committed - head) {
+    broken("the run of a large object or a span leaves the heap", head, block.run);
+  }
+  for (BlockNumber i = 1; i < block.run; ++i) {
+    const Block& body = space.blocks[head + i];
+    if (body.state != BlockState::Body || body.run != i || body.slots != 0) {
+      broken("a body does not lead to its head", head + i, body.run);
     }
+  }
+}
+
+void verify_span(BlockNumber number) {
+  const Block& block = space.blocks[number];
+  const heap::BlockExtra& extra = space.extras[number];
+  if (block.kind >= heap::kind_count) broken("a span has no kind", number, block.kind);
+  const unsigned span_class = block.size_class - heap::kSizeClasses;
+  if (span_class >= heap::kSpanClasses) broken("a span has no class", number, block.size_class);
+  const heap::SpanClass& span = heap::kSpans[span_class];
+  if (block.slot_size != span.slot_size || block.slots != span.slots() ||
+      block.run != span.blocks || block.magic != heap::magic_for(span.slot_size)) {
+    broken("a span's record does not fit its class", number, block.slot_size);
+  }
+  verify_bodies(number);
+  verify_allocated(number, block);
+  if (extra.owner != nullptr) broken("a span has an owner", number, 0);
+  if (extra.free_slots != heap::count_free_slots(block)) {
+    broken("a span's count of free slots is wrong", number, extra.free_slots);
+  }
+  if (extra.listed && extra.free_slots == 0) broken("a full span is on a list", number, 0);
+  for (unsigned slot = 0; slot < block.slots; ++slot) {
+    if (((extra.zeroed_slots >> slot) & 1) == 0) continue;
+    if (block.is_allocated(slot)) broken("an object's slot is said to be zero", number, slot);
+    verify_zero(number, block, slot);
   }
 }
 
@@ -69,12 +120,7 @@ void verify_small(BlockNumber number, const Block& block) {
 void verify_zeroed(BlockNumber number, const Block& block) {
   if (!space.extras[number].zeroed) return;
   for (unsigned slot = 0; slot < block.slots; ++slot) {
-    if (block.is_allocated(slot)) continue;
-    const Word start = heap::block_address(number) + std::size_t{slot} * block.slot_size;
-    for (std::size_t byte = 0; byte < block.slot_size; byte += sizeof(Word)) {
-      const Word word = *reinterpret_cast<const Word*>(start + byte);
-      if (word != 0) broken("a free slot of a cleared block is not clear", number, word);
-    }
+    if (!block.is_allocated(slot)) verify_zero(number, block, slot);
   }
 }
 
@@ -119,7 +165,7 @@ void verify_mixed(BlockNumber number) {
 struct Found {
   BlockNumber free = 0;    // blocks in free runs
   BlockNumber runs = 0;    // free runs
-  BlockNumber listed = 0;  // small blocks that say that they are on a list
+  BlockNumber listed = 0;  // blocks and spans that say that they are on a list
 };
 
 // Walks the block table by its own rules.
@@ -142,16 +188,14 @@ Found walk() {
         previous_free = false;
         ++b;
         break;
+      case BlockState::SpanHead:
+        verify_span(b);
+        found.listed += space.extras[b].listed ? 1 : 0;
+        previous_free = false;
+        b += block.run;
+        break;
       case BlockState::LargeHead:
-        if (block.run == 0 || block.run > space.committed - b) {
-          broken("a large object's run leaves the heap", b, block.run);
-        }
-        for (BlockNumber i = 1; i < block.run; ++i) {
-          const Block& body = space.blocks[b + i];
-          if (body.state != BlockState::LargeBody || body.run != i || body.slots != 0) {
-            broken("a large object's body does not lead to its head", b + i, body.run);
-          }
-        }
+        verify_bodies(b);
         if (space.extras[b].bytes > std::size_t{block.run} * heap::kBlockSize) {
           broken("a large object is longer than its run", b, space.extras[b].bytes);
         }
@@ -174,7 +218,7 @@ Found walk() {
         ++found.runs;
         b += block.run;
         break;
-      case BlockState::LargeBody:
+      case BlockState::Body:
         broken("a body block stands where a head should", b, block.run);
     }
   }
@@ -224,12 +268,13 @@ void verify_bins(const Found& found) {
 void verify_lists(const Found& found) {
   BlockNumber listed = 0;
   for (unsigned kind = 0; kind < heap::kind_count; ++kind) {
-    for (unsigned size_class = 0; size_class < heap::kSizeClasses; ++size_class) {
+    for (unsigned size_class = 0; size_class < heap::kListedClasses; ++size_class) {
       const heap::BlockList& list =
           heap::listed_blocks(static_cast<heap::KindNumber>(kind), size_class);
       follow(list, found.listed - listed, [&](BlockNumber b) {
         const Block& block = space.blocks[b];
-        if (!heap::is_alone(block) || block.kind != kind || block.size_class != size_class) {
+        const bool has_slots = heap::is_alone(block) || block.state == BlockState::SpanHead;
+        if (!has_slots || block.kind != kind || block.size_class != size_class) {
           broken("a list holds a block of another sort", b, block.kind);
         }
         if (!space.extras[b].listed) broken("a block is on a list and does not say so", b, kind);
@@ -331,13 +376,11 @@ bool lookup_mixed(BlockNumber b, Word offset, BlockNumber* number, unsigned* slo
 bool lookup(Word word, BlockNumber* number, unsigned* slot) {
   if (word < space.base || word >= space.base + space.span) return false;
   BlockNumber b = static_cast<BlockNumber>((word - space.base) / heap::kBlockSize);
-  if (space.blocks[b].state == BlockState::LargeBody) {
+  if (space.blocks[b].state == BlockState::Body) {
     const BlockNumber distance = space.blocks[b].run;
     if (distance > b) return false;
     b -= distance;
-    if (space.blocks[b].state != BlockState::LargeHead || distance >= space.blocks[b].run) {
-      return false;
-    }
+    if (!heap::is_head(space.blocks[b]) || distance >= space.blocks[b].run) return false;
   }
   const Block& block = space.blocks[b];
   const Word offset = word - (space.base + Word{b} * heap::kBlockSize);
@@ -347,7 +390,7 @@ bool lookup(Word word, BlockNumber* number, unsigned* slot) {
   } else if (block.state == BlockState::Mixed) {
     return block.known_starts() == heap::Starts::Open ? lookup_mixed(b, offset, number, slot)
                                                       : lookup_known(b, offset, number, slot);
-  } else if (block.state == BlockState::Small) {
+  } else if (block.state == BlockState::Small || block.state == BlockState::SpanHead) {
     if (offset / block.slot_size >= block.slots) return false;
     *slot = static_cast<unsigned>(offset / block.slot_size);
   } else {
@@ -382,9 +425,8 @@ void require_marked_before(Word word, Word from) {
   if (!lookup(word - 1, &b, &slot)) return;
   const Block& block = space.blocks[b];
   if (block.state == BlockState::Mixed) return;  // not checked there
-  const bool small = block.state == BlockState::Small;
-  if (small && !heap::is_full_class(block.size_class)) return;
-  const std::size_t size = small ? block.slot_size : space.extras[b].bytes;
+  if (block.state == BlockState::Small && !heap::is_full_class(block.size_class)) return;
+  const std::size_t size = heap::unmixed_size(block);
   if (heap::block_address(b) + Word{slot} * block.slot_size + size != word) return;
   if (((block.marks[slot / 64] >> (slot % 64)) & 1) == 0) {
     os::fatal("heap verifier: the object that ends at ", as_address(word), " is held from ",
@@ -407,7 +449,7 @@ void verify_magazines() { alloc::visit_magazines(verify_kept); }
 void verify_swept() {
   for (BlockNumber b = 1; b < space.committed; ++b) {
     const Block& block = space.blocks[b];
-    if (block.state != BlockState::Small) continue;
+    if (block.state != BlockState::Small && block.state != BlockState::SpanHead) continue;
     // Its sweep may be yet to come.
     if (heap::kinds[block.kind].disclaim != nullptr) continue;
     for (unsigned w = 0; w * 64 < block.slots; ++w) {
@@ -458,8 +500,7 @@ void MarkVerifier::visit_object(Word begin, Word end) {
 void MarkVerifier::finish() {
   for (BlockNumber b = 1; b < space.committed; ++b) {
     const Block& block = space.blocks[b];
-    if (block.state != BlockState::Small && block.state != BlockState::LargeHead) continue;
-    const bool small = block.state == BlockState::Small;
+    if (block.state != BlockState::Small && !heap::is_head(block)) continue;
     for (unsigned slot = 0; slot < block.slots; ++slot) {
       const bool marked = ((block.marks[slot / 64] >> (slot % 64)) & 1) != 0;
       if (((block.allocated[slot / 64] >> (slot % 64)) & 1) == 0) {
@@ -469,7 +510,7 @@ void MarkVerifier::finish() {
       // Only where every word counts; descriptors are the marker's own business.
       if (!marked || block.scan != heap::Scan::Words) continue;
       const Word begin = heap::block_address(b) + Word{slot} * block.slot_size;
-      const std::size_t size = small ? block.slot_size : space.extras[b].bytes;
+      const std::size_t size = heap::unmixed_size(block);
       visit_object(begin, begin + size);
     }
   }

@@ -21,7 +21,8 @@ inline constexpr std::size_t kBlockSize = std::size_t{1} << kBlockShift;
 
 // Every object begins at a multiple of a granule.
 inline constexpr std::size_t kGranule = 16;
-// Larger requests get a run of blocks: two objects of half a block still share one.
+// Larger requests get a run of blocks, or share one (heap/spans.hpp): two objects of half a block
+// still share a block.
 inline constexpr std::size_t kMaxSmall = kBlockSize / 2;
 
 // Mark and allocated words of a record. 15 words are what fits beside the 16-byte header in 256
@@ -29,8 +30,8 @@ inline constexpr std::size_t kMaxSmall = kBlockSize / 2;
 inline constexpr std::size_t kBitWords = 15;
 inline constexpr std::size_t kMaxSlots = kBitWords * 64;
 
-// Mixed: heap/mixed.hpp.
-enum class BlockState : std::uint8_t { Free, Small, LargeHead, LargeBody, Mixed };
+// Mixed: heap/mixed.hpp. SpanHead: heap/spans.hpp. Body: of a large object or a span.
+enum class BlockState : std::uint8_t { Free, Small, LargeHead, SpanHead, Body, Mixed };
 
 // How the marker treats the objects of a block; a summary of the kind's descriptor.
 enum class Scan : std::uint8_t { None, Words, Descriptor };
@@ -56,9 +57,10 @@ struct PointerRun {
 struct alignas(256) Block {
   // ceil(2^32 / slot_size): slot index = offset * magic >> 32. 0 where there are no slots.
   std::uint32_t magic;
-  // Slots in the block; 1 for the head of a large object; 0 where nothing can be found directly.
+  // Slots in the block or span; 1 for the head of a large object; 0 where nothing can be found
+  // directly.
   std::uint16_t slots;
-  // Bytes in a slot, a multiple of the granule; 0 unless the block is small.
+  // Bytes in a slot, a multiple of the granule; 0 unless the block is small, or a span's head.
   std::uint16_t slot_size;
   BlockState state;
   Scan scan;
@@ -67,8 +69,8 @@ struct alignas(256) Block {
   union {
     // Small: where the pointers of each slot lie, of a kind whose layout says so (Kind::pointers).
     PointerRun pointers;
-    // Large head: blocks of the run. Large body: distance to the head. First and last block of a
-    // free run: its length. In blocks.
+    // Head of a large object or a span: blocks of the run. Body: distance to the head. First and
+    // last block of a free run: its length. In blocks.
     std::uint32_t run;
     // Mixed: one of Starts. Written by the block's owner, or in a stopped world (release, acquire:
     // the allocated words are written before).
@@ -91,7 +93,7 @@ struct alignas(256) Block {
     __atomic_store_n(&starts, static_cast<std::uint32_t>(known), __ATOMIC_RELEASE);
   }
   [[nodiscard]] unsigned bit_words() const { return (slots + 63u) / 64u; }
-  // The slot that contains this offset into the block. Pre: state is Small or LargeHead.
+  // The slot that contains this offset into the block or span. Pre: state is Small or a head's.
   [[nodiscard]] unsigned slot_of(std::size_t offset) const {
     return static_cast<unsigned>((offset * magic) >> 32);
   }
@@ -133,9 +135,13 @@ struct BlockExtra {
   // The thread's hole that allocates from this block; null when no thread owns it. Read without the
   // lock, too (atomic).
   void* owner;
-  // Large head: the object's bytes, a multiple of the granule. Whoever makes the object longer sets
-  // them when it has cleared what was gained, without the lock (release).
-  std::uint64_t bytes;
+  union {
+    // Large head: the object's bytes, a multiple of the granule. Whoever makes the object longer
+    // sets them when it has cleared what was gained, without the lock (release).
+    std::uint64_t bytes;
+    // Span: a bit for each slot that reads as zero: never handed out, on clean pages.
+    std::uint64_t zeroed_slots;
+  };
   // Free slots when last counted (by a sweep or by frees since).
   std::uint16_t free_slots;
   // Collections that a dirty free block has been idle for.
@@ -149,8 +155,8 @@ struct BlockExtra {
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block : 1;
   // Large head: at least half of the pages were written, since the object was cleared when it was
-  // made, or a marker that asked was told so. Then none need ask. (Whoever sets the one of these
-  // three may lose the other's newest value: then it asks again.)
+  // made, or a marker that asked was told so. Then none need ask, nor of a span's objects. (Whoever
+  // sets the one of these three may lose the other's newest value: then it asks again.)
   bool filled : 1;
   // Its pages were watched anew after the last collection. Written by the collector, for its own
   // reckoning.

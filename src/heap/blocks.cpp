@@ -3,14 +3,16 @@
 #include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
+#include "heap/spans.hpp"
 #include "heap/sweep.hpp"
+#include "heap/walk.hpp"
 #include "os/log.hpp"
 
 namespace jd::heap {
 namespace {
 
 // Blocks with free slots. Under the heap's lock.
-BlockList lists[kMaxKinds][kSizeClasses];
+BlockList lists[kMaxKinds][kListedClasses];
 
 BlockList& list_of(const Block& block) { return lists[block.kind][block.size_class]; }
 
@@ -19,11 +21,6 @@ BlockList& list_of(const Block& block) { return lists[block.kind][block.size_cla
 void set_unowned(BlockExtra* extra) {
   __atomic_store_n(&extra->owner, nullptr, __ATOMIC_RELAXED);
   set_listed(extra, false);
-}
-
-void unlist(BlockNumber number) {
-  list_of(space.blocks[number]).remove(number);
-  set_listed(&space.extras[number], false);
 }
 
 }  // namespace
@@ -44,15 +41,20 @@ void become_free(BlockNumber number, BlockNumber count) {
   for (BlockNumber b = number; b < number + count; ++b) space.extras[b].age = 0;
 }
 
+void unlist_block(BlockNumber number) {
+  list_of(space.blocks[number]).remove(number);
+  set_listed(&space.extras[number], false);
+}
+
 BlockNumber take_listed_block(KindNumber kind, unsigned size_class) {
   const BlockNumber number = lists[kind][size_class].head();
-  if (number != kNoBlock) unlist(number);
+  if (number != kNoBlock) unlist_block(number);
   return number;
 }
 
 BlockNumber take_last_listed_block(KindNumber kind, unsigned size_class) {
   const BlockNumber number = lists[kind][size_class].tail();
-  if (number != kNoBlock) unlist(number);
+  if (number != kNoBlock) unlist_block(number);
   return number;
 }
 
@@ -99,7 +101,7 @@ bool will_be_filled(std::size_t bytes) {
   return bytes <= kBlockSize && bytes > kBlockSize - kBlockSize / 4;
 }
 
-// Writes body records for these blocks of a large object. Returns how many hold old data.
+// Writes body records for these blocks of a run. Returns how many hold old data.
 BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to, bool filled) {
   for (BlockNumber distance = from; distance < to; ++distance) {
     Block& body = space.blocks[head + distance];
@@ -107,7 +109,7 @@ BlockNumber make_bodies(BlockNumber head, BlockNumber from, BlockNumber to, bool
     body.slots = 0;
     body.slot_size = 0;
     body.kind = kAtomic;
-    body.state = BlockState::LargeBody;
+    body.state = BlockState::Body;
     body.run = distance;
   }
   return start_using(head + from, to - from, filled);
@@ -137,6 +139,33 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   return &head;
 }
 
+Block* make_span(KindNumber kind, unsigned span_class) {
+  const SpanClass& span = kSpans[span_class];
+  const BlockNumber number = take_run(span.blocks);
+  if (number == kNoBlock) return nullptr;
+  const bool clean = make_bodies(number, 0, span.blocks, will_be_filled(span.slot_size)) == 0;
+  Block& head = space.blocks[number];
+  BlockExtra& extra = space.extras[number];
+  head.slot_size = span.slot_size;
+  head.slots = static_cast<std::uint16_t>(span.slots());
+  head.magic = magic_for(span.slot_size);
+  head.kind = kind;
+  head.scan = kinds[kind].scan;
+  head.size_class = static_cast<std::uint8_t>(size_class_of_span(span_class));
+  head.run = span.blocks;
+  head.marks[0] = 0;
+  __atomic_store_n(&head.allocated[0], 0, __ATOMIC_RELAXED);
+  set_unowned(&extra);
+  extra.zeroed_slots = clean ? bits_between(0, 0, head.slots) : 0;
+  extra.free_slots = head.slots;
+  extra.held_by_first_block = false;
+  extra.filled = true;
+  extra.zeroed = false;
+  head.state = BlockState::SpanHead;
+  list_block(number);
+  return &head;
+}
+
 bool resize_large(Block* head, std::size_t bytes) {
   const BlockNumber number = number_of(head);
   const BlockNumber before = head->run;
@@ -163,12 +192,9 @@ bool resize_large(Block* head, std::size_t bytes) {
 
 void release_block(BlockNumber number) {
   const Block& block = space.blocks[number];
-  BlockNumber count = 1;
-  if (block.state == BlockState::LargeHead) {
-    count = block.run;
-  } else if (space.extras[number].listed) {
-    unlist(number);
-  }
+  const BlockNumber count = length_of(block);
+  // A large object's head says that it is on none.
+  if (space.extras[number].listed) unlist_block(number);
   become_free(number, count);
   give_run(number, count);
 }

@@ -1,5 +1,6 @@
-// Blocks as owners of objects: turning free runs into small blocks and large objects and back, and
-// the lists of small blocks that have free slots. Pre of every function: the heap's lock is held.
+// Blocks as owners of objects: turning free runs into small blocks, spans and large objects and
+// back, and the lists of blocks and spans that have free slots. Pre of every function: the heap's
+// lock is held.
 #pragma once
 
 #include "heap/block_list.hpp"
@@ -7,10 +8,12 @@
 
 namespace jd::heap {
 
-// A small block of this kind and size class that has free slots and no owner, or kNoBlock. Takes
+// A block or span of this kind and size class that has free slots and no owner, or kNoBlock. Takes
 // it off its list.
 BlockNumber take_listed_block(KindNumber kind, unsigned size_class);
 BlockNumber take_last_listed_block(KindNumber kind, unsigned size_class);
+// Takes it off the list that it is on.
+void unlist_block(BlockNumber number);
 const BlockList& listed_blocks(KindNumber kind, unsigned size_class);
 
 // Makes a free block into a small block without objects. kNoBlock when no block is free. Whether
@@ -22,6 +25,10 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean);
 Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
                   BlockNumber* dirty_blocks);
 
+// Makes a span without objects (heap/spans.hpp), which is listed, of a new run; null when no run
+// fits.
+Block* make_span(KindNumber kind, unsigned span_class);
+
 // Changes a large object's size where it is: gives blocks behind its new end back, or takes those
 // that are free behind its old one. False if there are not so many. What the object gains holds
 // anything. `bytes` as for make_large; the object stays a large one.
@@ -32,7 +39,7 @@ constexpr BlockNumber blocks_for(std::size_t bytes) {
   return static_cast<BlockNumber>(base::div_up(bytes, kBlockSize));
 }
 
-// Frees a small block without objects and without an owner, or the run of a large object.
+// Frees a small block or a span without objects and without an owner, or a large object's run.
 void release_block(BlockNumber number);
 // The part of that which leaves lists and runs as they are, for blocks from this number on: their
 // records say that they are free.

@@ -39,6 +39,9 @@ static_assert(sizes_ascend_by_granules());
 // The loose classes come first.
 inline constexpr unsigned kFirstFullClass = detail::kSizes.size();
 inline constexpr unsigned kSizeClasses = 2 * kFirstFullClass;
+// Those of spans (heap/spans.hpp) are numbered behind them.
+inline constexpr unsigned kSpanClasses = 12;
+inline constexpr unsigned kListedClasses = kSizeClasses + kSpanClasses;
 
 constexpr std::uint16_t slot_size_of(unsigned size_class) {
   return detail::kSizes[size_class % kFirstFullClass];

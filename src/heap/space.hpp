@@ -52,6 +52,10 @@ inline Word block_address(BlockNumber number) { return space.base + (Word{number
 inline BlockNumber number_of(const Block* block) {
   return static_cast<BlockNumber>(block - space.blocks);
 }
+// Does a run with objects, one or several, begin here?
+inline bool is_head(const Block& block) {
+  return block.state == BlockState::LargeHead || block.state == BlockState::SpanHead;
+}
 inline BlockExtra& extra_of(const Block* block) { return space.extras[number_of(block)]; }
 
 // Reserves address space for about `wanted` bytes of heap and for its tables; takes half and half
@@ -68,17 +72,19 @@ struct Place;
 std::size_t mixed_size(const Place& place);
 bool find_mixed(Word address, Place* place);
 
-// Usable bytes of a slot of a block of one size, or of a large object.
+// Usable bytes of a slot of a block or a span, or of a large object.
 inline std::size_t unmixed_size(const Block& block) {
   return block.state == BlockState::LargeHead ? extra_of(&block).bytes : block.slot_size;
 }
 
-// Where an address leads: the record of its block (the head's, for a large object), and the slot.
+// Where an address leads: the record of its block (the head's, in a run), and the slot.
 struct Place {
   Block* block;
   unsigned slot;
 
   [[nodiscard]] bool is_large() const { return block->state == BlockState::LargeHead; }
+  [[nodiscard]] bool is_in_run() const { return is_head(*block); }
+  [[nodiscard]] bool is_in_span() const { return block->state == BlockState::SpanHead; }
   [[nodiscard]] bool is_mixed() const { return block->state == BlockState::Mixed; }
   [[nodiscard]] Word address() const {
     return block_address(number_of(block)) + Word{slot} * block->slot_size;
@@ -110,18 +116,22 @@ inline bool find_place(Word address, Place* place) {
     *place = {block, slot};
     return true;
   }
-  if (block->state == BlockState::LargeBody) {
+  if (block->state == BlockState::Body) {
     // A stale body in a free run leads to something that is not its head, or no longer so long.
     const std::uint32_t distance = block->run;
     if (distance > number_of(block)) return false;
     block -= distance;
-    if (block->state != BlockState::LargeHead || distance >= block->run) return false;
+    if (!is_head(*block) || distance >= block->run) return false;
   }
   if (block->state == BlockState::Mixed) return find_mixed(address, place);
-  if (block->state != BlockState::LargeHead) return false;
-  if (address - block_address(number_of(block)) >= extra_of(block).bytes) return false;
-  *place = {block, 0};
-  return true;
+  if (!is_head(*block)) return false;
+  const Word offset = address - block_address(number_of(block));
+  if (block->state == BlockState::LargeHead) {
+    *place = {block, 0};
+    return offset < extra_of(block).bytes;
+  }
+  *place = {block, block->slot_of(offset)};
+  return place->slot < block->slots;
 }
 
 // The same for addresses that must be an allocated object.

@@ -65,9 +65,9 @@ void sweep_word(Block& block, unsigned w) {
   }
 }
 
-// True if the block has become free.
+// A small block or a span. True if it has become free.
 template <World kWorld>
-bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
+bool sweep_slots(BlockNumber number, Block& block, SweepCount* count) {
   BlockExtra& extra = space.extras[number];
   const unsigned allocated = count_bits(block.allocated, block.slots);
   if (poison_freed) poison_dead_slots(number, block);
@@ -77,7 +77,7 @@ bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   count_live(block, live, std::size_t{live} * block.slot_size, count);
   count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
   if (live == 0 && extra.owner == nullptr) {
-    become_free(number, 1);
+    become_free(number, length_of(block));
     return true;
   }
   extra.free_slots = static_cast<std::uint16_t>(block.slots - live);
@@ -85,7 +85,7 @@ bool sweep_small(BlockNumber number, Block& block, SweepCount* count) {
   return false;
 }
 
-// As sweep_small, in a stopped world; free_slots are granules.
+// As sweep_slots, in a stopped world; free_slots are granules.
 bool sweep_mixed_block(BlockNumber number, Block& block, SweepCount* count) {
   BlockExtra& extra = space.extras[number];
   unsigned objects = 0;
@@ -180,12 +180,17 @@ bool sweep_block(BlockNumber number, Block& block, OpenRun* run, SweepCount* cou
     return false;
   }
   if (block.state == BlockState::Small) {
-    if (sweep_small<World::Stopped>(number, block, count)) return true;
+    if (sweep_slots<World::Stopped>(number, block, count)) return true;
     const bool listed = list_if_worthwhile(number, block, run);
     // Where a kind disclaims, a hole may lie in a block without an owner, and be dirty.
     if (listed && sweep_policy.eager && kind.clear && kind.disclaim == nullptr) {
       clear_free_slots(number, block);
     }
+    return false;
+  }
+  if (block.state == BlockState::SpanHead) {
+    if (sweep_slots<World::Stopped>(number, block, count)) return true;
+    list_if_worthwhile(number, block, run);
     return false;
   }
   return sweep_large(number, block, count);
@@ -224,7 +229,7 @@ SweepCount sweep() {
   forget_lists();
   deferred = kNoBlock;
   for_each_block([&](BlockNumber number, Block& block) {
-    const BlockNumber length = is_alone(block) ? 1 : block.run;
+    const BlockNumber length = length_of(block);
     if (sweep_block(number, block, &run, &count)) {
       run.extend(number, length);
     } else {
@@ -252,10 +257,11 @@ void disclaim_deferred(SweepCount* count) {
       const Place place{&block, slot};
       if (disclaim(base::as_pointer(place.address())) != 0) place.set_mark();
     });
+    const BlockNumber length = length_of(block);
     if (block.state == BlockState::LargeHead) {
-      if (sweep_large(number, block, count)) give_run(number, block.run);
-    } else if (sweep_small<World::Running>(number, block, count)) {
-      give_run(number, 1);
+      if (sweep_large(number, block, count)) give_run(number, length);
+    } else if (sweep_slots<World::Running>(number, block, count)) {
+      give_run(number, length);
     } else {
       list_block(number);
     }

@@ -10,14 +10,16 @@ namespace jd::heap {
 inline bool is_alone(const Block& block) {
   return block.state == BlockState::Small || block.state == BlockState::Mixed;
 }
+// How many blocks it is, or its run has. Pre: not a body.
+inline BlockNumber length_of(const Block& block) { return is_alone(block) ? 1 : block.run; }
 
-// Calls visit(block number, block) for each small or mixed block, head of a large object and first
-// block of a free run, in address order. visit may change what it is given.
+// Calls visit(block number, block) for each small or mixed block, head of a large object or a span,
+// and first block of a free run, in address order. visit may change what it is given.
 template <class Visit>
 void for_each_block(Visit visit) {
   for (BlockNumber b = 1; b < space.committed;) {
     Block& block = space.blocks[b];
-    const BlockNumber length = is_alone(block) ? 1 : block.run;
+    const BlockNumber length = length_of(block);
     visit(b, block);
     b += length;
   }

@@ -15,8 +15,13 @@ namespace {
 size_t uncollectable_size(const void* object) {
   const base::Word word = base::as_word(object);
   if (!heap::in_heap(word)) return 0;
-  const heap::Block& block = heap::space.blocks[heap::block_number(word)];
-  return heap::is_uncollectable(block.kind) ? heap::unmixed_size(block) : 0;
+  const heap::Block* block = &heap::space.blocks[heap::block_number(word)];
+  if (__builtin_expect(block->state == heap::BlockState::Body, 0)) {
+    heap::Place place;
+    if (!heap::find_place(word, &place)) return 0;
+    block = place.block;
+  }
+  return heap::is_uncollectable(block->kind) ? heap::unmixed_size(*block) : 0;
 }
 
 // Bytes of uncollectable objects are told to programs through GC_non_gc_bytes: what GC_free takes

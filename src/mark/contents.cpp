@@ -28,7 +28,7 @@ bool Marker::mark(const heap::Place& place) {
   return true;
 }
 
-// Words that lead into the body of a large object, or nowhere.
+// Words that lead into the body of a large object or a span, or nowhere.
 Entry Marker::visit_unusual(Word word) {
   heap::Place place;
   if (!heap::find_object(word, &place) || !place.is_held_by(word) || !mark(place)) return kNothing;
@@ -99,11 +99,19 @@ Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
   return pointers_at(granule, heap::kinds[block->kind]);
 }
 
+// The record with the slots that the object lies in, if it lies in a span.
+const Block& record_with_slots(const Block& block) {
+  if (block.state != BlockState::Body) return block;
+  const Block& head = *(&block - block.run);
+  return head.state == BlockState::SpanHead ? head : block;
+}
+
 // What a descriptor says of an object that lies in no mixed block.
 Marker::Described Marker::describe(Word object) {
-  const Block& block = View().record_of(object);
-  if (__builtin_expect(block.state != BlockState::Small, 0)) {
-    if (block.state == BlockState::LargeBody || object % kBlockSize != 0) {
+  const Block& block = record_with_slots(View().record_of(object));
+  if (__builtin_expect(block.state != BlockState::Small, 0) &&
+      block.state != BlockState::SpanHead) {
+    if (block.state == BlockState::Body || object % kBlockSize != 0) {
       return {kNothing, waiting_elements(object)};
     }
     if (block.scan == Scan::Words) {

@@ -1,0 +1,142 @@
+// Objects in runs of blocks: large ones, which have a run of their own, and those that share one, a
+// span (heap/spans.hpp).
+#include "alloc/allocate.hpp"
+#include "alloc/collecting.hpp"
+#include "alloc/magazine.hpp"
+#include "alloc/pacer.hpp"
+#include "alloc/refill.hpp"
+#include "alloc/settings.hpp"
+#include "alloc/totals.hpp"
+#include "heap/blocks.hpp"
+#include "heap/spans.hpp"
+#include "os/context.hpp"
+#include "os/memory.hpp"
+#include "world/thread.hpp"
+
+namespace jd::alloc {
+namespace {
+
+using heap::Block;
+using heap::heap_lock;
+using heap::kBlockSize;
+using heap::space;
+using os::LockGuard;
+
+// True if that has written all its pages; false if it has given them back. Pre: whole blocks from
+// `object` on are its own.
+bool clear_large(char* object, std::size_t bytes) {
+  if (bytes >= clear_by_discarding_from && os::discard(object, base::align_up(bytes, kBlockSize))) {
+    return false;
+  }
+  base::clear_bytes(object, bytes);
+  return true;
+}
+
+// Since the last collection. Under the heap's lock.
+RunDemand run_demand;
+void note_demand(BlockNumber blocks) {
+  if (blocks == 1) return;
+  run_demand.blocks += blocks;
+  run_demand.length = base::max_of(run_demand.length, blocks);
+}
+
+void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) {
+  std::size_t rounded = 0;
+  if (!base::checked_add(bytes, heap::kGranule - 1, &rounded)) return nullptr;
+  rounded = base::align_down(rounded, heap::kGranule);
+  const std::size_t blocks = base::div_up(rounded, kBlockSize);
+  const std::size_t alignment_blocks = base::max_of(alignment / kBlockSize, std::size_t{1});
+  if (blocks + alignment_blocks > space.reserved) return nullptr;
+  const bool clear = heap::kinds[kind].clear;
+  char* object = nullptr;
+  Block* block = nullptr;
+  BlockNumber dirty = 0;
+  os::clear_stack_below();
+  {
+    LockGuard guard(heap_lock);
+    if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
+    for (unsigned attempt = 0;;) {
+      block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
+      if (block != nullptr) break;
+      if (give_back_reserves(cache) || give_back_magazines(cache)) continue;
+      if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1), attempt++)) {
+        return nullptr;
+      }
+    }
+    object = base::as_pointer(heap::block_address(heap::number_of(block)));
+    // Whoever waits for the lock may collect as soon as it is free. By then the object's own
+    // address must be in this thread's registers: the record's is no root.
+    asm volatile("" : "+r"(object));
+    add_large_taken(rounded);
+    note_demand(static_cast<BlockNumber>(blocks));
+    // A collection may come before it is clear: until then it has no words, and no descriptor.
+    if (clear && dirty != 0) block->scan = heap::Scan::None;
+    if (!clear && heap::begins_with_zero(heap::kinds[kind])) {
+      base::clear_bytes(object, sizeof(base::Word));
+    }
+  }
+  if (clear && dirty != 0) {
+    heap::extra_of(block).filled = clear_large(object, rounded);
+    // Release: this thread may be stopped right behind it, and then the words are read.
+    heap::Scan scan = heap::kinds[kind].scan;
+    __atomic_store(&block->scan, &scan, __ATOMIC_RELEASE);
+  }
+  return object;
+}
+
+// Bytes of the heap from which there are spans: the free slots of a few are a good part of a small
+// heap. Set at the start.
+std::size_t least_heap_for_spans = SIZE_MAX;
+
+// In a span with a free slot, or a new one of free blocks. Null if there is neither: then the
+// object is to get whole blocks, for which the heap may collect or grow.
+void* allocate_in_span(std::size_t bytes, KindNumber kind) {
+  if (__atomic_load_n(&space.span, __ATOMIC_RELAXED) < least_heap_for_spans) return nullptr;
+  if (heap::kinds[kind].has_layout()) return nullptr;
+  const unsigned span_class = heap::span_class_for(bytes);
+  if (span_class == heap::kSpanClasses) return nullptr;
+  os::clear_stack_below();
+  heap_lock.acquire();
+  if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
+  bool fresh = false;
+  Block* const span = heap::find_span(kind, span_class, &fresh);
+  if (span == nullptr) {
+    heap_lock.release();
+    return nullptr;
+  }
+  if (fresh) note_demand(heap::kSpans[span_class].blocks);
+  // Nobody stops this thread before the slot is clear: what it held would be marked.
+  const world::NoStop no_stop(world::self());
+  bool zeroed = false;
+  const heap::Place place = heap::take_slot(span, &zeroed);
+  add_large_taken(span->slot_size);
+  heap_lock.release();
+  char* const slot = base::as_pointer(place.address());
+  if (heap::kinds[kind].clear) {
+    if (!zeroed) base::clear_bytes(slot, span->slot_size);
+  } else if (heap::begins_with_zero(heap::kinds[kind])) {
+    base::clear_bytes(slot, sizeof(base::Word));
+  }
+  return slot;
+}
+
+}  // namespace
+
+std::size_t clear_by_discarding_from = SIZE_MAX;
+
+void set_spans_from(std::size_t bytes) { least_heap_for_spans = bytes == 0 ? SIZE_MAX : bytes; }
+
+RunDemand take_run_demand() {
+  const RunDemand taken = run_demand;
+  run_demand = {};
+  return taken;
+}
+
+void* allocate_in_run(std::size_t bytes, std::size_t alignment, KindNumber kind, Run run) {
+  if (run == Run::MayBeShared && alignment <= heap::kGranule) {
+    if (void* slot = allocate_in_span(bytes, kind)) return slot;
+  }
+  return allocate_large(bytes, alignment, kind);
+}
+
+}  // namespace jd::alloc
