@@ -88,23 +88,30 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
 // heap. Set at the start.
 std::size_t least_heap_for_spans = SIZE_MAX;
 
-// In a span with a free slot, or a new one of free blocks. Null if there is neither: then the
-// object is to get whole blocks, for which the heap may collect or grow.
-void* allocate_in_span(std::size_t bytes, KindNumber kind) {
-  if (__atomic_load_n(&space.span, __ATOMIC_RELAXED) < least_heap_for_spans) return nullptr;
-  if (heap::kinds[kind].has_layout()) return nullptr;
+// A span with a free slot for the object, which may be new. Null if the object is better off, or as
+// well, in whole blocks, or no free run is long enough. Pre: the lock is held.
+Block* span_for(std::size_t bytes, KindNumber kind) {
   const unsigned span_class = heap::span_class_for(bytes);
   if (span_class == heap::kSpanClasses) return nullptr;
+  const heap::SpanClass& best = heap::kSpans[span_class];
+  if (Block* listed = heap::find_span(kind, bytes, best.slot_size)) return listed;
+  Block* const made = heap::make_span(kind, span_class);
+  if (made != nullptr) note_demand(best.blocks);
+  return made;
+}
+
+// The object in the slot that find() gives it, if that finds a span, which it does with the lock
+// held; null if not.
+template <class Find>
+void* allocate_in_span(KindNumber kind, Find find) {
   os::clear_stack_below();
   heap_lock.acquire();
   if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
-  bool fresh = false;
-  Block* const span = heap::find_span(kind, span_class, &fresh);
+  Block* const span = find();
   if (span == nullptr) {
     heap_lock.release();
     return nullptr;
   }
-  if (fresh) note_demand(heap::kSpans[span_class].blocks);
   // Nobody stops this thread before the slot is clear: what it held would be marked.
   const world::NoStop no_stop(world::self());
   bool zeroed = false;
@@ -133,10 +140,14 @@ RunDemand take_run_demand() {
 }
 
 void* allocate_in_run(std::size_t bytes, std::size_t alignment, KindNumber kind, Run run) {
-  if (run == Run::MayBeShared && alignment <= heap::kGranule) {
-    if (void* slot = allocate_in_span(bytes, kind)) return slot;
+  if (run == Run::Own || alignment > heap::kGranule || heap::kinds[kind].has_layout() ||
+      __atomic_load_n(&space.span, __ATOMIC_RELAXED) < least_heap_for_spans) {
+    return allocate_large(bytes, alignment, kind);
   }
-  return allocate_large(bytes, alignment, kind);
+  if (void* slot = allocate_in_span(kind, [=] { return span_for(bytes, kind); })) return slot;
+  // For whole blocks, the heap may collect or grow.
+  if (void* object = allocate_large(bytes, alignment, kind)) return object;
+  return allocate_in_span(kind, [=] { return heap::find_span(kind, bytes, SIZE_MAX); });
 }
 
 }  // namespace jd::alloc

@@ -44,10 +44,13 @@ unsigned span_class_for(std::size_t bytes) {
   return kSpanClasses;
 }
 
-Block* find_span(KindNumber kind, unsigned span_class, bool* fresh) {
-  const BlockNumber listed = listed_blocks(kind, size_class_of_span(span_class)).head();
-  *fresh = listed == kNoBlock;
-  return listed != kNoBlock ? &space.blocks[listed] : make_span(kind, span_class);
+Block* find_span(KindNumber kind, std::size_t bytes, std::size_t most) {
+  for (unsigned c = 0; c < kSpanClasses && kSpans[c].slot_size <= most; ++c) {
+    if (kSpans[c].slot_size < bytes) continue;
+    const BlockNumber listed = listed_blocks(kind, size_class_of_span(c)).head();
+    if (listed != kNoBlock) return &space.blocks[listed];
+  }
+  return nullptr;
 }
 
 Place take_slot(Block* span, bool* zeroed) {

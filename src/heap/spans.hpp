@@ -49,12 +49,12 @@ unsigned span_class_for(std::size_t bytes);
 // end where another begins.)
 constexpr unsigned size_class_of_span(unsigned span_class) { return kSizeClasses + span_class; }
 
-// A span of this kind and class that has free slots: a listed one, or a new one of free blocks.
-// Null if there is neither. *fresh is set if it is new.
-Block* find_span(KindNumber kind, unsigned span_class, bool* fresh);
+// The listed span of this kind with the smallest free slots of so many bytes or more, up to `most`;
+// null if there is none.
+Block* find_span(KindNumber kind, std::size_t bytes, std::size_t most);
 
 // A free slot becomes an object. *zeroed: it reads as zero. Takes a span without another free slot
-// off its list. Pre: a span that find_span has just returned.
+// off its list. Pre: there is one.
 Place take_slot(Block* span, bool* zeroed);
 
 // An object becomes a free slot, and a span without objects a free run.

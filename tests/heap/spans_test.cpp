@@ -11,6 +11,14 @@ namespace {
 
 using namespace jd::heap;
 
+// A span of the class with a free slot, which is made if need be.
+Block* span_of(KindNumber kind, unsigned span_class, bool* fresh) {
+  const std::size_t size = kSpans[span_class].slot_size;
+  Block* const listed = find_span(kind, size, size);
+  *fresh = listed == nullptr;
+  return listed != nullptr ? listed : make_span(kind, span_class);
+}
+
 void make_space() {
   ASSERT_TRUE(reserve_space(64u << 20));
   ASSERT_TRUE(grow(256));
@@ -64,7 +72,7 @@ TEST(Spans, TheSlotsOfOneAreTakenBeforeAnotherIsMade) {
     Block* first = nullptr;
     for (unsigned i = 0; i < kSpans[c].slots(); ++i) {
       bool fresh = false;
-      Block* const span = find_span(kAtomic, c, &fresh);
+      Block* const span = span_of(kAtomic, c, &fresh);
       ASSERT_NE(span, nullptr);
       EXPECT_EQ(fresh, i == 0);
       if (first == nullptr) first = span;
@@ -77,12 +85,12 @@ TEST(Spans, TheSlotsOfOneAreTakenBeforeAnotherIsMade) {
     }
     EXPECT_EQ(free_blocks(), free - kSpans[c].blocks);
     bool fresh = false;
-    EXPECT_NE(find_span(kAtomic, c, &fresh), first);
+    EXPECT_NE(span_of(kAtomic, c, &fresh), first);
     EXPECT_TRUE(fresh);
     release_block(listed_blocks(kAtomic, size_class_of_span(c)).head());
     // A slot that comes back is the next to be taken, and is not said to be zero.
     give_slot({first, 1});
-    EXPECT_EQ(find_span(kAtomic, c, &fresh), first);
+    EXPECT_EQ(span_of(kAtomic, c, &fresh), first);
     EXPECT_FALSE(fresh);
     bool zeroed = true;
     EXPECT_EQ(take_slot(first, &zeroed).slot, 1u);
@@ -99,12 +107,22 @@ TEST(Spans, OfTheirKindOnly) {
   make_space();
   bool fresh = false;
   bool zeroed = false;
-  Block* const atomic = find_span(kAtomic, 0, &fresh);
+  Block* const atomic = span_of(kAtomic, 0, &fresh);
   take_slot(atomic, &zeroed);
-  Block* const normal = find_span(kNormal, 0, &fresh);
+  Block* const normal = span_of(kNormal, 0, &fresh);
   EXPECT_TRUE(fresh);
   EXPECT_NE(normal, atomic);
-  EXPECT_EQ(find_span(kAtomic, 0, &fresh), atomic);
+  EXPECT_EQ(span_of(kAtomic, 0, &fresh), atomic);
+}
+
+TEST(Spans, OfLargerOnesTheSmallestIsFound) {
+  make_space();
+  make_span(kNormal, 7);
+  Block* const smaller = make_span(kNormal, 4);
+  EXPECT_EQ(find_span(kNormal, kSpans[1].slot_size, kSpans[3].slot_size), nullptr);
+  EXPECT_EQ(find_span(kNormal, kSpans[1].slot_size, SIZE_MAX), smaller);
+  EXPECT_EQ(find_span(kNormal, kSpans[7].slot_size + 1, SIZE_MAX), nullptr);
+  EXPECT_EQ(find_span(kAtomic, kSpans[1].slot_size, SIZE_MAX), nullptr);
 }
 
 TEST(Spans, WithoutAFreeRunThereIsNone) {
@@ -115,11 +133,11 @@ TEST(Spans, WithoutAFreeRunThereIsNone) {
   bool zeroed = false;
   BlockNumber dirty = 0;
   ASSERT_NE(make_large(kNormal, 2 * kBlockSize, 1, &dirty), nullptr);
-  EXPECT_EQ(find_span(kNormal, 0, &fresh), nullptr);  // which takes five blocks
-  Block* const span = find_span(kNormal, 1, &fresh);  // three
+  EXPECT_EQ(span_of(kNormal, 0, &fresh), nullptr);  // which takes five blocks
+  Block* const span = span_of(kNormal, 1, &fresh);  // three
   ASSERT_NE(span, nullptr);
   for (unsigned i = 0; i < kSpans[1].slots(); ++i) take_slot(span, &zeroed);
-  EXPECT_EQ(find_span(kNormal, 1, &fresh), nullptr);
+  EXPECT_EQ(span_of(kNormal, 1, &fresh), nullptr);
 }
 
 TEST(Spans, ASweepKeepsWhatIsMarked) {
@@ -131,7 +149,7 @@ TEST(Spans, ASweepKeepsWhatIsMarked) {
   // Of the first, two objects live; of the second, none; the third is full and lives.
   Block* spans[3];
   for (Block*& span : spans) {
-    span = find_span(kNormal, kClass, &fresh);
+    span = span_of(kNormal, kClass, &fresh);
     for (unsigned i = 0; i < kSpans[kClass].slots(); ++i) take_slot(span, &zeroed);
   }
   clear_marks();
@@ -145,7 +163,7 @@ TEST(Spans, ASweepKeepsWhatIsMarked) {
             (2 * kSpans[kClass].slots() - 2) * std::size_t{kSpans[kClass].slot_size});
   EXPECT_EQ(free_blocks(), free - 2 * kSpans[kClass].blocks);
   EXPECT_EQ(spans[1]->state, BlockState::Free);
-  EXPECT_EQ(find_span(kNormal, kClass, &fresh), spans[0]);
+  EXPECT_EQ(span_of(kNormal, kClass, &fresh), spans[0]);
   EXPECT_EQ(take_slot(spans[0], &zeroed).slot, 1u);
   EXPECT_FALSE(zeroed);
   EXPECT_EQ(listed_blocks(kNormal, size_class_of_span(kClass)).count(), 1u);

@@ -118,6 +118,12 @@ std::vector<Benchmark> make_catalogue() {
          fmt::format("a table of 100 MB of objects of {} bytes, replaced five times", size),
          false});
   }
+  list.push_back({"large-varied",
+                  "large_table",
+                  {"varied"},
+                  {},
+                  "a table of 100 MB of objects of 8 to 40 KiB, replaced five times",
+                  false});
   list.push_back({"finalizers", "finalizers", {}, {}, "registering and running finalizers", false});
   for (const std::string what : {"none", "finalizers", "links", "both"}) {
     list.push_back(
