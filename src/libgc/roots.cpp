@@ -37,8 +37,6 @@ void GC_remove_roots(void* low, void* high) {
 void GC_clear_roots() {
   cycle::start();
   LockGuard guard(heap_lock);
-  // Static data is known from the last collection, or from now.
-  static_cast<void>(world::update_static_roots());
   world::clear_roots();
 }
 void GC_exclude_static_roots(void* low, void* high) {

@@ -21,11 +21,11 @@ heap::Growable<Extent> exclusions;
 std::size_t own_exclusions = 0;       // the first of them
 heap::Growable<Extent> library_data;  // as the loader reports it, our own left out
 heap::Growable<os::ThreadLocalModule> tls_modules;
-heap::Growable<Extent> forgotten;     // static data that clear_roots dropped
 heap::Growable<Extent> static_roots;  // library_data less exclusions: what is scanned
 std::uint64_t known_generation = 0;
 std::uint64_t known_fingerprint = 0;
 bool static_roots_known = false;
+bool roots_cleared = false;  // ever
 // What is known is not what is loaded: parts of it may be unmapped.
 bool static_roots_doubtful = false;
 StaticRootsFilter filter = nullptr;
@@ -68,13 +68,12 @@ bool rebuild_static_roots() {
 class Collect final : public os::ModuleVisitor {
  public:
   void data(const os::DataSegment& segment) override {
-    if (!segment.in_program && ignoring_libraries()) return;
+    // bdwgc looks at the libraries, and at the program as one of them, before each collection anew:
+    // so what GC_clear_roots dropped is back, unless they are to be ignored.
+    if (ignoring_libraries() && (!segment.in_program || roots_cleared)) return;
     // Our own variables hold no roots, and many words that look like pointers into the heap.
     const Extent extent{segment.low, segment.high};
     if (!segment.in_program && extent.contains(&heap::space)) return;
-    for (const Extent& gone : forgotten) {
-      if (gone.low == segment.low && gone.high == segment.high) return;
-    }
     if (filter != nullptr && filter(segment.object, segment.low,
                                     static_cast<std::size_t>(segment.high - segment.low)) == 0) {
       return;
@@ -128,12 +127,8 @@ void remove_roots(char* low, char* high) {
 
 void clear_roots() {
   explicit_roots.clear();
-  // bdwgc looks at the loaded libraries again before each collection, unless it was told not to:
-  // only then does its GC_clear_roots mean static data as well.
+  roots_cleared = true;
   if (!ignoring_libraries()) return;
-  for (const Extent& extent : library_data) {
-    if (!forgotten.push(extent)) return;
-  }
   library_data.clear();
   static_roots.clear();
 }

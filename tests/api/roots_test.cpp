@@ -209,6 +209,35 @@ JD_CHILD(clear_roots) {
   return check_child(by_static, "static data", by_added, "added roots");
 }
 
+// What counts is whether libraries are ignored when it collects: otherwise all is looked at anew.
+JD_CHILD(clear_roots_before_ignoring) {
+  GC_INIT();
+  GC_clear_roots();
+  Watch watch;
+  fill(cleared_slots, kSlots, &watch);
+  collect();
+  if (testing::AssertionResult r = all_alive(watch); !r) return 1;
+  GC_set_no_dls(1);
+  return most_collected(watch) ? 0 : 2;
+}
+JD_CHILD(clear_roots_while_ignoring) {
+  GC_set_no_dls(1);
+  GC_INIT();
+  GC_clear_roots();
+  GC_set_no_dls(0);
+  Watch watch;
+  fill(cleared_slots, kSlots, &watch);
+  collect();
+  return all_alive(watch) ? 0 : 1;
+}
+
+TEST(Roots, WhatClearRootsForgetsMayComeBack) {
+  for (const char* child : {"clear_roots_before_ignoring", "clear_roots_while_ignoring"}) {
+    const ChildResult r = run_child(child);
+    EXPECT_TRUE(r.ok()) << child << r;
+  }
+}
+
 TEST(Roots, ClearRootsForgetsStaticData) {
   const ChildResult r = run_child("clear_roots");
   EXPECT_TRUE(r.ok()) << r;
