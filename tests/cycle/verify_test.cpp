@@ -6,6 +6,7 @@
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
+#include "heap/spans.hpp"
 #include "heap/sweep.hpp"
 
 namespace {
@@ -74,7 +75,7 @@ TEST_F(VerifierDeathTest, FindsAWordInAClearedSlot) {
   space.extras[first_].zeroed = true;
   verify_structures();
   *reinterpret_cast<Word*>(block_address(first_) + 32) = 1;
-  EXPECT_DEATH(verify_structures(), "a free slot of a cleared block is not clear");
+  EXPECT_DEATH(verify_structures(), "a slot that is said to be zero is not");
 }
 
 TEST_F(VerifierDeathTest, FindsABlockOnNoList) {
@@ -95,6 +96,33 @@ TEST_F(VerifierDeathTest, FindsBitsThatNoMarkSet) {
   verify_swept();
   space.blocks[first_].allocated[0] |= 4;
   EXPECT_DEATH(verify_swept(), "allocated is not what was marked");
+}
+
+TEST_F(VerifierDeathTest, FindsWhatIsWrongWithASpan) {
+  Block* const span = make_span(kNormal, 0);
+  ASSERT_NE(span, nullptr);
+  const BlockNumber number = number_of(span);
+  verify_structures();
+  const auto expect_broken = [](const char* how, auto spoil) {
+    EXPECT_DEATH(
+        {
+          spoil();
+          verify_structures();
+        },
+        how);
+  };
+  expect_broken("does not fit its class", [&] { span->slot_size += kGranule; });
+  expect_broken("does not fit its class", [&] { --span->magic; });
+  expect_broken("does not lead to its head", [&] { space.blocks[number + 2].run = 1; });
+  expect_broken("beyond the last slot", [&] { span->allocated[0] |= 1 << kSpans[0].slots(); });
+  expect_broken("count of free slots", [&] { --space.extras[number].free_slots; });
+  expect_broken("slot is said to be zero", [&] {
+    span->allocated[0] |= 1;
+    --space.extras[number].free_slots;
+  });
+  expect_broken("said to be zero is not", [&] {
+    *reinterpret_cast<Word*>(block_address(number) + 3 * kSpans[0].slot_size) = 1;
+  });
 }
 
 }  // namespace

@@ -482,7 +482,12 @@ JD_CHILD(past_the_end_in_the_heap) {
        }},
       {"resized large",
        [] {
-         return Made{GC_realloc(GC_malloc(20000), 20016), 20016};
+         return Made{GC_realloc(GC_malloc(50000), 50016), 50016};
+       }},
+      // A heap of spans by now.
+      {"of a span",
+       [] {
+         return Made{GC_malloc_atomic(20480), 20480};
        }},
   };
   for (const auto& [name, make] : ways) std::printf("%s %zu\n", name, lost_objects(make));
@@ -495,7 +500,7 @@ TEST(EnvironmentFlags, PaddingLetsPointersPastTheEndHoldInTheHeap) {
     const ChildResult r = run_child("past_the_end_in_the_heap", {{"JACKDAW_PAD_OBJECTS", value},
                                                                  {"JACKDAW_COARSE_CLASSES", "0"}});
     EXPECT_TRUE(r.ok()) << r;
-    EXPECT_EQ(count_lines(r.out), 7u) << r;
+    EXPECT_EQ(count_lines(r.out), 8u) << r;
     std::istringstream lines(r.out);
     for (std::string line; std::getline(lines, line);) {
       const unsigned long lost = std::strtoul(line.c_str() + line.rfind(' '), nullptr, 10);
