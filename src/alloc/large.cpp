@@ -40,6 +40,11 @@ void note_demand(BlockNumber blocks) {
   run_demand.length = base::max_of(run_demand.length, blocks);
 }
 
+// Before the lock is let go: another thread may fork, and in the child the object stays as it is.
+void begin_with_zero(char* object, KindNumber kind) {
+  if (heap::begins_with_zero(heap::kinds[kind])) base::clear_bytes(object, sizeof(base::Word));
+}
+
 void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) {
   std::size_t rounded = 0;
   if (!base::checked_add(bytes, heap::kGranule - 1, &rounded)) return nullptr;
@@ -71,9 +76,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     note_demand(static_cast<BlockNumber>(blocks));
     // A collection may come before it is clear: until then it has no words, and no descriptor.
     if (clear && dirty != 0) block->scan = heap::Scan::None;
-    if (!clear && heap::begins_with_zero(heap::kinds[kind])) {
-      base::clear_bytes(object, sizeof(base::Word));
-    }
+    begin_with_zero(object, kind);
   }
   if (clear && dirty != 0) {
     heap::extra_of(block).filled = clear_large(object, rounded);
@@ -88,13 +91,11 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
 // heap. Set at the start.
 std::size_t least_heap_for_spans = SIZE_MAX;
 
-// A span with a free slot for the object, which may be new. Null if the object is better off, or as
-// well, in whole blocks, or no free run is long enough. Pre: the lock is held.
-Block* span_for(std::size_t bytes, KindNumber kind) {
-  const unsigned span_class = heap::span_class_for(bytes);
-  if (span_class == heap::kSpanClasses) return nullptr;
+// A span of the class with a free slot, which may be new. Null if no free run is long enough. Pre:
+// the lock is held.
+Block* span_of(unsigned span_class, KindNumber kind) {
   const heap::SpanClass& best = heap::kSpans[span_class];
-  if (Block* listed = heap::find_span(kind, bytes, best.slot_size)) return listed;
+  if (Block* listed = heap::find_span(kind, best.slot_size, best.slot_size)) return listed;
   Block* const made = heap::make_span(kind, span_class);
   if (made != nullptr) note_demand(best.blocks);
   return made;
@@ -117,13 +118,12 @@ void* allocate_in_span(KindNumber kind, Find find) {
   bool zeroed = false;
   const heap::Place place = heap::take_slot(span, &zeroed);
   add_large_taken(span->slot_size);
+  char* slot = base::as_pointer(place.address());
+  begin_with_zero(slot, kind);
   heap_lock.release();
-  char* const slot = base::as_pointer(place.address());
-  if (heap::kinds[kind].clear) {
-    if (!zeroed) base::clear_bytes(slot, span->slot_size);
-  } else if (heap::begins_with_zero(heap::kinds[kind])) {
-    base::clear_bytes(slot, sizeof(base::Word));
-  }
+  if (heap::kinds[kind].clear && !zeroed) base::clear_bytes(slot, span->slot_size);
+  // When the section ends, a collection may come: as above.
+  asm volatile("" : "+r"(slot));
   return slot;
 }
 
@@ -144,7 +144,10 @@ void* allocate_in_run(std::size_t bytes, std::size_t alignment, KindNumber kind,
       __atomic_load_n(&space.span, __ATOMIC_RELAXED) < least_heap_for_spans) {
     return allocate_large(bytes, alignment, kind);
   }
-  if (void* slot = allocate_in_span(kind, [=] { return span_for(bytes, kind); })) return slot;
+  const unsigned span_class = heap::span_class_for(bytes);
+  if (span_class != heap::kSpanClasses) {
+    if (void* slot = allocate_in_span(kind, [=] { return span_of(span_class, kind); })) return slot;
+  }
   // For whole blocks, the heap may collect or grow.
   if (void* object = allocate_large(bytes, alignment, kind)) return object;
   return allocate_in_span(kind, [=] { return heap::find_span(kind, bytes, SIZE_MAX); });

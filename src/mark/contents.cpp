@@ -99,21 +99,28 @@ Marker::Pointers Marker::pointers_of_mixed(heap::Block* block, Word granule) {
   return pointers_at(granule, heap::kinds[block->kind]);
 }
 
-// The record with the slots that the object lies in, if it lies in a span.
+// The record with the slots that the address lies in, if it lies in a span.
 const Block& record_with_slots(const Block& block) {
   if (block.state != BlockState::Body) return block;
   const Block& head = *(&block - block.run);
   return head.state == BlockState::SpanHead ? head : block;
 }
 
+// Is it a place within an object in a run, at which elements wait (next_elements)?
+bool is_within_object(const Block& block, Word address) {
+  if (block.state == BlockState::SpanHead) {
+    const Word offset = address - heap::block_address(heap::number_of(&block));
+    return offset != Word{block.slot_of(offset)} * block.slot_size;
+  }
+  return block.state == BlockState::Body || address % kBlockSize != 0;
+}
+
 // What a descriptor says of an object that lies in no mixed block.
 Marker::Described Marker::describe(Word object) {
   const Block& block = record_with_slots(View().record_of(object));
-  if (__builtin_expect(block.state != BlockState::Small, 0) &&
-      block.state != BlockState::SpanHead) {
-    if (block.state == BlockState::Body || object % kBlockSize != 0) {
-      return {kNothing, waiting_elements(object)};
-    }
+  if (__builtin_expect(block.state != BlockState::Small, 0)) {
+    if (is_within_object(block, object)) return {kNothing, waiting_elements(object)};
+    // Of a span's objects, none comes here: their pages are not asked for.
     if (block.scan == Scan::Words) {
       push_written_pages(object, heap::unmixed_size(block));
       return {};

@@ -230,6 +230,31 @@ TEST(Spans, WhatTheyHoldLives) {
   GC_free(table.get());
 }
 
+// Their elements are marked in steps, which wait as addresses in the midst of the array.
+TEST(Spans, TypedArraysHoldTheirElements) {
+  make_heap();
+  for (const std::size_t words : {2, 3, 8, 70}) {
+    GC_word bitmap[3] = {};
+    GC_set_bit(bitmap, 1);
+    const GC_descr descriptor = GC_make_descriptor(bitmap, words);
+    for (std::size_t bytes = 8 * kKiB; bytes <= 42 * kKiB; bytes += 1500) {
+      const std::size_t count = bytes / (words * sizeof(void*));
+      Root<void*> array(static_cast<void**>(
+          GC_calloc_explicitly_typed(count, words * sizeof(void*), descriptor)));
+      Watch held;
+      far_away([&] {
+        for (std::size_t i = 0; i < count; ++i) {
+          void* cell = GC_malloc_atomic(16);
+          held.add(cell);
+          array.get()[i * words + 1] = cell;
+        }
+      });
+      collect();
+      ASSERT_TRUE(all_alive(held)) << count << " elements of " << words << " words";
+    }
+  }
+}
+
 TEST(Spans, WhatIsDroppedDies) {
   make_heap();
   Watch dropped;
