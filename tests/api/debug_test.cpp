@@ -234,6 +234,33 @@ JD_CHILD(smash_length_found_by_collection) {
   return 0;
 }
 
+// Dead objects with headers become free blocks, and these objects without, which may hold anything.
+JD_CHILD(other_objects_in_the_place_of_checked_ones) {
+  GC_INIT();
+  constexpr std::size_t kBytes = 2000;
+  constexpr std::size_t kObjects = 2000;
+  Root<void*> table(static_cast<void**>(GC_malloc_uncollectable(kObjects * sizeof(void*))));
+  std::size_t bytes = 0;  // with header and guard
+  far_away([&] {
+    for (std::size_t i = 0; i < kObjects; ++i) {
+      bytes = GC_size(GC_base(GC_debug_malloc(kBytes, "dead.c", 1))) - 8;
+    }
+  });
+  collect();
+  for (std::size_t i = 0; i < kObjects; ++i) {
+    auto* object = static_cast<char*>(GC_malloc_atomic(bytes));
+    std::memset(object + bytes / 2, 'x', bytes / 2);
+    table.get()[i] = object;
+  }
+  collect();
+  return 0;
+}
+TEST(Debug, ADeadHeaderSaysNothingOfTheNextObjectThere) {
+  const ChildResult r = run_child("other_objects_in_the_place_of_checked_ones");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.err.find("smashed"), std::string::npos) << r;
+}
+
 TEST(Debug, AnOverwrittenLengthIsReportedAndNotUsed) {
   JD_OURS_ONLY("bdwgc's header is another");
   for (const char* name : {"smash_length_then_free", "smash_length_then_realloc",

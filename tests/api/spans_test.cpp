@@ -1,6 +1,11 @@
 // Objects of 8 to 40 KiB, which share runs of blocks in heaps that are not small
 // (docs/design/heap.md, "Spans").
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -299,6 +304,77 @@ TEST(Spans, UncollectableBytesAreCounted) {
   EXPECT_EQ(GC_get_non_gc_bytes() - before, bytes);
   for (void* p : objects) GC_free(p);
   EXPECT_EQ(GC_get_non_gc_bytes(), before);
+}
+
+// What a thread was about to clear when another forked is in the child as it was.
+std::atomic<bool> stop_making{false};
+volatile bool is_child = false;
+
+struct Connection {
+  GC_word is_made;
+  GC_word is_open;
+};
+// What each thread is closing, and about to free.
+constexpr std::size_t kConnections[] = {9000, 36000, 100000};
+std::atomic<void*> closing[std::size(kConnections)];
+
+int disclaim_connection(void* object) {
+  for (const std::atomic<void*>& one : closing) {
+    if (one == object) return 0;
+  }
+  const auto* connection = static_cast<volatile Connection*>(object);
+  if (is_child && connection->is_made == 1 && connection->is_open == 0) _exit(7);
+  return 0;
+}
+
+JD_CHILD(forks_beside_threads_that_make_connections) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  GC_allow_register_threads();
+  GC_expand_hp(8 * kMiB);
+  const unsigned kind = GC_new_kind(GC_new_free_list(), 0, 1, 1);
+  GC_register_disclaim_proc(static_cast<int>(kind), disclaim_connection, 0);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < std::size(kConnections); ++i) {
+    threads.emplace_back([i, kind] {
+      GC_stack_base base;
+      GC_get_stack_base(&base);
+      GC_register_my_thread(&base);
+      while (!stop_making) {
+        void* object = GC_generic_malloc(kConnections[i], static_cast<int>(kind));
+        auto* connection = static_cast<volatile Connection*>(object);
+        connection->is_open = 1;
+        connection->is_made = 1;
+        closing[i] = object;
+        connection->is_open = 0;
+        GC_free(object);
+        closing[i] = nullptr;
+      }
+      GC_unregister_my_thread();
+    });
+  }
+  int wrong = 0;
+  for (std::size_t i = 0; i < rounds(100); ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      is_child = true;
+      GC_gcollect();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    wrong += status != 0 ? 1 : 0;
+  }
+  stop_making = true;
+  for (std::thread& thread : threads) thread.join();
+  std::printf("%d children found stale words\n", wrong);
+  return wrong;
+}
+TEST(Spans, AForksChildFindsNoStaleWords) {
+  JD_SKIP_UNDER_TSAN("does not follow threads through a fork");
+  JD_OURS_ONLY("it may find some");
+  const ChildResult r = run_child("forks_beside_threads_that_make_connections");
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 // With whole blocks it would be half as much again.
