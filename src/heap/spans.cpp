@@ -6,8 +6,8 @@
 namespace jd::heap {
 namespace {
 
-// As is_slot_begin's table in block.hpp: the slot of every byte is found by the reciprocal, which
-// is too large by less than the size, and so goes wrong first where a slot ends.
+// Is the slot of every byte found by the reciprocal? That is too large, by what grows with the
+// offset, and so goes wrong first at a slot's last byte.
 constexpr bool reciprocals_are_exact() {
   for (const SpanClass& span : kSpans) {
     const std::uint64_t magic = magic_for(span.slot_size);

@@ -122,10 +122,11 @@ void check_survivors() {
 }
 
 // Before a sweep: the next object in a dead one's place would begin its life with the dead one's
-// header, unless it is cleared; and nobody knows yet of what kind that will be.
+// header, unless it is cleared; and nobody knows yet of what kind that will be. (Typed objects have
+// none.)
 void forget_dead() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
-    if (block.state == heap::BlockState::Free) return;
+    if (block.state == heap::BlockState::Free || heap::kinds[block.kind].has_layout()) return;
     heap::for_each_unmarked(block, [&](unsigned slot) {
       const heap::Place place{&block, slot};
       if (place.size() < sizeof(Header) + sizeof(Word)) return;
