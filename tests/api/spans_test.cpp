@@ -279,7 +279,7 @@ TEST(Spans, AnEndHoldsItsObject) {
     char* volatile end = nullptr;
     far_away([&] {
       auto* p = static_cast<char*>(GC_malloc_atomic(bytes));
-      ASSERT_EQ(GC_size(p), bytes);
+      ASSERT_GE(GC_size(p), bytes);  // more with padding
       number = watch.add(p);
       end = p + bytes;
     });
