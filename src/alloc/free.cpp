@@ -51,7 +51,7 @@ bool free_large(const Place& place) {
   return true;
 }
 
-// As above.
+// As free_large.
 bool free_in_span(const Place& place) {
   if (!place.is_in_span() || place.slot >= place.block->slots || !place.allocated()) return false;
   add_freed(place.block->slot_size);
@@ -61,7 +61,7 @@ bool free_in_span(const Place& place) {
   return true;
 }
 
-// An object in a run of blocks. As above.
+// As free_large, for any object in a run of blocks.
 bool free_in_run(const Place& place) {
   return place.is_large() ? free_large(place) : free_in_span(place);
 }
