@@ -19,7 +19,7 @@ bool means_live_object(Word word) {
   if (space.blocks[number].state == BlockState::Body) number -= space.blocks[number].run;
   const Block& block = space.blocks[number];
   unsigned slot = 0;
-  if (block.state == BlockState::Small || block.state == BlockState::SpanHead) {
+  if (heap::has_slots_of_one_size(block)) {
     slot = static_cast<unsigned>((word - heap::block_address(number)) / block.slot_size);
   } else if (block.state == BlockState::Mixed) {
     heap::Place place;

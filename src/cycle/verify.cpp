@@ -273,8 +273,9 @@ void verify_lists(const Found& found) {
           heap::listed_blocks(static_cast<heap::KindNumber>(kind), size_class);
       follow(list, found.listed - listed, [&](BlockNumber b) {
         const Block& block = space.blocks[b];
-        const bool has_slots = heap::is_alone(block) || block.state == BlockState::SpanHead;
-        if (!has_slots || block.kind != kind || block.size_class != size_class) {
+        const bool may_be_listed =
+            heap::has_slots_of_one_size(block) || block.state == BlockState::Mixed;
+        if (!may_be_listed || block.kind != kind || block.size_class != size_class) {
           broken("a list holds a block of another sort", b, block.kind);
         }
         if (!space.extras[b].listed) broken("a block is on a list and does not say so", b, kind);
@@ -390,7 +391,7 @@ bool lookup(Word word, BlockNumber* number, unsigned* slot) {
   } else if (block.state == BlockState::Mixed) {
     return block.known_starts() == heap::Starts::Open ? lookup_mixed(b, offset, number, slot)
                                                       : lookup_known(b, offset, number, slot);
-  } else if (block.state == BlockState::Small || block.state == BlockState::SpanHead) {
+  } else if (heap::has_slots_of_one_size(block)) {
     if (offset / block.slot_size >= block.slots) return false;
     *slot = static_cast<unsigned>(offset / block.slot_size);
   } else {
@@ -449,7 +450,7 @@ void verify_magazines() { alloc::visit_magazines(verify_kept); }
 void verify_swept() {
   for (BlockNumber b = 1; b < space.committed; ++b) {
     const Block& block = space.blocks[b];
-    if (block.state != BlockState::Small && block.state != BlockState::SpanHead) continue;
+    if (!heap::has_slots_of_one_size(block)) continue;
     // Its sweep may be yet to come.
     if (heap::kinds[block.kind].disclaim != nullptr) continue;
     for (unsigned w = 0; w * 64 < block.slots; ++w) {

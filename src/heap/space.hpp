@@ -56,6 +56,10 @@ inline BlockNumber number_of(const Block* block) {
 inline bool is_head(const Block& block) {
   return block.state == BlockState::LargeHead || block.state == BlockState::SpanHead;
 }
+// Is the block, or the run that begins here, cut into slots of one size?
+inline bool has_slots_of_one_size(const Block& block) {
+  return block.state == BlockState::Small || block.state == BlockState::SpanHead;
+}
 inline BlockExtra& extra_of(const Block* block) { return space.extras[number_of(block)]; }
 
 // Reserves address space for about `wanted` bytes of heap and for its tables; takes half and half

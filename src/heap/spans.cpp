@@ -21,13 +21,15 @@ constexpr bool reciprocals_are_exact() {
 }
 static_assert(reciprocals_are_exact());
 
+// What a span has behind its last slot, for the sizes are multiples of a granule, is a few
+// granules: 128 bytes at most.
 constexpr bool sizes_ascend_and_fill_spans() {
   std::size_t before = kMaxSmall;
   for (const SpanClass& span : kSpans) {
     if (span.slot_size <= before || span.slot_size % kGranule != 0 || span.slots() > 64) {
       return false;
     }
-    if (span.bytes() - span.slots() * std::size_t{span.slot_size} > kBlockSize / 64) return false;
+    if (span.bytes() - span.slots() * std::size_t{span.slot_size} > 8 * kGranule) return false;
     before = span.slot_size;
   }
   return true;

@@ -26,7 +26,8 @@ struct SpanClass {
   }
 };
 
-// By slot size. What takes five sixths of whole blocks or more has no class: it gets them.
+// By slot size: what a few blocks divide into, so that with whole blocks among them neighbours are
+// a fifth apart at most. What takes five sixths of whole blocks or more has no class: it gets them.
 inline constexpr std::array<SpanClass, kSpanClasses> kSpans = {{
     {9088, 5},
     {9824, 3},

@@ -179,18 +179,14 @@ bool sweep_block(BlockNumber number, Block& block, OpenRun* run, SweepCount* cou
     if (!sweep_policy.keep_gaps) list_if_worthwhile(number, block, run);
     return false;
   }
-  if (block.state == BlockState::Small) {
+  if (has_slots_of_one_size(block)) {
     if (sweep_slots<World::Stopped>(number, block, count)) return true;
     const bool listed = list_if_worthwhile(number, block, run);
-    // Where a kind disclaims, a hole may lie in a block without an owner, and be dirty.
-    if (listed && sweep_policy.eager && kind.clear && kind.disclaim == nullptr) {
+    // Where a kind disclaims, a hole may lie in a block without an owner, and be dirty. Of spans
+    // nobody would ask.
+    if (listed && sweep_policy.eager && kind.clear && kind.disclaim == nullptr && is_alone(block)) {
       clear_free_slots(number, block);
     }
-    return false;
-  }
-  if (block.state == BlockState::SpanHead) {
-    if (sweep_slots<World::Stopped>(number, block, count)) return true;
-    list_if_worthwhile(number, block, run);
     return false;
   }
   return sweep_large(number, block, count);

@@ -60,7 +60,7 @@ void print_free_runs() {
 void print_used_blocks() {
   heap::for_each_block([](heap::BlockNumber number, heap::Block& block) {
     void* address = base::as_pointer(heap::block_address(number));
-    if (block.state == heap::BlockState::Small || block.state == heap::BlockState::SpanHead) {
+    if (heap::has_slots_of_one_size(block)) {
       print("  %p: %s, %u of %u slots of %u bytes\n", address, kind_name(block.kind),
             heap::count_bits(block.allocated, block.slots), block.slots, block.slot_size);
     } else if (block.state == heap::BlockState::Mixed) {
@@ -162,8 +162,8 @@ GC_API void GC_print_free_list(int kind, size_t granules) {
   const size_t bytes = granules * heap::kGranule;
   size_t n = 0;
   heap::for_each_block([&](heap::BlockNumber number, heap::Block& block) {
-    if (block.state != heap::BlockState::Small && block.state != heap::BlockState::SpanHead) return;
-    if (block.kind != kind || block.slot_size != bytes) return;
+    if (!heap::has_slots_of_one_size(block) || block.kind != kind) return;
+    if (block.slot_size != bytes) return;
     for (unsigned slot = 0; slot < block.slots; ++slot) {
       if (block.is_allocated(slot)) continue;
       print("Free object in block %p [%zu]: %p\n", base::as_pointer(heap::block_address(number)),

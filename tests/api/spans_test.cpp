@@ -37,21 +37,20 @@ struct Sort {
   const char* name;
   void* (*allocate)(std::size_t bytes);
   bool clear;
-  bool scanned;
 };
 constexpr Sort kSorts[] = {
-    {"plain", GC_malloc, true, true},
-    {"atomic", GC_malloc_atomic, false, false},
-    {"uncollectable", GC_malloc_uncollectable, true, true},
-    {"ignore_off_page", GC_malloc_ignore_off_page, true, true},
+    {"plain", GC_malloc, true},
+    {"atomic", GC_malloc_atomic, false},
+    {"uncollectable", GC_malloc_uncollectable, true},
+    {"ignore_off_page", GC_malloc_ignore_off_page, true},
     {"typed",
-     [](std::size_t bytes) { return GC_malloc_explicitly_typed(bytes, half_of_the_words()); }, true,
+     [](std::size_t bytes) { return GC_malloc_explicitly_typed(bytes, half_of_the_words()); },
      true},
     {"typed_array",
      [](std::size_t bytes) {
        return GC_calloc_explicitly_typed(bytes / 16 + 1, 16, half_of_the_words());
      },
-     true, true},
+     true},
 };
 
 // Objects of all sorts and sizes that come and go by every way, and what they are to hold.
