@@ -9,6 +9,7 @@
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
 #include "heap/blocks.hpp"
+#include "heap/snapshot.hpp"
 #include "heap/spans.hpp"
 #include "heap/sweep.hpp"
 #include "world/thread.hpp"
@@ -36,6 +37,7 @@ using os::LockGuard;
 // disclaims, the mark stays: what is swept while the world runs is kept by its mark alone
 // (heap::disclaim_deferred), and another thread may be at that.
 void unmark(const Place& place) {
+  if (heap::is_marking_in_steps()) return heap::pass_for_free(place);
   if (heap::kinds[place.block->kind].disclaim != nullptr) return;
   __atomic_fetch_and(&place.block->marks[place.slot / 64], ~(std::uint64_t{1} << (place.slot % 64)),
                      __ATOMIC_RELAXED);

@@ -59,7 +59,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   os::clear_stack_below();
   {
     LockGuard guard(heap_lock);
-    if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
+    if (__builtin_expect(collection_waits, 0)) pacer.catch_up();
     for (unsigned attempt = 0;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
@@ -107,7 +107,7 @@ template <class Find>
 void* allocate_in_span(KindNumber kind, Find find) {
   os::clear_stack_below();
   heap_lock.acquire();
-  if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
+  if (__builtin_expect(collection_waits, 0)) pacer.catch_up();
   Block* const span = find();
   if (span == nullptr) {
     heap_lock.release();

@@ -155,7 +155,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, std::size_
   } else {
     leave_block_with_gaps(hole);
   }
-  if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
+  if (__builtin_expect(collection_waits, 0)) pacer.catch_up();
   for (;;) {
     const bool may_use_kept = *attempts != 0;
     BlockNumber number = take_listed(kind, bytes, may_use_kept ? ~0u : kTries);

@@ -24,8 +24,8 @@ struct Pacer {
   // Would make_room give a block without more collections than the program's allocation calls for?
   // Pre: as there.
   bool (*has_room)();
-  // Collects if that was put off and is not any more. Pre: collection_is_overdue; the heap's lock
-  // is held, and may be released meanwhile.
+  // Collects if that was put off and is not any more, or goes on with a collection in steps if
+  // that is behind. Pre: collection_waits; the heap's lock is held, and may be released meanwhile.
   void (*catch_up)();
   // A slow path begins: the place for stress collections and for finalizers that are due. The lock
   // is not held.
@@ -35,9 +35,10 @@ struct Pacer {
 };
 extern const Pacer pacer;
 
-// The heap had to grow where a collection was due, since the program had switched it off: it is
-// made up for before a thread takes blocks from the heap again (it may use its reserve first). Set
-// and cleared by cycle, read by allocation, all under the heap's lock.
-extern bool collection_is_overdue;
+// A collection waits for threads to come by: the heap had to grow where one was due, since the
+// program had switched it off; or one is under way in steps. Threads look before they take blocks
+// from the heap (they may use their reserve first). Set and cleared by cycle, read by allocation,
+// all under the heap's lock.
+extern bool collection_waits;
 
 }  // namespace jd::alloc

@@ -234,7 +234,7 @@ bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
   LockGuard guard(heap_lock);
   add_taken(refill->owner);
   if (refill->hole->block != kNoBlock) retire(refill->hole);
-  if (__builtin_expect(collection_is_overdue, 0)) pacer.catch_up();
+  if (__builtin_expect(collection_waits, 0)) pacer.catch_up();
   const auto go_to_larger = [&](std::size_t most) {
     Hole* larger = may_be_larger ? larger_hole(*refill, bytes, most) : nullptr;
     if (larger != nullptr) refill->hole = larger;
@@ -297,7 +297,7 @@ bool ready_to_allocate() {
   return world::register_self(within_libc ? os::own_stack_by_mapping() : os::Extent{});
 }
 
-bool collection_is_overdue = false;
+bool collection_waits = false;
 bool within_libc = false;
 std::size_t clear_ahead = 0;
 RefillTicks refill_ticks;

@@ -6,6 +6,7 @@
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
 #include "heap/runs.hpp"
+#include "heap/snapshot.hpp"
 #include "heap/sweep.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
@@ -20,6 +21,8 @@ using heap::space;
 
 // 8 MiB. With 16-byte objects a million fill 1044 blocks, with 32-byte ones 1954.
 constexpr unsigned kMostBatch = 512;
+// While a collection is under way in steps, which come where threads take blocks: 256 KiB. A guess.
+constexpr unsigned kMostBatchBetweenSteps = 16;
 // What is in reserve, another can't have. All threads' reserves together are about this part of
 // what the heap has beyond kSmallHeap, 2 MiB, at most (more while threads come that have not been
 // counted), but of each thread no more than kMostShared, 2 MiB: what is in reserve for sizes that
@@ -158,8 +161,9 @@ BlockNumber take_blocks(const Refill& refill, Kept kept) {
   BlockNumber listed = heap::listed_blocks(refill.kind, refill.size_class()).count();
   const BlockNumber left = listed - most_listed(listed);
   BlockNumber* link = &reserve.first;
+  const unsigned most = heap::marking_in_steps ? kMostBatchBetweenSteps : kMostBatch;
   unsigned taken = 0;
-  while (taken < reserve.batch && taken < kMostBatch && owner->reserved < share) {
+  while (taken < reserve.batch && taken < most && owner->reserved < share) {
     if (listed != 0 && listed-- == left) break;
     const BlockNumber more = take_block(refill, Kept::Stay);
     if (more == kNoBlock) break;

@@ -14,11 +14,14 @@
 #include "copy/verify.hpp"
 #include "copy/weak.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/incremental.hpp"
 #include "cycle/leaks.hpp"
+#include "cycle/marking.hpp"
 #include "cycle/measured.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
 #include "cycle/partial.hpp"
+#include "cycle/pause.hpp"
 #include "cycle/return_memory.hpp"
 #include "cycle/roots.hpp"
 #include "cycle/settings.hpp"
@@ -26,16 +29,11 @@
 #include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
-#include "mark/choice.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
-#include "os/thread.hpp"
-#include "world/fork.hpp"
-#include "world/mappings.hpp"
-#include "world/roots.hpp"
 #include "world/stop.hpp"
 
 namespace jd::cycle {
@@ -43,115 +41,21 @@ namespace {
 
 using mark::marker;
 
-class MarkRoots final : public world::RootVisitor {
- public:
-  // When the first stack came: all come one after another, and little behind them
-  // (visit_ambiguous_roots). 0: none did.
-  std::uint64_t stacks_began = 0;
-
- private:
-  void visit_range(const void* low, const void* high) override { marker.scan_roots(low, high); }
-  void visit_stack(const void* low, const void* high) override {
-    if (stacks_began == 0) stacks_began = os::now_ns();
-    marker.scan_stack(low, high, ends_hold_objects());
-  }
-};
-
-void tell(GC_EventType event) {
-  if (settings.on_collection_event != nullptr) settings.on_collection_event(event);
-}
-
-void tell_threads(GC_EventType event) {
-  if (settings.on_thread_event == nullptr) return;
-  world::for_each_thread([event](world::Thread* thread) {
-    if (thread != world::self() && thread->signalled) {
-      settings.on_thread_event(event, reinterpret_cast<void*>(thread->handle));
-    }
-  });
-}
-
-// NotBegun: in a borrowed process, or for lack of memory. NotStopped: some threads run
-// (world::try_to_stop_world).
-enum class Outcome { Done, NotBegun, RootsUnknown, Abandoned, NotStopped };
 // What threads_did_not_stop says. Under the heap's lock.
 bool last_did_not_stop = false;
 
-// Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
-// in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
-// RootsUnknown if there was no memory to know them (cycle.req.roots), or for what *why_unknown
-// says. Done: so far.
-Outcome stop_at_known_libraries(const char** why_unknown) {
-  constexpr int kTries = 20;
-  bool known = true;
-  for (int attempt = 1;; ++attempt) {
-    if (!world::try_to_stop_world()) return Outcome::NotStopped;
-    if (world::using_mappings()) {
-      *why_unknown = world::read_mappings();
-      known = *why_unknown == nullptr;
-    }
-    if (!known) return Outcome::RootsUnknown;
-    if (world::using_mappings() || !world::static_roots_are_stale() || attempt == kTries) {
-      return Outcome::Done;
-    }
-    world::resume_world();
-    os::sleep_ns(static_cast<std::uint64_t>(attempt) * 50000);
-    known = world::update_static_roots();
-  }
-}
-
 struct Cycle {
   int (*stop_function)();
-  bool partial;
+  bool partial;  // what is marked already stays so
   Outcome outcome;
+  incremental::Begun begun = incremental::Begun::NotAtAll;
+
+  [[nodiscard]] bool is_full() const { return !partial || begun == incremental::Begun::Full; }
 
   [[nodiscard]] bool asked_to_stop() const {
     return stop_function != nullptr && stop_function() != 0;
   }
 };
-
-// By what collections before this one took; the first if JACKDAW_MARK_STRATEGY leaves it open.
-// Under the lock.
-constinit mark::StrategyChoices strategy_choices;
-constinit mark::CompanyChoices company_choices;
-
-mark::MarkStrategy strategy_now() {
-  const auto strategy = static_cast<mark::MarkStrategy>(options.mark_strategy);
-  if (strategy != mark::MarkStrategy::Measured) return strategy;
-  return strategy_choices.next(measured.live_objects, measured.live_bytes,
-                               alloc::totals().allocated_since_gc);
-}
-
-// At most one of the two is a trial. A partial collection, whose objects are few and mostly new, is
-// none, and tells nothing of others.
-void choose_how_to_mark(bool partial) {
-  if (partial) {
-    const auto strategy = static_cast<mark::MarkStrategy>(options.mark_strategy);
-    const bool measured = strategy == mark::MarkStrategy::Measured;
-    marker.set_strategy(measured ? mark::MarkStrategy::Ring : strategy);
-    mark::team.begin_collection(false);
-    return;
-  }
-  marker.set_strategy(strategy_now());
-  mark::team.begin_collection(mark::team.is_measured() &&
-                              company_choices.next(measured.live_objects, measured.mark_last,
-                                                   mark::team.most_markers(),
-                                                   !strategy_choices.is_trial()));
-}
-
-// What it took to mark all that the roots lead to. Without a choice of company the collection says
-// nothing of that, and was no trial of it.
-struct Reaching {
-  std::uint64_t ns;
-  bool had_choice;
-};
-void note_how_marked(std::size_t objects, Reaching reaching) {
-  if (!reaching.had_choice || !company_choices.is_trial()) {
-    strategy_choices.note(objects, reaching.ns);
-  }
-  if (reaching.had_choice && !strategy_choices.is_trial()) {
-    company_choices.note(objects, reaching.ns);
-  }
-}
 
 // For its lifetime the marker asks the program's function whether to go on.
 class StopQuestion {
@@ -179,21 +83,11 @@ bool mark_everything(char* stack_top, Cycle* cycle) {
   // The threads stand: a function that allows a collection so much time wants to know how long that
   // took.
   if (cycle->asked_to_stop()) return false;
-  MarkRoots roots;
   StopQuestion question(*cycle);
   if (cycle->partial) cycle->partial = partial::queue_changed();
-  marker.mark_uncollectable();
-  const std::uint64_t began = os::now_ns();
-  visit_all_roots(&roots, stack_top);
-  const std::uint64_t ended = os::now_ns();
-  measured.root_total += ended - began;
-  if (roots.stacks_began != 0) measured.stack_total += ended - roots.stacks_began;
-  if (marker.was_stopped() || cycle->asked_to_stop()) {
-    marker.forget_queued();
-    return false;
-  }
+  queue_roots(stack_top);
+  if (marker.was_stopped() || cycle->asked_to_stop()) return false;
   marker.drain();
-  measured.root_bytes = roots.bytes();
   measured.mark_stack_overflows += marker.take_overflows();
   return !marker.was_stopped();
 }
@@ -231,11 +125,12 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
 // for that. The collection is abandoned where the program's function says so. Returns how long it
 // took, from the moment on when there were no marks.
 Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
-  choose_how_to_mark(cycle->partial);
-  marker.set_stop_question(nullptr);
+  choose_how_to_mark(cycle->partial ? Marking::PartialOrInSteps : Marking::Whole);
   if (cycle->partial) {
+    cycle->begun = incremental::end();
     partial::keep_marks();
   } else {
+    incremental::abandon();
     heap::clear_marks();
   }
   const std::uint64_t cleared = os::now_ns();
@@ -291,6 +186,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   alloc::unmark_mixed_holes();
   if (cycle->outcome != Outcome::Done) {
     tell(GC_EVENT_MARK_END);
+    marker.forget_queued();
     heap::keep_everything();
     alloc::unmark_mixed_holes();
     alloc::show_holes();
@@ -314,34 +210,28 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
   const heap::SweepCount count = reclaim(stack_top, copied);
-  partial::end_collection(
-      {cycle->partial, copied, marked - begin, count.live_bytes + count.deferred_bytes});
+  const std::uint64_t mark_ns = incremental::last_steps().mark_ns + marked - begin;
+  const std::size_t live_bytes = count.live_bytes + count.deferred_bytes;
+  incremental::note(!cycle->is_full(), mark_ns, live_bytes);
+  partial::end_collection({!cycle->is_full(), cycle->begun != incremental::Begun::NotAtAll, copied,
+                           mark_ns, live_bytes});
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
   if (!copied && !cycle->partial) note_how_marked(count.live_objects, reaching);
-  measured.mark_last = marked - begin;
+  measured.mark_last = mark_ns;
   measured.mark_total += marked - begin;
   measured.sweep_last = swept - marked;
   measured.sweep_total += swept - marked;
   return count;
 }
 
-void note_pause(std::uint64_t begin, std::uint64_t stopped, std::uint64_t end) {
-  measured.stop_last = stopped - begin;
-  measured.stop_total += stopped - begin;
-  measured.stop_longest = base::max_of(measured.stop_longest, stopped - begin);
-  measured.pause_last = end - begin;
-  measured.pause_total += end - begin;
-  measured.pause_longest = base::max_of(measured.pause_longest, end - begin);
-}
-
-void note_sweep(const heap::SweepCount& count, bool was_partial) {
+void note_sweep(const heap::SweepCount& count, const Cycle& cycle) {
   measured.marked_objects += count.live_objects;
   measured.live_objects = count.live_objects;
-  if (was_partial) {
+  if (!cycle.is_full()) {
     ++measured.partial_collections;
     measured.marked_objects -= base::min_of(partial::kept_objects(), count.live_objects);
-  } else {
+  } else if (!cycle.partial) {
     mark::team.note_collection(count.live_objects, count.live_bytes, measured.mark_last);
   }
   measured.live_bytes = count.live_bytes;
@@ -351,9 +241,14 @@ void note_sweep(const heap::SweepCount& count, bool was_partial) {
   measured.reclaimed_bytes = count.freed_bytes;
 }
 
-void report(bool partial) {
+void report(const Cycle& cycle) {
   if (options.print_stats == 0 && options.print_verbose_stats == 0) return;
-  os::log("collection ", measured.collections, partial ? " (partial): pause " : ": pause ",
+  const incremental::Steps steps = incremental::last_steps();
+  if (steps.count != 0) {
+    os::log("collection ", measured.collections, " was marked in ", steps.count, " steps, ",
+            steps.mark_ns / 1000, " us together, before this pause:");
+  }
+  os::log("collection ", measured.collections, cycle.is_full() ? ": pause " : " (partial): pause ",
           measured.pause_last / 1000, " us (stop ", measured.stop_last / 1000, ", mark ",
           measured.mark_last / 1000, ", sweep ", measured.sweep_last / 1000, "), live ",
           measured.live_bytes / base::kKiB, " KiB in ", measured.live_objects,
@@ -376,61 +271,22 @@ void report(bool partial) {
           team.waits, ", looks ", team.looks, ", guests ", team.guests);
 }
 
-// `why` counts where roots are read off the mappings.
-void complain_about_roots(const char* why, const char* consequence) {
-  if (!world::using_mappings()) {
-    os::warn("no memory for the table of static roots; ", consequence);
-    return;
-  }
-  // Once: it may be so at every collection from now on.
-  static bool said = false;
-  if (said) return;
-  said = true;
-  os::warn(why, ", so the roots are not known; ", consequence);
-}
-
 void run_cycle(void* data, char* stack_top) {
   auto* cycle = static_cast<Cycle*>(data);
-  // It is its parent's turn, once it has executed another program.
-  if (settings.serves_malloc && world::is_borrowed_process()) return;
-  // Before any callback: programs take locks in theirs, which only a whole collection lets go of.
-  if (!world::update_static_roots()) {
-    complain_about_roots(world::kNoList, "not collecting");
-    return;
-  }
+  if (!may_look_for_roots()) return;
   tell(GC_EVENT_START);
   if (settings.start_callback != nullptr) settings.start_callback();
   prepare_toggle_references();
 
-  tell(GC_EVENT_PRE_STOP_WORLD);
-  const std::uint64_t begin = os::now_ns();
-  const heap::BlockNumber committed = heap::space.committed;
-  const char* why_unknown = nullptr;
-  cycle->outcome = stop_at_known_libraries(&why_unknown);
-  // Callbacks hear of a stop all the same, and of its end: some take a lock at the one event and
-  // let it go at the other.
-  const bool stands = cycle->outcome != Outcome::NotStopped;
-  if (stands && settings.may_collect != nullptr && !settings.may_collect()) {
-    cycle->outcome = Outcome::Abandoned;
-  }
-  const std::uint64_t stopped = os::now_ns();
-  tell_threads(GC_EVENT_THREAD_SUSPENDED);
-  tell(GC_EVENT_POST_STOP_WORLD);
-
-  heap::SweepCount count = stands ? run_stopped(stack_top, cycle) : heap::SweepCount{};
+  Pause pause;
+  pause.begin(Pause::At::KnownLibraries);
+  cycle->outcome = pause.outcome();
+  heap::SweepCount count = pause.stands() ? run_stopped(stack_top, cycle) : heap::SweepCount{};
   // While nobody makes or frees an object.
   if (cycle->outcome == Outcome::Done && settings.check_heap != nullptr) settings.check_heap();
-
-  tell(GC_EVENT_PRE_START_WORLD);
-  tell_threads(GC_EVENT_THREAD_UNSUSPENDED);
-  world::resume_world();
-  note_pause(begin, stopped, os::now_ns());
-  tell(GC_EVENT_POST_START_WORLD);
-  if (heap::space.committed > committed) tell_of_growth(heap::space.committed - committed);
+  pause.end();
   if (cycle->outcome != Outcome::Done) {
-    if (cycle->outcome == Outcome::RootsUnknown) {
-      complain_about_roots(why_unknown, "nothing was reclaimed");
-    }
+    pause.complain();
     tell(GC_EVENT_END);
     return;
   }
@@ -445,9 +301,9 @@ void run_cycle(void* data, char* stack_top) {
   tell(GC_EVENT_RECLAIM_END);
 
   ++measured.collections;
-  note_sweep(count, cycle->partial);
+  note_sweep(count, *cycle);
   plan_next_collection(count.live_bytes, count.live_atomic_bytes, measured.root_bytes);
-  report(cycle->partial);
+  report(*cycle);
   tell(GC_EVENT_END);
 }
 
@@ -456,7 +312,8 @@ void run_cycle(void* data, char* stack_top) {
 Measurements measured;
 
 bool collect_locked(int (*stop_function)(), Extent extent) {
-  Cycle cycle{stop_function, extent == Extent::AsDue && partial::is_possible(), Outcome::NotBegun};
+  const bool keeps = incremental::is_under_way() ? partial::may_watch() : partial::is_possible();
+  Cycle cycle{stop_function, extent == Extent::AsDue && keeps, Outcome::NotBegun};
   last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;

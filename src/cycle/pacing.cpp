@@ -6,6 +6,7 @@
 #include "copy/policy.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/incremental.hpp"
 #include "cycle/measured.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/settings.hpp"
@@ -168,13 +169,10 @@ bool several_threads_allocate(const alloc::Shares& shares) {
   return shares.all - shares.largest > shares.largest / 4;
 }
 
-std::size_t due_after(const alloc::Shares& shares) {
+std::size_t due_after_by(const alloc::Shares& shares) {
   const std::size_t least = base::max_of(least_between(shares), settings.min_bytes_allocated);
   return base::max_of(several_threads_allocate(shares) ? planned_for_several : planned, least);
 }
-
-// Pre: charged_bytes() was just asked, which settles what the shares are taken from.
-std::size_t due_after() { return due_after(alloc::shares_since_gc()); }
 
 // The paper's rule: copies need the last third. A heap that is nearly so full after a collection is
 // to grow instead.
@@ -187,6 +185,8 @@ bool is_two_thirds_full(std::size_t charged) {
 bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collection_disabled; }
 
 }  // namespace
+
+std::size_t due_after() { return due_after_by(alloc::shares_since_gc()); }
 
 bool collection_is_due() {
   alloc::Totals totals = alloc::totals();
@@ -201,16 +201,20 @@ bool collection_is_due() {
 
 void catch_up() {
   if (collecting_is_off()) return;
+  if (incremental::is_under_way()) {
+    if (incremental::is_behind()) incremental::step();
+    return;
+  }
   // Once, even if the program's function stops it; and not if so much was freed that it is early.
-  alloc::collection_is_overdue = false;
-  if (collection_is_due()) collect_locked(settings.stop_function, Extent::AsDue);
+  alloc::collection_waits = false;
+  if (collection_is_due()) incremental::collect_as_due();
 }
 
 void collect_for_grown_table() {
   if (collecting_is_off()) return;
   const std::size_t charged = charged_bytes();
   if (charged >= due_after() / kGrownTableShare) {
-    collect_locked(settings.stop_function, Extent::AsDue);
+    incremental::collect_as_due();
   }
 }
 
@@ -259,7 +263,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   planned = lesser / divisor / share;
   planned_for_several = work / divisor / share;
   last_compacted = false;
-  alloc::collection_is_overdue = false;
+  alloc::collection_waits = false;
   plan_kept_blocks();
   reconsider_size_classes();
 }
@@ -315,7 +319,7 @@ BlockNumber growth() {
   // (docs/design/cycle.md, "Growing the heap").
   const std::size_t charged = charged_bytes();
   const alloc::Shares shares = alloc::shares_since_gc();
-  const std::size_t due = due_after(shares);
+  const std::size_t due = due_after_by(shares);
   const std::size_t allowance = due > charged ? due - charged : 0;
   auto more =
       static_cast<BlockNumber>(base::min_of(allowance >> kBlockShift, std::size_t{kMostGrowth}));
@@ -392,11 +396,12 @@ bool little_was_allocated(std::size_t share) {
 // If a collection is due, or early for the sake of a long run.
 bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated) {
   if (collecting_is_off()) {
-    if (collection_is_due()) alloc::collection_is_overdue = true;
+    if (collection_is_due()) alloc::collection_waits = true;
     return false;
   }
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
-  if (due && collect_locked(settings.stop_function, Extent::AsDue)) return true;
+  if (due && incremental::collect_as_due()) return true;
+  if (incremental::is_under_way() || incremental::is_wanted()) return false;
   return attempt == 0 && is_early_for_run(blocks) && collect_locked(settings.stop_function);
 }
 

@@ -13,6 +13,9 @@ namespace jd::cycle {
 
 // Pre of each: the heap's lock is held.
 bool collection_is_due();
+// When so many bytes were allocated since the last one. Pre: alloc::totals() was just asked, which
+// settles how many threads take part.
+std::size_t due_after();
 
 // Makes room for a run of that many blocks, by collecting or by growing: alloc::Pacer::make_room.
 bool make_room(heap::BlockNumber blocks, unsigned attempt);

@@ -72,18 +72,21 @@ bool will_be_filled(BlockNumber number, const Block& block, std::size_t* room) {
   return true;
 }
 
+enum class Objects { Marked, All };
+
 // Objects of a kind with a procedure are scanned in any case.
-bool holds_marked_words(const Block& block) {
+bool holds_words(const Block& block, Objects of) {
   if (block.state == heap::BlockState::Free || block.scan == heap::Scan::None) return false;
   if (heap::has_procedure(heap::kinds[block.kind])) return false;
   for (unsigned w = 0; w < block.bit_words(); ++w) {
-    if ((block.marks[w] & block.allocated[w]) != 0) return true;
+    const std::uint64_t wanted = of == Objects::All ? ~std::uint64_t{0} : block.marks[w];
+    if ((wanted & block.allocated[w]) != 0) return true;
   }
   return false;
 }
 
 // Blocks next to each other at once: each question costs the kernel a look at every processor.
-bool watch_marked(std::size_t live_bytes) {
+bool watch_blocks(Objects of, std::size_t live_bytes) {
   std::size_t room = kRoom + live_bytes / kRoomShare;
   if (options.verify != 0) forget_sums();
   const os::WatchedPages pages;
@@ -98,7 +101,7 @@ bool watch_marked(std::size_t live_bytes) {
     if (options.verify != 0) sum_watched(low, high);
   };
   heap::for_each_block([&](BlockNumber number, const Block& block) {
-    const bool wanted = holds_marked_words(block) && !will_be_filled(number, block, &room);
+    const bool wanted = holds_words(block, of) && !will_be_filled(number, block, &room);
     space.extras[number].watched = wanted;
     if (!wanted) return;
     if (number != end) {
@@ -126,9 +129,10 @@ bool pays() { return on && worth.pays(); }
 
 bool is_on() { return __atomic_load_n(&on, __ATOMIC_RELAXED); }
 
+bool may_watch() { return on && write_watch.is_on() && !copy::in_use && GC_find_leak == 0; }
+
 bool is_possible() {
-  return on && marks_are_known && !full_is_wanted && write_watch.is_on() && !copy::in_use &&
-         GC_find_leak == 0 && partial_since_full < GC_full_freq;
+  return may_watch() && marks_are_known && !full_is_wanted && partial_since_full < GC_full_freq;
 }
 
 void keep_marks() { kept = heap::keep_marks(); }
@@ -164,13 +168,13 @@ void note(const Ended& ended) {
 }
 
 // False if the next collection is to be a full one for want of it.
-bool watch(std::size_t live_bytes) {
+bool watch(Objects of, std::size_t live_bytes) {
   // Another process's, since a fork, or ended by whoever has closed its file?
-  bool watched = write_watch.is_on() && watch_marked(live_bytes);
+  bool watched = write_watch.is_on() && watch_blocks(of, live_bytes);
   const char* why = nullptr;
   if (!watched) {
     why = start_watch();
-    watched = why == nullptr && watch_marked(live_bytes);
+    watched = why == nullptr && watch_blocks(of, live_bytes);
   }
   if (watched) {
     failures = 0;
@@ -183,13 +187,23 @@ bool watch(std::size_t live_bytes) {
 
 }  // namespace
 
+mark::Changed queue_changed_in_steps() {
+  const os::WatchedPages pages;
+  if (options.verify != 0 && !verify_unwritten(pages)) return {};
+  return mark::marker.push_changed(pages);
+}
+
+bool watch_in_use() { return watch(Objects::All, live_after_full); }
+
+void forget_marks() { marks_are_known = false; }
+
 void end_collection(const Ended& ended) {
-  last_was_partial = ended.was_partial;
+  last_was_partial = ended.was_partial || ended.in_steps;
   marks_are_known = false;
   if (!on) return;
   note(ended);
   // Typed heaps move their objects, for which all references have to be seen.
-  if (worth.pays() && !copy::in_use && !ended.copied) marks_are_known = watch(ended.live_bytes);
+  if (worth.pays() && !copy::in_use && !ended.copied) marks_are_known = watch(Objects::Marked, ended.live_bytes);
 }
 
 }  // namespace jd::cycle::partial

@@ -4,8 +4,8 @@
 // changed. Old objects that died are found by the next full one.
 //
 // Source: Demers, Weiser, Hayes, Boehm, Bobrow & Shenker, "Combining Generational and Conservative
-// Garbage Collection: Framework and Implementations" (1990), "sticky mark bits". Differs in: no
-// incremental marking; the kernel notes what was written (os/write_watch.hpp).
+// Garbage Collection: Framework and Implementations" (1990), "sticky mark bits". Differs in: the
+// kernel notes what was written (os/write_watch.hpp).
 //
 // Requirement (docs/design/cycle.md): cycle.req.partial. Pre, of each function: the heap's lock is
 // held.
@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#include "mark/marker.hpp"
 
 namespace jd::cycle {
 
@@ -28,6 +30,8 @@ bool is_on();
 
 // Can the collection that is about to begin be partial?
 bool is_possible();
+// Can it be known what the program writes while a collection is under way (cycle/incremental.hpp)?
+bool may_watch();
 // Instead of clearing the marks, when the world has stopped.
 void keep_marks();
 // Then, before anything is marked: queues what may have changed. False, with nothing queued and all
@@ -36,8 +40,16 @@ bool queue_changed();
 // How many objects the collection before had marked. Of a partial collection.
 std::size_t kept_objects();
 
+// Between steps: queues what may have changed in what is marked.
+mark::Changed queue_changed_in_steps();
+// Notes what changes from now on, in whatever there is. False if that can't be.
+bool watch_in_use();
+// What is marked says nothing any more: the next collection is a full one.
+void forget_marks();
+
 struct Ended {
   bool was_partial;
+  bool in_steps;
   bool copied;  // what it reached
   std::uint64_t mark_ns;
   std::size_t live_bytes;
@@ -47,7 +59,7 @@ struct Ended {
 void end_collection(const Ended& ended);
 // The mode is on, and partial collections pay.
 bool pays();
-// The last one that ended was partial: a full one may free more.
+// The last one that ended was partial, or in steps: a full one may free more.
 bool was_partial();
 
 }  // namespace partial

@@ -3,9 +3,11 @@
 #include <atomic>
 
 #include "copy/roles.hpp"
+#include "cycle/incremental.hpp"
 #include "cycle/measured.hpp"
 #include "heap/mixed.hpp"
 #include "heap/resident.hpp"
+#include "heap/snapshot.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
@@ -47,6 +49,9 @@ void return_free_memory() {
 }
 
 void return_table_memory() {
+  // What is queued is on one of them.
+  incremental::abandon();
+  heap::discard_snapshot();
   mark::marker.discard_tables();
   mark::team.discard_tables();
   copy::discard_roles();

@@ -12,6 +12,7 @@
 #include "copy/policy.hpp"
 #include "cycle/collect.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/incremental.hpp"
 #include "cycle/leaks.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/pacing.hpp"
@@ -233,7 +234,7 @@ void on_slow_path() {
   if (options.collect_every != 0 &&
       (slow_paths.fetch_add(1, std::memory_order_relaxed) + 1) % options.collect_every == 0) {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0) collect_locked(nullptr, Extent::AsDue);
+    if (GC_dont_gc == 0) incremental::collect_as_due();
   }
   if (finalizers_due()) notify_or_run();
   finish_collection();
@@ -323,25 +324,26 @@ void compact() {
   notify_or_run();
 }
 
-void collect_if_due() {
+bool collect_if_due() {
   start();
+  bool is_under_way = false;
   {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0 && collection_is_due()) {
-      collect_locked(settings.stop_function, Extent::AsDue);
+    if (GC_dont_gc == 0 && (incremental::is_under_way() || collection_is_due())) {
+      incremental::collect_as_due();
+      is_under_way = incremental::is_under_way();
     }
   }
   finish_collection();
   if (finalizers_due()) notify_or_run();
+  return is_under_way;
 }
 
 void collect_partially() {
   if (!started()) return;
   {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0 && partial::is_on()) {
-      collect_locked(settings.stop_function, Extent::AsDue);
-    }
+    if (GC_dont_gc == 0 && partial::is_on()) incremental::collect_as_due();
   }
   finish_collection();
   if (finalizers_due()) notify_or_run();

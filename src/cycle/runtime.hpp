@@ -22,7 +22,7 @@ void collect_and_return_memory(int (*stop_function)());
 void compact();
 // A collection if one is due, unless the program's stop function asks to abandon it. Pre: the lock
 // is not held.
-void collect_if_due();
+bool collect_if_due();
 // A partial collection, where there are such (partial.hpp); nothing elsewhere. Pre: as above.
 void collect_partially();
 

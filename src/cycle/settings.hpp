@@ -39,6 +39,7 @@ struct Settings {
   std::size_t max_heap_size = 0;  // 0: no limit
   std::size_t min_bytes_allocated = 1;
   bool unmap_on_gcollect = false;
+  unsigned long time_limit_ns = 0;  // beside GC_time_limit, which programs also store into
   bool automatic_collection_disabled = false;
   // The program knows nothing of a collector (src/malloc): its roots may be anywhere, and a thread
   // that it did not start might surprise it. Before the start.

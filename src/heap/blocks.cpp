@@ -3,6 +3,7 @@
 #include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
+#include "heap/snapshot.hpp"
 #include "heap/spans.hpp"
 #include "heap/sweep.hpp"
 #include "heap/walk.hpp"
@@ -82,6 +83,7 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
   for (unsigned w = 0; w < block.bit_words(); ++w) {
     __atomic_store_n(&block.allocated[w], 0, __ATOMIC_RELAXED);
   }
+  if (is_marking_in_steps()) pass_for_new(&block);
   *clean = start_using(number) == 0;
   set_unowned(&extra);
   extra.next = extra.previous = kNoBlock;
@@ -135,6 +137,7 @@ Block* make_large(KindNumber kind, std::size_t bytes, BlockNumber alignment,
   space.extras[number].held_by_first_block = false;
   space.extras[number].filled = false;
   space.extras[number].zeroed = false;
+  if (is_marking_in_steps()) pass_for_new(&head);
   head.state = BlockState::LargeHead;
   return &head;
 }
@@ -161,6 +164,7 @@ Block* make_span(KindNumber kind, unsigned span_class) {
   extra.held_by_first_block = false;
   extra.filled = true;
   extra.zeroed = false;
+  if (is_marking_in_steps()) pass_for_new(&head);
   head.state = BlockState::SpanHead;
   list_block(number);
   return &head;
@@ -182,6 +186,7 @@ bool resize_large(Block* head, std::size_t bytes) {
     for (BlockNumber b = number + after; b < number + before; ++b) space.extras[b].age = 0;
     give_run(number + after, before - after);
   }
+  if (is_marking_in_steps()) note_released();
   space.extras[number].bytes = bytes;
   // What GC_malloc_ignore_off_page promised was of another size: as bdwgc, which makes a new
   // object.
@@ -195,6 +200,7 @@ void release_block(BlockNumber number) {
   const BlockNumber count = length_of(block);
   // A large object's head says that it is on none.
   if (space.extras[number].listed) unlist_block(number);
+  if (is_marking_in_steps()) note_released();
   become_free(number, count);
   give_run(number, count);
 }

@@ -51,10 +51,7 @@ void GC_gcollect_and_unmap() { cycle::collect_and_return_memory(nullptr); }
 int GC_try_to_collect(GC_stop_func stop_function) {
   return cycle::collect_now(asked_at_all(stop_function)) ? 1 : 0;
 }
-int GC_collect_a_little() {
-  cycle::collect_if_due();
-  return 0;
-}
+int GC_collect_a_little() { return cycle::collect_if_due() ? 1 : 0; }
 
 void GC_set_stop_func(GC_stop_func function) {
   LockGuard guard(heap_lock);

@@ -16,7 +16,6 @@ int max_prior_attempts = 1;
 int manual_vdb_allowed = 0;
 int pages_executable = 0;
 GC_word allocated_per_finalizer = 10000;
-unsigned long time_limit_ns = 0;  // beside GC_time_limit, which programs also store into
 
 void print_warning(char* message, GC_word argument) { cycle::print_warning(message, argument); }
 
@@ -79,9 +78,11 @@ void GC_set_time_limit(unsigned long milliseconds) { GC_time_limit = millisecond
 unsigned long GC_get_time_limit() { return GC_time_limit; }
 void GC_set_time_limit_tv(GC_timeval_s limit) {
   GC_time_limit = limit.tv_ms;
-  time_limit_ns = limit.tv_nsec;
+  set_locked(&cycle::settings.time_limit_ns, limit.tv_nsec);
 }
-GC_timeval_s GC_get_time_limit_tv() { return {GC_time_limit, time_limit_ns}; }
+GC_timeval_s GC_get_time_limit_tv() {
+  return {GC_time_limit, get_locked(&cycle::settings.time_limit_ns)};
+}
 void GC_set_rate(int value) { rate = value; }
 int GC_get_rate() { return rate; }
 void GC_set_max_prior_attempts(int value) { max_prior_attempts = value; }

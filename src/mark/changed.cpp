@@ -1,6 +1,7 @@
 // What a partial collection begins at, beside the roots: marked objects that the program may have
 // changed since they were marked (docs/design/cycle.md, "Partial collections").
 #include "heap/side_table.hpp"
+#include "heap/snapshot.hpp"
 #include "heap/space.hpp"
 #include "heap/walk.hpp"
 #include "mark/marker.hpp"
@@ -38,7 +39,12 @@ void note_old_marks() {
   });
 }
 
+// Between steps nothing is marked while the pages are visited, and what passes for marked need not
+// be (heap/snapshot.hpp).
 std::uint64_t old_marks_of(const Block& block, unsigned word) {
+  if (heap::marking_in_steps) {
+    return block.marks[word] & block.allocated[word] & heap::noted_objects(block, word);
+  }
   return are_noted ? old_marks[heap::number_of(&block)].words[word]
                    : block.marks[word] & block.allocated[word];
 }
@@ -143,8 +149,10 @@ void Marker::push_marked_with_procedures() {
 }
 
 Changed Marker::push_changed(const os::WatchedPages& pages) {
-  note_old_marks();
-  push_marked_with_procedures();
+  if (!heap::marking_in_steps) {
+    note_old_marks();
+    push_marked_with_procedures();
+  }
   ChangedPages changed(this);
   const bool known = pages.visit_written(base::as_pointer(space.base),
                                          base::as_pointer(space.base + space.span), &changed);

@@ -4,8 +4,10 @@
 
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
+#include "heap/snapshot.hpp"
 #include "heap/walk.hpp"
 #include "mark/team.hpp"
+#include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
 #include "os/memory.hpp"
@@ -34,6 +36,10 @@ Marker marker;
 std::size_t by_written_pages_from = heap::kBlockSize;
 
 void Marker::drain() {
+  if (__builtin_expect(deadline_ != 0, 0)) {
+    if (os::now_ns() < deadline_) run_until(deadline_);
+    return;
+  }
   run();
   while (overflowed_ && !was_stopped_) {
     overflowed_ = false;
@@ -201,6 +207,17 @@ void Marker::merge_own_marks() {
       }
     }
   }
+}
+
+// Words and ranges lead to nothing that is not checked: a range of what was freed holds some words
+// that mean nothing. But an object is taken for what its block says.
+void Marker::forget_queued_that_are_gone() {
+  Entry* kept = bottom_;
+  for (const Entry* entry = bottom_; entry < top_; ++entry) {
+    if (entry->is_object() && !heap::was_noted(base::as_word(entry->next))) continue;
+    *kept++ = *entry;
+  }
+  top_ = kept;
 }
 
 // A packet fits (Team::packet_entries): whoever receives one has nothing else.

@@ -78,15 +78,26 @@ class alignas(128) Marker {
   void mark_uncollectable();
 
   // Queues what the program may have changed in marked objects: what lies on pages that were
-  // written, and the contents of those whose kind has a mark procedure, which may look elsewhere.
+  // written, and the contents of those whose kind has a mark procedure, which may look elsewhere
+  // (of those not between steps, since all would be looked at each time).
   Changed push_changed(const os::WatchedPages& pages);
 
   // Queues the words of a range for scanning as heap words.
   void push_range(const void* low, const void* high);
 
   // Marks all that what is queued leads to. Post: nothing is queued; every marked object's
-  // children are marked.
+  // children are marked. (Not so where there is a deadline.)
   void drain();
+
+  // Marking in steps (cycle/incremental.hpp), by this marker alone. Until it is 0 again: at this
+  // time (os::now_ns) drain ends though something may be queued.
+  void set_deadline(std::uint64_t ns) { deadline_ = ns; }
+  // Marks, a thousand entries or so at least, until that time, or until nothing is queued (true).
+  bool run_until(std::uint64_t ns);
+  // Forgets queued objects that are not there any more, freed and maybe replaced.
+  void forget_queued_that_are_gone();
+  // Whether something is lost that drain would find again.
+  [[nodiscard]] bool has_overflowed() const { return overflowed_; }
 
   // Until it is null again: asked every few thousand entries of the stack, and where it says so the
   // collection is to be abandoned: what was queued is forgotten. The marker works alone meanwhile.
@@ -281,6 +292,7 @@ class alignas(128) Marker {
   heap::SideTable<std::uint8_t, kTouchShift> touched_;
   bool in_team_ = false;
   bool (*stop_question_)() = nullptr;
+  std::uint64_t deadline_ = 0;
   bool was_stopped_ = false;
   // An entry did not fit: some marked object's contents were not scanned.
   bool overflowed_ = false;

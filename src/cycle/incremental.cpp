@@ -1,0 +1,267 @@
+#include "cycle/incremental.hpp"
+
+#include "alloc/collecting.hpp"
+#include "alloc/pacer.hpp"
+#include "alloc/totals.hpp"
+#include "cycle/collect.hpp"
+#include "cycle/marking.hpp"
+#include "cycle/measured.hpp"
+#include "cycle/pacing.hpp"
+#include "cycle/partial.hpp"
+#include "cycle/pause.hpp"
+#include "cycle/settings.hpp"
+#include "cycle/verify.hpp"
+#include "heap/snapshot.hpp"
+#include "heap/sweep.hpp"
+#include "mark/marker.hpp"
+#include "os/context.hpp"
+#include "os/cpu.hpp"
+
+namespace jd::cycle::incremental {
+namespace {
+
+using mark::marker;
+
+// What lies on pages that were written is looked at once more between steps, since it would be in
+// the last pause otherwise: while it is as much as that, 2 MiB, and not more often. Guesses.
+constexpr std::size_t kManyPages = 512;
+constexpr unsigned kMostRounds = 3;
+
+// Marking is to be done when a part of what makes a collection due was allocated since it began,
+// but no less than kLeastMeanwhile. Between two steps the program runs for as long as one takes.
+// Guesses.
+constexpr std::size_t kShareMeanwhile = 2;
+constexpr std::size_t kLeastMeanwhile = base::kMiB;
+// When so many times as much was allocated, the rest is done at once: steps are too short for what
+// the program allocates.
+constexpr std::size_t kMostMeanwhile = 4;
+
+enum class State {
+  Idle,
+  Marking,  // something is queued
+  Looking,  // nothing was: what has changed?
+  Marked    // all but that
+};
+
+// All under the heap's lock.
+State state = State::Idle;
+Begun begun = Begun::NotAtAll;
+unsigned rounds = 0;
+Steps steps;
+std::size_t allocated_before = 0;
+std::size_t meanwhile = 0;
+std::uint64_t expected_ns = 0;
+std::uint64_t last_step_ended = 0;
+std::uint64_t last_step_took = 0;
+
+// How long a collection marked, and how much it was for: what was alive, or new.
+struct Cost {
+  std::uint64_t ns = 0;
+  std::size_t bytes = 1;
+
+  [[nodiscard]] std::uint64_t for_bytes(std::size_t now) const {
+    return static_cast<std::uint64_t>(static_cast<double>(ns) * static_cast<double>(now) /
+                                      static_cast<double>(bytes));
+  }
+};
+// Of the last full collection, and of the last partial one.
+Cost full_cost;
+Cost partial_cost;
+
+constexpr std::uint64_t kNsOfMs = 1000000;
+
+bool has_limit() { return GC_time_limit != GC_TIME_UNLIMITED; }
+std::uint64_t limit_ns() { return GC_time_limit * kNsOfMs + settings.time_limit_ns; }
+
+std::uint64_t expected_to_take() {
+  const std::size_t allocated = alloc::totals_unsynchronised().allocated_since_gc;
+  if (partial::is_possible()) return partial_cost.for_bytes(allocated);
+  return full_cost.for_bytes(measured.live_bytes + allocated);
+}
+
+std::size_t allocated_meanwhile() {
+  const std::size_t allocated = alloc::totals_unsynchronised().allocated_since_gc;
+  return allocated - base::min_of(allocated, allocated_before);
+}
+
+void set_state(State now) {
+  state = now;
+  alloc::collection_waits = now != State::Idle;
+}
+
+// The time of a step, from when the world stopped.
+class Timed {
+ public:
+  Timed() : began_(os::now_ns()) {}
+  ~Timed() {
+    const std::uint64_t took = os::now_ns() - began_;
+    steps.mark_ns += took;
+    measured.mark_total += took;
+    ++steps.count;
+    last_step_ended = began_ + took;
+    last_step_took = took;
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  std::uint64_t began_;
+};
+
+// The roots have to be looked at in any case: the program's function may let go of what the start
+// callback took.
+bool begin_stopped(char* stack_top, const Pause& pause) {
+  const Timed timed;
+  alloc::settle_totals();
+  if (options.verify != 0) verify_magazines();
+  alloc::hide_magazines();
+  alloc::hide_holes();
+  if (options.verify != 0) verify_structures();
+  choose_how_to_mark(Marking::PartialOrInSteps);
+  marker.set_deadline(pause.began() + limit_ns());
+  bool keeps = partial::is_possible();
+  if (keeps) {
+    partial::keep_marks();
+    keeps = partial::queue_changed();
+  } else {
+    heap::clear_marks();
+  }
+  const bool noted = heap::begin_marking_in_steps();
+  queue_roots(stack_top);
+  alloc::show_holes();
+  alloc::show_magazines();
+  begun = keeps ? Begun::Partial : Begun::Full;
+  partial::forget_marks();
+  set_state(State::Marking);
+  const bool goes_on = noted && pause.outcome() == Outcome::Done && !marker.has_overflowed() &&
+                       partial::watch_in_use();
+  if (!goes_on) abandon();
+  return goes_on;
+}
+
+void begin_with_stack(void* data, char* stack_top) {
+  auto* const has_begun = static_cast<bool*>(data);
+  if (!may_look_for_roots()) return;
+  if (settings.start_callback != nullptr) settings.start_callback();
+  Pause pause;
+  pause.begin(Pause::At::KnownLibraries);
+  if (pause.stands()) *has_begun = begin_stopped(stack_top, pause);
+  pause.end();
+  pause.complain();
+}
+
+bool begin() {
+  steps = {};
+  rounds = 0;
+  expected_ns = expected_to_take();
+  bool has_begun = false;
+  os::call_with_registers_on_stack(begin_with_stack, &has_begun);
+  os::clear_vector_registers();
+  allocated_before = alloc::totals().allocated_since_gc;
+  meanwhile = base::max_of(due_after() / kShareMeanwhile, kLeastMeanwhile);
+  return has_begun;
+}
+
+// What has changed since the last look, if that is worth another.
+State look() {
+  const mark::Changed changed = partial::queue_changed_in_steps();
+  if (!changed.known) {
+    abandon();
+    return State::Idle;
+  }
+  if (changed.pages < kManyPages || !partial::watch_in_use()) return State::Marked;
+  ++rounds;
+  return State::Marking;
+}
+
+void mark_stopped(std::uint64_t end) {
+  const Timed timed;
+  if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
+  if (state == State::Looking) {
+    const State next = look();
+    if (next == State::Idle) return;
+    set_state(next);
+  }
+  if (state == State::Marking && marker.run_until(end)) {
+    set_state(rounds < kMostRounds ? State::Looking : State::Marked);
+  }
+  if (marker.has_overflowed()) abandon();
+}
+
+void mark_some() {
+  Pause pause;
+  pause.begin(Pause::At::AnyTime);
+  if (pause.outcome() == Outcome::Done) mark_stopped(pause.began() + limit_ns());
+  pause.end();
+  os::clear_vector_registers();
+}
+
+bool is_allowed() {
+  if (settings.stop_function != nullptr && settings.stop_function() != 0) return false;
+  return settings.may_begin == nullptr || settings.may_begin();
+}
+
+bool finish() { return collect_locked(settings.stop_function, Extent::AsDue); }
+
+}  // namespace
+
+bool is_under_way() { return state != State::Idle; }
+
+bool is_wanted() {
+  return has_limit() && partial::may_watch() && expected_to_take() >= limit_ns() / 2;
+}
+
+bool is_behind() {
+  if (os::now_ns() - last_step_ended < last_step_took) return false;
+  if (state == State::Marked || allocated_meanwhile() > meanwhile) return true;
+  const double share =
+      static_cast<double>(allocated_meanwhile()) / static_cast<double>(meanwhile);
+  return static_cast<double>(steps.mark_ns) < share * static_cast<double>(expected_ns);
+}
+
+bool step() {
+  if (is_under_way() && !partial::may_watch()) abandon();
+  if (state == State::Idle) return is_allowed() && !begin() && finish();
+  if (state == State::Marked || allocated_meanwhile() > kMostMeanwhile * meanwhile) {
+    return finish();
+  }
+  if (is_allowed()) mark_some();
+  return false;
+}
+
+bool collect_as_due() { return is_under_way() || is_wanted() ? step() : finish(); }
+
+Begun end() {
+  if (!is_under_way()) {
+    steps = {};
+    return Begun::NotAtAll;
+  }
+  if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
+  heap::unmark_new_objects();
+  heap::end_marking_in_steps();
+  marker.set_deadline(0);
+  set_state(State::Idle);
+  return begun;
+}
+
+void abandon() {
+  steps = {};
+  marker.set_deadline(0);
+  if (!is_under_way()) return;
+  marker.forget_queued();
+  heap::end_marking_in_steps();
+  partial::forget_marks();
+  set_state(State::Idle);
+}
+
+void note(bool was_partial, std::uint64_t mark_ns, std::size_t live_bytes) {
+  if (was_partial) {
+    partial_cost = {mark_ns, base::max_of(alloc::totals().allocated_since_gc, std::size_t{1})};
+  } else {
+    full_cost = {mark_ns, base::max_of(live_bytes, std::size_t{1})};
+  }
+}
+
+Steps last_steps() { return steps; }
+
+}  // namespace jd::cycle::incremental

@@ -1,0 +1,50 @@
+// Stopping the world for a collection, or for a step of one, and telling the program's callbacks of
+// it. Pre, of each function: the heap's lock is held.
+#pragma once
+
+#include <cstdint>
+
+#include "gc/gc.h"
+#include "heap/space.hpp"
+
+namespace jd::cycle {
+
+// NotBegun: in a borrowed process, or for lack of memory. NotStopped: some threads run
+// (world::try_to_stop_world).
+enum class Outcome { Done, NotBegun, RootsUnknown, Abandoned, NotStopped };
+
+void tell(GC_EventType event);
+void tell_threads(GC_EventType event);
+
+// What is looked at before any callback, since programs take locks in theirs, which only a whole
+// collection lets go of: does the system say where the roots are, and is it this process's turn?
+// False: there is no collection now.
+bool may_look_for_roots();
+
+// The world stands from begin to end, which are told of as bdwgc does.
+class Pause {
+ public:
+  // KnownLibraries: at a moment at which those that are known are the loaded ones.
+  enum class At { AnyTime, KnownLibraries };
+
+  void begin(At at);
+  // Done: so far.
+  [[nodiscard]] Outcome outcome() const { return outcome_; }
+  // The world stands, and the program has nothing against a collection.
+  [[nodiscard]] bool stands() const { return outcome_ != Outcome::NotStopped; }
+  // The world runs again, and it was noted how long it stood.
+  void end();
+  // Warns if it was for want of roots that nothing was reclaimed.
+  void complain() const;
+
+  [[nodiscard]] std::uint64_t began() const { return began_; }
+
+ private:
+  Outcome outcome_ = Outcome::NotBegun;
+  const char* why_unknown_ = nullptr;
+  std::uint64_t began_ = 0;
+  std::uint64_t stopped_ = 0;
+  heap::BlockNumber committed_ = 0;
+};
+
+}  // namespace jd::cycle

@@ -1,0 +1,84 @@
+#include "heap/snapshot.hpp"
+
+#include "heap/side_table.hpp"
+#include "heap/walk.hpp"
+
+namespace jd::heap {
+
+bool marking_in_steps = false;
+
+namespace {
+
+struct BlockBits {
+  std::uint64_t words[kBitWords];
+};
+// Of blocks that it does not cover, nothing was allocated.
+SideTable<BlockBits> snapshot;
+
+// By whoever frees something, also without the lock (relaxed): a step that misses it comes upon
+// what another one freed while the world ran, and by then it is known.
+bool freed_in_steps = false;
+
+}  // namespace
+
+bool begin_marking_in_steps() {
+  if (!snapshot.cover()) return false;
+  for_each_block([](BlockNumber number, const Block& block) {
+    BlockBits& bits = snapshot[number];
+    for (unsigned w = 0; w < block.bit_words(); ++w) bits.words[w] = block.allocated[w];
+  });
+  freed_in_steps = false;
+  __atomic_store_n(&marking_in_steps, true, __ATOMIC_RELAXED);
+  return true;
+}
+
+std::uint64_t noted_objects(const Block& block, unsigned word) {
+  const BlockNumber number = number_of(&block);
+  return number < snapshot.covered() ? snapshot[number].words[word] : 0;
+}
+
+void unmark_new_objects() {
+  for_each_block([](BlockNumber, Block& block) {
+    for (unsigned w = 0; w < block.bit_words(); ++w) {
+      block.marks[w] &= ~block.allocated[w] | noted_objects(block, w);
+    }
+  });
+}
+
+void end_marking_in_steps() { __atomic_store_n(&marking_in_steps, false, __ATOMIC_RELAXED); }
+
+void discard_snapshot() { snapshot.discard(); }
+
+bool was_noted(Word address) {
+  Place place;
+  if (!find_place(address, &place)) return false;
+  if ((noted_objects(*place.block, place.slot / 64) >> (place.slot % 64) & 1) == 0) return false;
+  return place.is_large() || place.address() == address;
+}
+
+void pass_for_new(Block* block) {
+  const BlockNumber number = number_of(block);
+  for (unsigned w = 0; w < block->bit_words(); ++w) {
+    block->marks[w] = ~std::uint64_t{0};
+    if (number < snapshot.covered()) snapshot[number].words[w] = 0;
+  }
+  note_released();
+}
+
+void pass_for_free(const Place& place) {
+  const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
+  const BlockNumber number = number_of(place.block);
+  __atomic_fetch_or(&place.block->marks[place.slot / 64], bit, __ATOMIC_RELAXED);
+  if (number < snapshot.covered()) {
+    __atomic_fetch_and(&snapshot[number].words[place.slot / 64], ~bit, __ATOMIC_RELAXED);
+  }
+  note_released();
+}
+
+void note_released() { __atomic_store_n(&freed_in_steps, true, __ATOMIC_RELAXED); }
+
+bool take_freed_in_steps() {
+  return __atomic_exchange_n(&freed_in_steps, false, __ATOMIC_RELAXED);
+}
+
+}  // namespace jd::heap
