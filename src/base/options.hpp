@@ -44,6 +44,7 @@ struct Options {
   std::uint64_t nprocs = 0;
   std::uint64_t enable_incremental = 0;
   std::uint64_t full_frequency = 19;
+  std::uint64_t pause_target = 999999;  // GC_TIME_UNLIMITED
   std::uint64_t dont_gc = 0;
   std::uint64_t find_leak = 0;
   std::uint64_t abort_on_leak = 0;
@@ -132,6 +133,10 @@ inline constexpr OptionInfo kOptions[] = {
     {"GC_FULL_FREQUENCY", OptionType::Count, "0 to 1000000", "19",
      "In that mode, one collection is a full one after so many.", 0, 1000000,
      &Options::full_frequency, nullptr},
+    {"GC_PAUSE_TIME_TARGET", OptionType::Count, "0 to 999999; 999999: no limit", "999999",
+     "In that mode, the milliseconds that the world stands while objects are marked: collections "
+     "that take longer are done in steps.",
+     0, 999999, &Options::pause_target, nullptr},
     {"GC_DONT_GC", OptionType::Flag, "", "off", "Never collect.", 0, 1, &Options::dont_gc, nullptr},
     {"GC_FIND_LEAK", OptionType::Flag, "", "off",
      "Report objects that nothing reaches and that were not freed, at each collection and the end.",

@@ -23,9 +23,10 @@ namespace {
 using mark::marker;
 
 // What lies on pages that were written is looked at once more between steps, since it would be in
-// the last pause otherwise: while it is as much as that, 2 MiB, and not more often. Guesses.
+// the last pause otherwise: while it is as much as that, 2 MiB, and at most three quarters of what
+// it was the last time, for a program may write more than steps can look at. Guesses.
 constexpr std::size_t kManyPages = 512;
-constexpr unsigned kMostRounds = 3;
+bool is_much_less(std::size_t pages, std::size_t before) { return pages <= before / 4 * 3; }
 
 // Marking is to be done when a part of what makes a collection due was allocated since it began,
 // but no less than kLeastMeanwhile. Between two steps the program runs for as long as one takes.
@@ -34,7 +35,7 @@ constexpr std::size_t kShareMeanwhile = 2;
 constexpr std::size_t kLeastMeanwhile = base::kMiB;
 // When so many times as much was allocated, the rest is done at once: steps are too short for what
 // the program allocates.
-constexpr std::size_t kMostMeanwhile = 4;
+constexpr std::size_t kMostMeanwhile = 3;
 
 enum class State {
   Idle,
@@ -46,7 +47,7 @@ enum class State {
 // All under the heap's lock.
 State state = State::Idle;
 Begun begun = Begun::NotAtAll;
-unsigned rounds = 0;
+std::size_t changed_pages = 0;  // by the last look
 Steps steps;
 std::size_t allocated_before = 0;
 std::size_t meanwhile = 0;
@@ -152,7 +153,7 @@ void begin_with_stack(void* data, char* stack_top) {
 
 bool begin() {
   steps = {};
-  rounds = 0;
+  changed_pages = SIZE_MAX;
   expected_ns = expected_to_take();
   bool has_begun = false;
   os::call_with_registers_on_stack(begin_with_stack, &has_begun);
@@ -162,38 +163,38 @@ bool begin() {
   return has_begun;
 }
 
-// What has changed since the last look, if that is worth another.
-State look() {
-  const mark::Changed changed = partial::queue_changed_in_steps();
-  if (!changed.known) {
-    abandon();
-    return State::Idle;
+// Queues what has changed since the last look, if that is worth while. False if it is not known.
+bool look() {
+  const mark::Changed changed = partial::count_changed_in_steps();
+  if (!changed.known) return false;
+  if (changed.pages < kManyPages || !is_much_less(changed.pages, changed_pages)) {
+    set_state(State::Marked);
+    return true;
   }
-  if (changed.pages < kManyPages || !partial::watch_in_use()) return State::Marked;
-  ++rounds;
-  return State::Marking;
+  changed_pages = changed.pages;
+  set_state(State::Marking);
+  return partial::queue_changed_in_steps() && partial::watch_in_use();
 }
 
 void mark_stopped(std::uint64_t end) {
   const Timed timed;
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
-  if (state == State::Looking) {
-    const State next = look();
-    if (next == State::Idle) return;
-    set_state(next);
-  }
+  if (state == State::Looking && !look()) return abandon();
   if (state == State::Marking && marker.run_until(end)) {
-    set_state(rounds < kMostRounds ? State::Looking : State::Marked);
+    set_state(State::Looking);
   }
   if (marker.has_overflowed()) abandon();
 }
 
-void mark_some() {
+// False if the threads do not stand.
+bool mark_some() {
   Pause pause;
   pause.begin(Pause::At::AnyTime);
-  if (pause.outcome() == Outcome::Done) mark_stopped(pause.began() + limit_ns());
+  const bool stands = pause.outcome() == Outcome::Done;
+  if (stands) mark_stopped(pause.began() + limit_ns());
   pause.end();
   os::clear_vector_registers();
+  return stands;
 }
 
 bool is_allowed() {
@@ -201,15 +202,18 @@ bool is_allowed() {
   return settings.may_begin == nullptr || settings.may_begin();
 }
 
-bool finish() { return collect_locked(settings.stop_function, Extent::AsDue); }
+Progress finish() {
+  const bool done = collect_locked(settings.stop_function, Extent::AsDue);
+  return done ? Progress::End : Progress::None;
+}
 
 }  // namespace
 
 bool is_under_way() { return state != State::Idle; }
 
-bool is_wanted() {
-  return has_limit() && partial::may_watch() && expected_to_take() >= limit_ns() / 2;
-}
+bool may_be_wanted() { return has_limit() && partial::may_watch(); }
+
+bool is_wanted() { return may_be_wanted() && expected_to_take() >= limit_ns() / 2; }
 
 bool is_behind() {
   if (os::now_ns() - last_step_ended < last_step_took) return false;
@@ -219,17 +223,16 @@ bool is_behind() {
   return static_cast<double>(steps.mark_ns) < share * static_cast<double>(expected_ns);
 }
 
-bool step() {
+Progress step() {
   if (is_under_way() && !partial::may_watch()) abandon();
-  if (state == State::Idle) return is_allowed() && !begin() && finish();
-  if (state == State::Marked || allocated_meanwhile() > kMostMeanwhile * meanwhile) {
-    return finish();
-  }
-  if (is_allowed()) mark_some();
-  return false;
+  if (state == State::Marked) return finish();
+  if (is_under_way() && allocated_meanwhile() > kMostMeanwhile * meanwhile) return finish();
+  if (!is_allowed()) return Progress::None;
+  if (state == State::Idle) return begin() ? Progress::Step : finish();
+  return mark_some() ? Progress::Step : Progress::None;
 }
 
-bool collect_as_due() { return is_under_way() || is_wanted() ? step() : finish(); }
+Progress collect_as_due() { return is_under_way() || is_wanted() ? step() : finish(); }
 
 Begun end() {
   if (!is_under_way()) {

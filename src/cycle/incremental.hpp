@@ -19,14 +19,18 @@ bool is_under_way();
 // Has so much been allocated since it began that another step is to come?
 bool is_behind();
 
-// Pre: a collection is due, or under way. Does what is to be done now: all of it, or one step. True
-// if a collection has ended.
-bool collect_as_due();
-// One step, or the beginning, or the end. Pre: is_wanted() or is_under_way(). As collect_as_due.
-bool step();
+// What came of it: nothing, since the program or the system does not allow it now; a step, after
+// which more are to come; a collection that ended.
+enum class Progress { None, Step, End };
+// Pre: a collection is due, or under way. Does what is to be done now: all of it, or one step.
+Progress collect_as_due();
+// One step, or the beginning, or the end. Pre: is_wanted() or is_under_way().
+Progress step();
 // Is the next collection that allocation starts to be done in steps? Where the last ones took long
 // enough.
 bool is_wanted();
+// Can there be such collections at all?
+bool may_be_wanted();
 
 // For the collection that begins, in the stopped world, with the threads' holes hidden. The first
 // takes over what was marked, and where a full one was begun says so; is_under_way() is false from

@@ -84,6 +84,9 @@ constexpr BlockNumber kMostKeptShare = 8;
 constexpr std::size_t kDueForRun = 2;
 constexpr std::size_t kShareOfRuns = 4;
 
+// A collection in steps begins at this part of what makes it due. A guess.
+constexpr std::size_t kDueForSteps = 2;
+
 // Under the heap's lock.
 alloc::RunDemand run_demand;
 // Under the heap's lock. What the last collection planned, but for the least: for one thread that
@@ -97,6 +100,8 @@ std::size_t physical_limit = 0;
 // with what dies soon, they would make the heap sparse, and the next moving collection would add
 // more.
 BlockNumber added_for_copies = 0;
+// The heap had to grow where a collection was due, since the program had switched it off.
+bool is_overdue = false;
 // Did the last collection compact, for want of room?
 bool last_compacted = false;
 
@@ -199,15 +204,30 @@ bool collection_is_due() {
   return charged_of(totals) >= base::max_of(due / kHandedOutShare, settings.min_bytes_allocated);
 }
 
+namespace {
+
+// Early: such a collection is to end when it is due.
+bool steps_are_due() {
+  return incremental::is_wanted() &&
+         charged_of(alloc::totals_unsynchronised()) >= due_after() / kDueForSteps;
+}
+
+}  // namespace
+
 void catch_up() {
   if (collecting_is_off()) return;
   if (incremental::is_under_way()) {
     if (incremental::is_behind()) incremental::step();
     return;
   }
-  // Once, even if the program's function stops it; and not if so much was freed that it is early.
-  alloc::collection_waits = false;
-  if (collection_is_due()) incremental::collect_as_due();
+  if (is_overdue) {
+    // Once, even if the program's function stops it; and not if so much was freed that it is early.
+    is_overdue = false;
+    if (collection_is_due()) incremental::collect_as_due();
+  } else if (steps_are_due()) {
+    incremental::step();
+  }
+  alloc::collection_waits = incremental::is_under_way() || incremental::may_be_wanted();
 }
 
 void collect_for_grown_table() {
@@ -263,7 +283,8 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   planned = lesser / divisor / share;
   planned_for_several = work / divisor / share;
   last_compacted = false;
-  alloc::collection_waits = false;
+  is_overdue = false;
+  alloc::collection_waits = incremental::may_be_wanted();
   plan_kept_blocks();
   reconsider_size_classes();
 }
@@ -396,11 +417,11 @@ bool little_was_allocated(std::size_t share) {
 // If a collection is due, or early for the sake of a long run.
 bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated) {
   if (collecting_is_off()) {
-    if (collection_is_due()) alloc::collection_waits = true;
+    if (collection_is_due()) alloc::collection_waits = is_overdue = true;
     return false;
   }
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
-  if (due && incremental::collect_as_due()) return true;
+  if (due && incremental::collect_as_due() == incremental::Progress::End) return true;
   if (incremental::is_under_way() || incremental::is_wanted()) return false;
   return attempt == 0 && is_early_for_run(blocks) && collect_locked(settings.stop_function);
 }

@@ -187,10 +187,15 @@ bool watch(Objects of, std::size_t live_bytes) {
 
 }  // namespace
 
-mark::Changed queue_changed_in_steps() {
+mark::Changed count_changed_in_steps() {
   const os::WatchedPages pages;
-  if (options.verify != 0 && !verify_unwritten(pages)) return {};
-  return mark::marker.push_changed(pages);
+  return mark::marker.count_changed(pages);
+}
+
+bool queue_changed_in_steps() {
+  const os::WatchedPages pages;
+  if (options.verify != 0 && !verify_unwritten(pages)) return false;
+  return mark::marker.push_changed(pages).known;
 }
 
 bool watch_in_use() { return watch(Objects::All, live_after_full); }

@@ -40,8 +40,9 @@ bool queue_changed();
 // How many objects the collection before had marked. Of a partial collection.
 std::size_t kept_objects();
 
-// Between steps: queues what may have changed in what is marked.
-mark::Changed queue_changed_in_steps();
+// Between steps: how much may have changed in what is marked; queues that.
+mark::Changed count_changed_in_steps();
+bool queue_changed_in_steps();
 // Notes what changes from now on, in whatever there is. False if that can't be.
 bool watch_in_use();
 // What is marked says nothing any more: the next collection is a full one.

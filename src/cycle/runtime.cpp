@@ -125,6 +125,7 @@ void apply_options() {
     GC_free_space_divisor = options.free_space_divisor;
   }
   if (was_given(&Options::full_frequency)) GC_full_freq = static_cast<int>(options.full_frequency);
+  if (was_given(&Options::pause_target)) GC_time_limit = options.pause_target;
   mark::by_written_pages_from = options.written_pages == 0 ? SIZE_MAX : options.written_pages;
   if (options.dont_gc != 0) GC_dont_gc = 1;
   if (options.find_leak != 0) GC_find_leak = 1;
@@ -326,17 +327,16 @@ void compact() {
 
 bool collect_if_due() {
   start();
-  bool is_under_way = false;
+  bool more = false;
   {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0 && (incremental::is_under_way() || collection_is_due())) {
-      incremental::collect_as_due();
-      is_under_way = incremental::is_under_way();
+      more = incremental::collect_as_due() == incremental::Progress::Step;
     }
   }
   finish_collection();
   if (finalizers_due()) notify_or_run();
-  return is_under_way;
+  return more;
 }
 
 void collect_partially() {

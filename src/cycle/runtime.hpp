@@ -20,10 +20,11 @@ void collect_and_return_memory(int (*stop_function)());
 // Collections, three at most, that move all typed objects that may move where that makes blocks
 // free; afterwards all free memory, and what tables need no more, goes back to the system.
 void compact();
-// A collection if one is due, unless the program's stop function asks to abandon it. Pre: the lock
-// is not held.
+// A collection if one is due, or a step of it (incremental.hpp), unless the program's stop function
+// asks to abandon it. True if more steps are to come. Pre: the lock is not held.
 bool collect_if_due();
-// A partial collection, where there are such (partial.hpp); nothing elsewhere. Pre: as above.
+// A partial collection, or a step, where there are such (partial.hpp); nothing elsewhere. Pre: as
+// above.
 void collect_partially();
 
 // Commits that many bytes more, rounded down to whole blocks, but at least one. False if the heap

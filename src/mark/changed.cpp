@@ -98,7 +98,17 @@ void Marker::push_marked(Block* block, unsigned from, unsigned to, Word low, Wor
 
 class Marker::ChangedPages final : public os::PageVisitor {
  public:
+  // null: they are counted.
   explicit ChangedPages(Marker* marker) : marker_(marker) {}
+
+  [[nodiscard]] Changed visit_all(const os::WatchedPages& pages) {
+    const bool known = pages.visit_written(base::as_pointer(space.base),
+                                           base::as_pointer(space.base + space.span), this);
+    const std::size_t page = os::page_size();
+    return {known, bytes_ / page, watched_bytes_ / page};
+  }
+
+ private:
 
   void pages(char* low, char* high) override {
     const Word end = base::as_word(high);
@@ -109,17 +119,14 @@ class Marker::ChangedPages final : public os::PageVisitor {
     }
   }
 
-  std::size_t bytes = 0;
-  std::size_t watched_bytes = 0;
-
- private:
   // [low, high) lies in one block.
   void block(Word low, Word high) {
     Block* const block = block_with_slots(heap::block_number(low));
     if (block == nullptr || block->scan == Scan::None || has_procedure(*block)) return;
     if (!has_old_marks(*block)) return;
-    bytes += high - low;
-    if (heap::extra_of(block).watched) watched_bytes += high - low;
+    bytes_ += high - low;
+    if (heap::extra_of(block).watched) watched_bytes_ += high - low;
+    if (marker_ == nullptr) return;
     if (block->state == BlockState::LargeHead) return large(block, low, high);
     const Word begin = heap::block_address(heap::number_of(block));
     const unsigned from = block->slot_of(low - begin);
@@ -137,6 +144,8 @@ class Marker::ChangedPages final : public os::PageVisitor {
   }
 
   Marker* marker_;
+  std::size_t bytes_ = 0;
+  std::size_t watched_bytes_ = 0;
   const Block* last_described_ = nullptr;
 };
 
@@ -153,11 +162,12 @@ Changed Marker::push_changed(const os::WatchedPages& pages) {
     note_old_marks();
     push_marked_with_procedures();
   }
-  ChangedPages changed(this);
-  const bool known = pages.visit_written(base::as_pointer(space.base),
-                                         base::as_pointer(space.base + space.span), &changed);
-  const std::size_t page = os::page_size();
-  return {known, changed.bytes / page, changed.watched_bytes / page};
+  return ChangedPages(this).visit_all(pages);
+}
+
+Changed Marker::count_changed(const os::WatchedPages& pages) {
+  are_noted = false;
+  return ChangedPages(nullptr).visit_all(pages);
 }
 
 }  // namespace jd::mark

@@ -81,6 +81,8 @@ class alignas(128) Marker {
   // written, and the contents of those whose kind has a mark procedure, which may look elsewhere
   // (of those not between steps, since all would be looked at each time).
   Changed push_changed(const os::WatchedPages& pages);
+  // How much that would be, without procedures.
+  Changed count_changed(const os::WatchedPages& pages);
 
   // Queues the words of a range for scanning as heap words.
   void push_range(const void* low, const void* high);

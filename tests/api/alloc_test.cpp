@@ -487,8 +487,10 @@ TEST(Alloc, LargeObjectsAreUsableAndReturned) {
     ASSERT_EQ(p[0] | p[kSize / 2] | p[kSize - 1], 0);
     p[0] = p[kSize / 2] = p[kSize - 1] = 1;
   }
-  // 1.4 GB were asked for; all but a few of the objects must have been reused.
-  EXPECT_LT(GC_get_heap_size(), 20 * kSize);
+  // 1.4 GB were asked for; all but a few of the objects must have been reused. (Where collections
+  // take steps, each allocation here is one, and a few more are needed.)
+  const bool in_steps = GC_get_time_limit() != GC_TIME_UNLIMITED;
+  EXPECT_LT(GC_get_heap_size(), (in_steps ? 30 : 20) * kSize);
 }
 
 TEST(Alloc, IgnoreOffPageObjectsNeedAPointerToTheirBeginning) {
