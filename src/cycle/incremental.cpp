@@ -29,8 +29,9 @@ constexpr std::size_t kManyPages = 512;
 bool is_much_less(std::size_t pages, std::size_t before) { return pages <= before / 4 * 3; }
 
 // Marking is to be done when a part of what makes a collection due was allocated since it began,
-// but no less than kLeastMeanwhile. Between two steps the program runs for as long as one takes.
-// Guesses.
+// but no less than kLeastMeanwhile. Between two steps the program runs for as long as one takes, or
+// for that part of it when marking is late. Guesses.
+constexpr std::uint64_t kLateShare = 2;
 constexpr std::size_t kShareMeanwhile = 2;
 constexpr std::size_t kLeastMeanwhile = base::kMiB;
 // When so many times as much was allocated, the rest is done at once: steps are too short for what
@@ -216,8 +217,10 @@ bool may_be_wanted() { return has_limit() && partial::may_watch(); }
 bool is_wanted() { return may_be_wanted() && expected_to_take() >= limit_ns() / 2; }
 
 bool is_behind() {
-  if (os::now_ns() - last_step_ended < last_step_took) return false;
-  if (state == State::Marked || allocated_meanwhile() > meanwhile) return true;
+  const bool is_late = state == State::Marked || allocated_meanwhile() > meanwhile;
+  const std::uint64_t pause = is_late ? last_step_took / kLateShare : last_step_took;
+  if (os::now_ns() - last_step_ended < pause) return false;
+  if (is_late) return true;
   const double share =
       static_cast<double>(allocated_meanwhile()) / static_cast<double>(meanwhile);
   return static_cast<double>(steps.mark_ns) < share * static_cast<double>(expected_ns);

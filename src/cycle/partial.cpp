@@ -86,8 +86,8 @@ bool holds_words(const Block& block, Objects of) {
 }
 
 // Blocks next to each other at once: each question costs the kernel a look at every processor.
-bool watch_blocks(Objects of, std::size_t live_bytes) {
-  std::size_t room = kRoom + live_bytes / kRoomShare;
+// `room`: what is allocated next fills so many bytes.
+bool watch_blocks(Objects of, std::size_t room) {
   if (options.verify != 0) forget_sums();
   const os::WatchedPages pages;
   BlockNumber first = 0;
@@ -168,13 +168,13 @@ void note(const Ended& ended) {
 }
 
 // False if the next collection is to be a full one for want of it.
-bool watch(Objects of, std::size_t live_bytes) {
+bool watch(Objects of, std::size_t room) {
   // Another process's, since a fork, or ended by whoever has closed its file?
-  bool watched = write_watch.is_on() && watch_blocks(of, live_bytes);
+  bool watched = write_watch.is_on() && watch_blocks(of, room);
   const char* why = nullptr;
   if (!watched) {
     why = start_watch();
-    watched = why == nullptr && watch_blocks(of, live_bytes);
+    watched = why == nullptr && watch_blocks(of, room);
   }
   if (watched) {
     failures = 0;
@@ -198,7 +198,8 @@ bool queue_changed_in_steps() {
   return mark::marker.push_changed(pages).known;
 }
 
-bool watch_in_use() { return watch(Objects::All, live_after_full); }
+// All but what threads fill now: what lies on other pages would be scanned in the last pause.
+bool watch_in_use() { return watch(Objects::All, 0); }
 
 void forget_marks() { marks_are_known = false; }
 
@@ -208,7 +209,9 @@ void end_collection(const Ended& ended) {
   if (!on) return;
   note(ended);
   // Typed heaps move their objects, for which all references have to be seen.
-  if (worth.pays() && !copy::in_use && !ended.copied) marks_are_known = watch(Objects::Marked, ended.live_bytes);
+  if (worth.pays() && !copy::in_use && !ended.copied) {
+    marks_are_known = watch(Objects::Marked, kRoom + ended.live_bytes / kRoomShare);
+  }
 }
 
 }  // namespace jd::cycle::partial

@@ -1,0 +1,438 @@
+// Marking in steps (cycle.req.incremental): what a program may do between two of them. The steps
+// are tiny here: JACKDAW_MARK_TURN says so.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <iterator>
+#include <vector>
+
+#include "child.hpp"
+#include "partial.hpp"
+
+namespace jd::test::partial {
+namespace {
+
+const Environment kTinySteps = {{"JACKDAW_MARK_TURN", "3"},
+                                {"JACKDAW_VERIFY", "1"},
+                                {"JACKDAW_POISON", "1"},
+                                {"JACKDAW_COLLECT_EVERY", kUnset}};
+
+void expect_well(const char* child) {
+  const ChildResult r = run_child(child, kTinySteps);
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// Each collection is a full one, unless the test has it otherwise.
+bool enable_steps() {
+  GC_INIT();
+  GC_set_time_limit(0);
+  GC_set_full_freq(0);
+  return enable();
+}
+
+bool start() {
+  const GC_word before = GC_get_gc_no();
+  clear_stack();
+  GC_start_incremental_collection();
+  return GC_get_gc_no() == before && GC_collect_a_little() != 0;
+}
+// None is under way that would end.
+bool begin() {
+  collect();
+  return start();
+}
+// How many steps it took.
+int end() {
+  int steps = 1;
+  clear_stack();
+  while (GC_collect_a_little() != 0) ++steps;
+  return steps;
+}
+
+// Enough to mark for many steps.
+class Lists {
+ public:
+  Lists() {
+    for (std::size_t i = 0; i < kLists; ++i) table_.get()[i] = make_list(kLength);
+  }
+  [[nodiscard]] bool are_intact() const {
+    for (std::size_t i = 0; i < kLists; ++i) {
+      if (list_length(table_.get()[i]) != kLength) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kLists = 3000;
+  static constexpr std::size_t kLength = 3;
+  Root<void*> table_{static_cast<void**>(GC_malloc(kLists * sizeof(void*)))};
+};
+
+JD_CHILD(counts_steps) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  Old old;
+  old.drop();
+  const GC_word before = GC_get_gc_no();
+  if (!start()) return 1;
+  if (end() < 20) return 2;
+  if (GC_get_gc_no() != before + 1) return 3;
+  if (old.watch.count_alive() > kCount / 20) return 4;
+  return lists.are_intact() ? 0 : 5;
+}
+TEST(Steps, ACollectionTakesThem) {
+  JD_NEEDS_MODE();
+  expect_well("counts_steps");
+}
+
+// What was made after it began is not marked for that.
+JD_CHILD(makes_garbage_meanwhile) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  Watch small;
+  Watch large;
+  if (!begin()) return 1;
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) small.add(GC_malloc(48));
+    for (std::size_t i = 0; i < 20; ++i) large.add(GC_malloc(100000));
+  });
+  end();
+  if (small.count_alive() > kCount / 20) return 2;
+  return large.count_alive() <= 2 ? 0 : 3;
+}
+TEST(Steps, NewGarbageGoesWithTheCollectionThatWasUnderWay) {
+  JD_NEEDS_MODE();
+  expect_well("makes_garbage_meanwhile");
+}
+
+// The only pointer to an object moves all the time, between what was looked at and what was not.
+JD_CHILD(moves_pointers_meanwhile) {
+  if (!enable_steps()) return kCannotTry;
+  constexpr std::size_t kCells = 3000;
+  Root<void*> first(static_cast<void**>(GC_malloc(kCells * sizeof(void*))));
+  const Lists between;
+  Root<void*> last(static_cast<void**>(GC_malloc(kCells * sizeof(void*))));
+  for (std::size_t i = 0; i < kCells; ++i) last.get()[i] = make_list(3);
+  std::size_t moved = 0;
+  for (int round = 0; round < 6; ++round) {
+    GC_set_full_freq(round % 2 == 0 ? 0 : 19);
+    if (!begin()) return 1;
+    do {
+      for (int k = 0; k < 50; ++k) {
+        const std::size_t i = moved * 7919 % kCells;
+        const std::size_t j = ++moved * 104729 % kCells;
+        std::swap(first.get()[i], last.get()[j]);
+        // Some are replaced by new ones, with an old tail.
+        if (last.get()[i] != nullptr && moved % 5 == 0) {
+          auto** const head = static_cast<void**>(GC_malloc(16));
+          *head = *static_cast<void**>(last.get()[i]);
+          last.get()[i] = head;
+        }
+      }
+    } while (GC_collect_a_little() != 0);
+    std::size_t lists = 0;
+    for (void** const cells : {first.get(), last.get()}) {
+      for (std::size_t i = 0; i < kCells; ++i) {
+        if (cells[i] == nullptr) continue;
+        ++lists;
+        if (list_length(cells[i]) != 3) return 2;
+      }
+    }
+    if (lists != kCells) return 3;
+  }
+  return between.are_intact() ? 0 : 4;
+}
+TEST(Steps, WhatMovesBetweenOldObjectsIsKept) {
+  JD_NEEDS_MODE();
+  expect_well("moves_pointers_meanwhile");
+}
+
+JD_CHILD(collects_fully_meanwhile) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  Old old;
+  old.drop();
+  if (!start()) return 1;
+  const GC_word before = GC_get_gc_no();
+  collect();
+  if (GC_get_gc_no() != before + 1) return 2;
+  if (old.watch.count_alive() > kCount / 20) return 3;
+  return lists.are_intact() ? 0 : 4;
+}
+TEST(Steps, AFullCollectionTakesTheirPlace) {
+  JD_NEEDS_MODE();
+  expect_well("collects_fully_meanwhile");
+}
+
+JD_CHILD(is_disabled_meanwhile) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  if (!begin()) return 1;
+  GC_disable();
+  const GC_word before = GC_get_gc_no();
+  for (int i = 0; i < 200; ++i) {
+    if (GC_collect_a_little() != 0) return 2;
+    make_list(1000);
+  }
+  GC_enable();
+  if (GC_get_gc_no() != before) return 3;
+  end();
+  if (GC_get_gc_no() != before + 1) return 4;
+  return lists.are_intact() ? 0 : 5;
+}
+TEST(Steps, NoneComesWhileCollectionsAreOff) {
+  JD_NEEDS_MODE();
+  expect_well("is_disabled_meanwhile");
+}
+
+// --- Freed between steps --------------------------------------------------------------------------
+
+struct VTable {
+  void* other;
+  GC_word descriptor;
+};
+GC_ms_entry* never_called(GC_word*, GC_ms_entry* stack, GC_ms_entry*, GC_word) { return stack; }
+
+// Objects that wait to be scanned are freed, their descriptor's memory goes, and others take their
+// places.
+JD_CHILD(frees_described_objects) {
+  if (!enable_steps()) return kCannotTry;
+  GC_init_gcj_malloc(GC_GCJ_RESERVED_MARK_PROC_INDEX, reinterpret_cast<void*>(never_called));
+  constexpr std::size_t kObjects = 2000;
+  constexpr std::size_t kPage = 4096;
+  for (int round = 0; round < 12; ++round) {
+    const std::size_t size = 32 + 16 * static_cast<std::size_t>(round % 4);
+    auto* const vtable = static_cast<VTable*>(mmap(nullptr, kPage, PROT_READ | PROT_WRITE,
+                                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (vtable == MAP_FAILED) return 1;
+    vtable->descriptor = (GC_word{3} << 61) | GC_DS_BITMAP;
+    Root<void*> table(static_cast<void**>(GC_malloc(kObjects * sizeof(void*))));
+    for (std::size_t i = 0; i < kObjects; ++i) {
+      table.get()[i] = GC_gcj_malloc(size, vtable);
+      static_cast<void**>(table.get()[i])[1] = GC_malloc(16);
+    }
+    GC_set_full_freq(round % 3 == 0 ? 0 : 19);
+    if (!begin()) return 2;
+    for (int i = 0; i < round * 5; ++i) GC_collect_a_little();
+    for (std::size_t i = 0; i < kObjects; ++i) {
+      GC_free(table.get()[i]);
+      table.get()[i] = nullptr;
+    }
+    munmap(vtable, kPage);
+    // Some of what is in their places looks like anything.
+    for (std::size_t i = 0; i < kObjects; ++i) {
+      void* const atomic = GC_malloc_atomic(size + 16);
+      std::memset(atomic, static_cast<int>(0x40 + i % 7), size + 16);
+      table.get()[i] = i % 2 == 0 ? atomic : GC_malloc(size);
+    }
+    end();
+  }
+  return 0;
+}
+TEST(Steps, WhatIsFreedIsNotAskedForItsDescriptor) {
+  JD_NEEDS_MODE();
+  expect_well("frees_described_objects");
+}
+
+// Also parts of large ones, and wholes.
+JD_CHILD(resizes_large_objects) {
+  if (!enable_steps()) return kCannotTry;
+  constexpr std::size_t kObjects = 12;
+  constexpr std::size_t kWords = 40000;
+  Root<void**> table(static_cast<void***>(GC_malloc(kObjects * sizeof(void*))));
+  const auto fill = [&](std::size_t k) {
+    table.get()[k] = static_cast<void**>(GC_malloc(kWords * sizeof(void*)));
+    for (std::size_t i = 0; i < kWords; i += 100) table.get()[k][i] = make_list(2);
+  };
+  for (std::size_t k = 0; k < kObjects; ++k) fill(k);
+  for (int round = 0; round < 12; ++round) {
+    if (!begin()) return 1;
+    for (int i = 0; i < round * 8; ++i) GC_collect_a_little();
+    for (std::size_t k = static_cast<std::size_t>(round) % 3; k < kObjects; k += 3) {
+      table.get()[k] = static_cast<void**>(GC_realloc(table.get()[k], kWords * 2));
+      GC_collect_a_little();
+      table.get()[k] = static_cast<void**>(GC_realloc(table.get()[k], kWords * sizeof(void*)));
+      for (std::size_t i = 0; i < kWords; i += 100) {
+        if (table.get()[k][i] == nullptr) table.get()[k][i] = make_list(2);
+      }
+    }
+    const std::size_t freed = static_cast<std::size_t>(round) % kObjects;
+    GC_free(table.get()[freed]);
+    table.get()[freed] = nullptr;
+    GC_collect_a_little();
+    fill(freed);
+    end();
+    for (std::size_t k = 0; k < kObjects; ++k) {
+      for (std::size_t i = 0; i < kWords; i += 100) {
+        if (list_length(table.get()[k][i]) != 2) return 2;
+      }
+    }
+  }
+  return 0;
+}
+TEST(Steps, LargeObjectsMayChangeTheirSize) {
+  JD_NEEDS_MODE();
+  expect_well("resizes_large_objects");
+}
+
+// What is freed and made again lives, or is garbage, like anything new.
+JD_CHILD(makes_again_what_it_freed) {
+  if (!enable_steps()) return kCannotTry;
+  Root<void*> table(static_cast<void**>(GC_malloc(kCount * sizeof(void*))));
+  for (std::size_t i = 0; i < kCount; ++i) table.get()[i] = make_list(2, 48);
+  for (int round = 0; round < 8; ++round) {
+    Watch dropped;
+    if (!begin()) return 1;
+    for (int i = 0; i < round * 4; ++i) GC_collect_a_little();
+    far_away([&] {
+      for (std::size_t i = 0; i < kCount; ++i) {
+        void* const tail = *static_cast<void**>(table.get()[i]);
+        GC_free(table.get()[i]);
+        auto** const head = static_cast<void**>(GC_malloc(48));
+        *head = tail;
+        table.get()[i] = head;
+        if (i % 4 == 0) dropped.add(GC_malloc(48));
+      }
+    });
+    end();
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (list_length(table.get()[i]) != 2) return 2;
+    }
+    if (dropped.count_alive() > kCount / 40) return 3;
+  }
+  return 0;
+}
+TEST(Steps, FreedPlacesAreUsedAgain) {
+  JD_NEEDS_MODE();
+  expect_well("makes_again_what_it_freed");
+}
+
+// --- The system between steps -----------------------------------------------------------------------
+
+bool goes_on(const Lists& lists, const Watch& alive) {
+  for (int i = 0; i < 3; ++i) {
+    end();
+    make_list(2000);
+    clear_stack();
+    GC_start_incremental_collection();
+  }
+  collect();
+  return lists.are_intact() && alive.count_alive() == kCount;
+}
+
+JD_CHILD(forks_between_steps) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  Old old;
+  for (int steps = 0; steps < 60; steps += 20) {
+    if (!begin()) return 1;
+    for (int i = 0; i < steps; ++i) GC_collect_a_little();
+    const pid_t child = fork();
+    if (child < 0) return 2;
+    const bool good = goes_on(lists, old.watch);
+    if (child == 0) _exit(good ? 0 : 1);
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0 || !good) return 3;
+  }
+  return 0;
+}
+TEST(Steps, AForkInBetweenLosesNothing) {
+  JD_NEEDS_MODE();
+  JD_SKIP_UNDER_TSAN("does not follow threads through a fork");
+  expect_well("forks_between_steps");
+}
+
+JD_CHILD(closes_files_between_steps) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  Old old;
+  if (!begin()) return 1;
+  for (int i = 0; i < 10; ++i) GC_collect_a_little();
+  for (int file = 3; file < 1024; ++file) close(file);
+  return goes_on(lists, old.watch) ? 0 : 2;
+}
+TEST(Steps, AllFilesMayBeClosedInBetween) {
+  JD_NEEDS_MODE();
+  expect_well("closes_files_between_steps");
+}
+
+JD_CHILD(looks_for_leaks_in_between) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  Old old;
+  if (!begin()) return 1;
+  for (int i = 0; i < 10; ++i) GC_collect_a_little();
+  GC_set_find_leak(1);
+  for (int i = 0; i < 3; ++i) GC_start_incremental_collection();
+  GC_set_find_leak(0);
+  return goes_on(lists, old.watch) ? 0 : 2;
+}
+TEST(Steps, LeakFindingEndsThem) {
+  JD_NEEDS_MODE();
+  expect_well("looks_for_leaks_in_between");
+}
+
+// --- What the program is told ----------------------------------------------------------------------
+
+std::vector<GC_EventType> events;
+JD_CHILD(listens_to_events) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  collect();
+  static int started = 0;
+  static int rooted = 0;
+  GC_set_start_callback([] { ++started; });
+  GC_set_push_other_roots([] { ++rooted; });
+  GC_set_on_collection_event([](GC_EventType event) { events.push_back(event); });
+  if (!start()) return 1;
+  end();
+  GC_set_on_collection_event(nullptr);
+  // At the beginning and at the end. (The verifier asks for roots, too.)
+  if (started != 2 || rooted < 2) return 2;
+  bool stands = false;
+  int stops = 0;
+  int collections = 0;
+  for (const GC_EventType event : events) {
+    if (event == GC_EVENT_PRE_STOP_WORLD) {
+      if (stands) return 3;
+      stands = true;
+      ++stops;
+    } else if (event == GC_EVENT_POST_START_WORLD) {
+      if (!stands) return 4;
+      stands = false;
+    } else if (event == GC_EVENT_END) {
+      ++collections;
+    }
+  }
+  return !stands && stops > 10 && collections == 1 ? 0 : 5;
+}
+TEST(Steps, EachIsAStopThatTheProgramHearsOf) {
+  JD_NEEDS_MODE();
+  expect_well("listens_to_events");
+}
+
+JD_CHILD(finalizes_after_steps) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  static std::size_t finalized = 0;
+  far_away([] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      GC_register_finalizer(GC_malloc(32), [](void*, void*) { ++finalized; }, nullptr, nullptr,
+                            nullptr);
+    }
+  });
+  if (!start()) return 1;
+  if (finalized != 0) return 2;
+  end();
+  GC_invoke_finalizers();
+  return finalized >= kCount * 95 / 100 ? 0 : 3;
+}
+TEST(Steps, FinalizersComeAfterTheLast) {
+  JD_NEEDS_MODE();
+  expect_well("finalizes_after_steps");
+}
+
+}  // namespace
+}  // namespace jd::test::partial
