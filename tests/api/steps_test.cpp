@@ -196,7 +196,7 @@ struct VTable {
 GC_ms_entry* never_called(GC_word*, GC_ms_entry* stack, GC_ms_entry*, GC_word) { return stack; }
 
 // Objects that wait to be scanned are freed, their descriptor's memory goes, and others take their
-// places.
+// places; or none, and the program keeps the addresses.
 JD_CHILD(frees_described_objects) {
   if (!enable_steps()) return kCannotTry;
   GC_init_gcj_malloc(GC_GCJ_RESERVED_MARK_PROC_INDEX, reinterpret_cast<void*>(never_called));
@@ -209,18 +209,31 @@ JD_CHILD(frees_described_objects) {
     if (vtable == MAP_FAILED) return 1;
     vtable->descriptor = (GC_word{3} << 61) | GC_DS_BITMAP;
     Root<void*> table(static_cast<void**>(GC_malloc(kObjects * sizeof(void*))));
+    Root<void*> stale(static_cast<void**>(GC_malloc(kObjects * sizeof(void*))));
     for (std::size_t i = 0; i < kObjects; ++i) {
-      table.get()[i] = GC_gcj_malloc(size, vtable);
+      // Some stay, and so do their blocks.
+      static VTable staying = {nullptr, (GC_word{3} << 61) | GC_DS_BITMAP};
+      const bool stays = round % 3 == 1 && i % 50 == 0;
+      table.get()[i] = GC_gcj_malloc(size, stays ? &staying : vtable);
       static_cast<void**>(table.get()[i])[1] = GC_malloc(16);
     }
     GC_set_full_freq(round % 3 == 0 ? 0 : 19);
     if (!begin()) return 2;
     for (int i = 0; i < round * 5; ++i) GC_collect_a_little();
     for (std::size_t i = 0; i < kObjects; ++i) {
+      if (*static_cast<void**>(table.get()[i]) != vtable) continue;
+      stale.get()[i] = table.get()[i];
       GC_free(table.get()[i]);
       table.get()[i] = nullptr;
     }
     munmap(vtable, kPage);
+    if (round % 2 == 0) {
+      // One in each block has the blocks again, whose other slots hold anything.
+      static VTable none = {nullptr, GC_DS_LENGTH};
+      for (std::size_t i = 0; i < 3; ++i) table.get()[i] = GC_gcj_malloc(size + 64 + 64 * i, &none);
+      end();
+      continue;
+    }
     // Some of what is in their places looks like anything.
     for (std::size_t i = 0; i < kObjects; ++i) {
       void* const atomic = GC_malloc_atomic(size + 16);
@@ -234,6 +247,10 @@ JD_CHILD(frees_described_objects) {
 TEST(Steps, WhatIsFreedIsNotAskedForItsDescriptor) {
   JD_NEEDS_MODE();
   expect_well("frees_described_objects");
+  // Poisoned, they have none.
+  const ChildResult r =
+      run_child("frees_described_objects", {{"JACKDAW_MARK_TURN", "3"}, {"JACKDAW_POISON", "0"}});
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 // Also parts of large ones, and wholes.
