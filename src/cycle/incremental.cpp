@@ -14,6 +14,7 @@
 #include "heap/snapshot.hpp"
 #include "heap/sweep.hpp"
 #include "mark/marker.hpp"
+#include "mark/team.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 
@@ -110,14 +111,23 @@ class Timed {
   std::uint64_t began_;
 };
 
+// Slots that threads have for their next objects.
+void hide_free() {
+  if (options.verify != 0) verify_magazines();
+  alloc::hide_magazines();
+  alloc::hide_holes();
+}
+void show_free() {
+  alloc::show_holes();
+  alloc::show_magazines();
+}
+
 // The roots have to be looked at in any case: the program's function may let go of what the start
 // callback took.
 bool begin_stopped(char* stack_top, const Pause& pause) {
   const Timed timed;
   alloc::settle_totals();
-  if (options.verify != 0) verify_magazines();
-  alloc::hide_magazines();
-  alloc::hide_holes();
+  hide_free();
   if (options.verify != 0) verify_structures();
   choose_how_to_mark(Marking::PartialOrInSteps);
   marker.set_deadline(pause.began() + limit_ns());
@@ -130,8 +140,7 @@ bool begin_stopped(char* stack_top, const Pause& pause) {
   }
   const bool noted = heap::begin_marking_in_steps();
   queue_roots(stack_top);
-  alloc::show_holes();
-  alloc::show_magazines();
+  show_free();
   begun = keeps ? Begun::Partial : Begun::Full;
   partial::forget_marks();
   set_state(State::Marking);
@@ -168,13 +177,19 @@ bool begin() {
 bool look() {
   const mark::Changed changed = partial::count_changed_in_steps();
   if (!changed.known) return false;
-  if (changed.pages < kManyPages || !is_much_less(changed.pages, changed_pages)) {
+  const std::size_t many = mark::team.is_stress() ? 1 : kManyPages;
+  if (changed.pages < many || !is_much_less(changed.pages, changed_pages)) {
     set_state(State::Marked);
     return true;
   }
   changed_pages = changed.pages;
   set_state(State::Marking);
-  return partial::queue_changed_in_steps() && partial::watch_in_use();
+  // What is new is marked by what is scanned from now on, and not only at the end: the pages that
+  // hold it pass for unwritten now.
+  hide_free();
+  const bool renewed = heap::renew_snapshot();
+  show_free();
+  return renewed && partial::queue_changed_in_steps() && partial::watch_in_use();
 }
 
 void mark_stopped(std::uint64_t end) {

@@ -19,14 +19,19 @@ SideTable<BlockBits> snapshot;
 // what another one freed while the world ran, and by then it is known.
 bool freed_in_steps = false;
 
-}  // namespace
-
-bool begin_marking_in_steps() {
+bool take_snapshot() {
   if (!snapshot.cover()) return false;
   for_each_block([](BlockNumber number, const Block& block) {
     BlockBits& bits = snapshot[number];
     for (unsigned w = 0; w < block.bit_words(); ++w) bits.words[w] = block.allocated[w];
   });
+  return true;
+}
+
+}  // namespace
+
+bool begin_marking_in_steps() {
+  if (!take_snapshot()) return false;
   freed_in_steps = false;
   __atomic_store_n(&marking_in_steps, true, __ATOMIC_RELAXED);
   return true;
@@ -43,6 +48,11 @@ void unmark_new_objects() {
       block.marks[w] &= ~block.allocated[w] | noted_objects(block, w);
     }
   });
+}
+
+bool renew_snapshot() {
+  unmark_new_objects();
+  return take_snapshot();
 }
 
 void end_marking_in_steps() { __atomic_store_n(&marking_in_steps, false, __ATOMIC_RELAXED); }

@@ -1,7 +1,9 @@
 // What was allocated when marking in steps began (cycle/incremental.hpp), between which the program
 // runs. Until the marking ends, whatever is free passes for marked, also what the program has freed
-// or made free since: so no step looks at it, and what is made there is made marked. At the end the
-// marks of what is new are taken back, and it is marked like anything else, if something holds it.
+// or made free since: so no step looks at it, and what is made there is made marked. At the end, or
+// when the snapshot is taken anew, the marks of what is new are taken back, and it is marked like
+// anything else, if something holds it. So a step that scans a pointer to what is new has marked
+// nothing: the page that it lies on must still pass for written the next time.
 //
 // Pre, but for pass_for_free: the heap's lock is held.
 #pragma once
@@ -16,9 +18,10 @@ namespace jd::heap {
 extern bool marking_in_steps;
 inline bool is_marking_in_steps() { return __atomic_load_n(&marking_in_steps, __ATOMIC_RELAXED); }
 
-// Pre, of these three: the world is stopped, holes are hidden. The first follows clear_marks or
-// keep_marks, and is false if there is no memory; the second comes before keep_marks.
+// Pre, of these four: the world is stopped, holes are hidden. The first follows clear_marks or
+// keep_marks; it and the second are false if there is no memory. The third comes before keep_marks.
 [[nodiscard]] bool begin_marking_in_steps();
+[[nodiscard]] bool renew_snapshot();
 void unmark_new_objects();
 void end_marking_in_steps();
 

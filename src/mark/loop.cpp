@@ -507,7 +507,7 @@ bool Marker::run_turn(std::uint64_t most) {
     taken_ = patience_ = most;
     return run_strategy<kCompany>();
   }
-  const bool is_stress = turn <= Team::kStressTurn;
+  const bool is_stress = team.is_stress();
   const bool with_rings = is_stress ? (++stress_turns_ & 1) != 0 : ring_use_.with_rings();
   const bool may_end = (!with_rings || is_stress) && (most == 0 || turn < most);
   taken_ = may_end ? turn : most;
@@ -532,7 +532,7 @@ constexpr std::uint64_t kEntriesBetweenQuestions = 4096;
 bool Marker::run_until(std::uint64_t ns) {
   // Under stress many steps, each of little.
   constexpr std::uint64_t kStressEntries = 32;
-  const bool is_stress = team.turn_entries() != 0 && team.turn_entries() <= Team::kStressTurn;
+  const bool is_stress = team.is_stress();
   bool done = false;
   do {
     done = run_turn<Company::Alone>(is_stress ? kStressEntries : kEntriesBetweenQuestions);

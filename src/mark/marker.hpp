@@ -281,7 +281,7 @@ class alignas(128) Marker {
   // How many objects are still scanned while another marker is hungry before a few are enough to
   // be shared.
   unsigned hungry_objects_ = 0;
-  // Turns that were so short (Team::kStressTurn).
+  // Turns that were so short (Team::is_stress).
   unsigned stress_turns_ = 0;
   os::PageMap page_map_{};  // closed while the loop does not run
   RingUse ring_use_;

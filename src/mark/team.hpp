@@ -42,9 +42,6 @@ class Team {
   // takes longer than that.
   static constexpr std::uint64_t kWorthThreads = 2000000;  // ns: 2 ms
 
-  // Turns of at most so many entries alternate between using the rings and not.
-  static constexpr std::uint64_t kStressTurn = 15;
-
   struct Settings {
     unsigned markers = 1;  // that may work, the collecting thread included; at most kMostMarkers
     // How often a lone marker goes to its stack, or to one of several lists, before it shares; and
@@ -75,6 +72,9 @@ class Team {
     return room == 0 || room >= kPacketEntries ? kPacketEntries : static_cast<unsigned>(room);
   }
   [[nodiscard]] std::uint64_t turn_entries() const { return settings_.turn_entries; }
+  [[nodiscard]] bool is_stress() const {
+    return settings_.turn_entries != 0 && settings_.turn_entries <= kStressTurn;
+  }
 
   // Threads of the program's that wait for something else, and mark meanwhile.
   struct Pool {
@@ -133,6 +133,9 @@ class Team {
   bool give(const Entry* entries, unsigned count) { return exchange_.give(entries, count); }
 
  private:
+  // Turns of at most so many entries alternate between using the rings and not.
+  static constexpr std::uint64_t kStressTurn = 15;
+
   using TheExchange = Exchange<Entry, kPacketEntries, kMostMarkers, os::Machine, os::Lock>;
 
  public:
