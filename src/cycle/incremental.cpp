@@ -236,8 +236,7 @@ bool is_behind() {
   const std::uint64_t pause = is_late ? last_step_took / kLateShare : last_step_took;
   if (os::now_ns() - last_step_ended < pause) return false;
   if (is_late) return true;
-  const double share =
-      static_cast<double>(allocated_meanwhile()) / static_cast<double>(meanwhile);
+  const double share = static_cast<double>(allocated_meanwhile()) / static_cast<double>(meanwhile);
   return static_cast<double>(steps.mark_ns) < share * static_cast<double>(expected_ns);
 }
 

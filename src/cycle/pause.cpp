@@ -111,7 +111,8 @@ void Pause::end() {
 }
 
 void Pause::complain() const {
-  if (outcome_ == Outcome::RootsUnknown) complain_about_roots(why_unknown_, "nothing was reclaimed");
+  if (outcome_ == Outcome::RootsUnknown)
+    complain_about_roots(why_unknown_, "nothing was reclaimed");
 }
 
 }  // namespace jd::cycle

@@ -87,8 +87,6 @@ void pass_for_free(const Place& place) {
 
 void note_released() { __atomic_store_n(&freed_in_steps, true, __ATOMIC_RELAXED); }
 
-bool take_freed_in_steps() {
-  return __atomic_exchange_n(&freed_in_steps, false, __ATOMIC_RELAXED);
-}
+bool take_freed_in_steps() { return __atomic_exchange_n(&freed_in_steps, false, __ATOMIC_RELAXED); }
 
 }  // namespace jd::heap

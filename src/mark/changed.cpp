@@ -109,7 +109,6 @@ class Marker::ChangedPages final : public os::PageVisitor {
   }
 
  private:
-
   void pages(char* low, char* high) override {
     const Word end = base::as_word(high);
     for (Word at = base::as_word(low); at < end;) {

@@ -187,7 +187,8 @@ TEST(Steps, NoneComesWhileCollectionsAreOff) {
   expect_well("is_disabled_meanwhile");
 }
 
-// --- Freed between steps --------------------------------------------------------------------------
+// --- Freed between steps
+// --------------------------------------------------------------------------
 
 struct VTable {
   void* other;
@@ -204,8 +205,8 @@ JD_CHILD(frees_described_objects) {
   constexpr std::size_t kPage = 4096;
   for (int round = 0; round < 12; ++round) {
     const std::size_t size = 32 + 16 * static_cast<std::size_t>(round % 4);
-    auto* const vtable = static_cast<VTable*>(mmap(nullptr, kPage, PROT_READ | PROT_WRITE,
-                                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto* const vtable = static_cast<VTable*>(
+        mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (vtable == MAP_FAILED) return 1;
     vtable->descriptor = (GC_word{3} << 61) | GC_DS_BITMAP;
     Root<void*> table(static_cast<void**>(GC_malloc(kObjects * sizeof(void*))));
@@ -326,7 +327,8 @@ TEST(Steps, FreedPlacesAreUsedAgain) {
   expect_well("makes_again_what_it_freed");
 }
 
-// --- The system between steps -----------------------------------------------------------------------
+// --- The system between steps
+// -----------------------------------------------------------------------
 
 bool goes_on(const Lists& lists, const Watch& alive) {
   for (int i = 0; i < 3; ++i) {
@@ -391,7 +393,8 @@ TEST(Steps, LeakFindingEndsThem) {
   expect_well("looks_for_leaks_in_between");
 }
 
-// --- What the program is told ----------------------------------------------------------------------
+// --- What the program is told
+// ----------------------------------------------------------------------
 
 std::vector<GC_EventType> events;
 JD_CHILD(listens_to_events) {
@@ -436,8 +439,8 @@ JD_CHILD(finalizes_after_steps) {
   static std::size_t finalized = 0;
   far_away([] {
     for (std::size_t i = 0; i < kCount; ++i) {
-      GC_register_finalizer(GC_malloc(32), [](void*, void*) { ++finalized; }, nullptr, nullptr,
-                            nullptr);
+      GC_register_finalizer(
+          GC_malloc(32), [](void*, void*) { ++finalized; }, nullptr, nullptr, nullptr);
     }
   });
   if (!start()) return 1;

@@ -57,9 +57,14 @@ int GC_dont_gc;
  * they look at what is new, at the roots, and at pages of old objects that were written since the
  * last collection. So they take less time, and garbage that has survived one of them stays until a
  * full collection; GC_set_full_freq() says how many partial ones may come before that.
- * GC_gcollect() is always a full one, whose pause is as long as without the mode (bdwgc cuts it
- * into steps; here GC_set_time_limit() has no effect). Where partial ones take nearly as long as
- * full ones, they are left out for a while.
+ * Where partial ones take nearly as long as full ones, they are left out for a while.
+ *
+ * With GC_set_time_limit(), collections that allocation starts and that are expected to take longer
+ * are done in steps, between which the program runs (Boehm, Demers & Shenker 1991). Each stops the
+ * world for about as long as the limit says; the last pause has no limit, and is short as a rule.
+ * The program's start callback and root function are called at the beginning and at the end. A
+ * GC_gcollect() in between forgets the steps: it is always a full collection, whose pause is as
+ * long as without the mode.
  *
  * It can be switched on at any time, also by GC_ENABLE_INCREMENTAL in the environment, and stays on
  * for as long as the system lets it (a warning tells the end). It needs Linux 6.7 or newer, whose
@@ -82,13 +87,14 @@ GC_API int GC_CALL GC_is_incremental_mode(void);
 #define GC_PROTECTS_STACK 8
 GC_API int GC_CALL GC_incremental_protection_needs(void);
 
-/* In the incremental mode: a partial collection, or a full one if that is due. Otherwise nothing.
- * Takes the lock. */
+/* In the incremental mode: a partial collection, or a full one if that is due; or the first step of
+ * it, or the next. Otherwise nothing. Takes the lock. */
 GC_API void GC_CALL GC_start_incremental_collection(void);
 
 /*
- * Collects if a collection is due: in the incremental mode by a partial one, as a rule. Always 0:
- * there is nothing more to do for now. Call it while the program idles. Takes the lock.
+ * Collects if a collection is due: in the incremental mode by a partial one, as a rule. Where it is
+ * done in steps, one of these, and non-zero while more are to come. Call it while the program
+ * idles. Takes the lock.
  */
 GC_API int GC_CALL GC_collect_a_little(void);
 

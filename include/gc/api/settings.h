@@ -247,8 +247,8 @@ GC_API int GC_CALL GC_get_pages_executable(void);
 
 /* ---- Incremental mode ---- */
 
-/* GC_enable_incremental() has what the mode is. All but the first of these are kept and reported,
- * without effect. */
+/* GC_enable_incremental() has what the mode is. All but the first two of these are kept and
+ * reported, without effect. */
 
 /* How many partial collections may come between two full ones; 0: none. A full one comes earlier
  * where what is alive has grown by a quarter, and a MiB, since the last. Default 19; also
@@ -258,8 +258,10 @@ GC_API void GC_CALL GC_set_full_freq(int);
 GC_API int GC_CALL GC_get_full_freq(void);
 
 /*
- * The wished longest pause, with bdwgc. GC_TIME_UNLIMITED, the default: no limit. The
- * _tv pair adds nanoseconds (below one million); GC_set_time_limit() leaves them as they are.
+ * The wished longest pause, in milliseconds: collections that allocation starts mark in steps of
+ * that length, if they take longer. 0: all do, in the shortest steps. GC_TIME_UNLIMITED, the
+ * default: no limit. Also GC_PAUSE_TIME_TARGET in the environment. The _tv pair adds nanoseconds
+ * (below one million); GC_set_time_limit() leaves them as they are.
  */
 #define GC_TIME_UNLIMITED 999999
 struct GC_timeval_s {
