@@ -1,6 +1,8 @@
 // Explicit freeing.
 #include <errno.h>
 
+#include <optional>
+
 #include "alloc/allocate.hpp"
 #include "alloc/magazine.hpp"
 #include "alloc/objects.hpp"
@@ -113,25 +115,43 @@ void poison_object(char* object, const Block& block) {
   heap::poison(base::as_word(object) + asked, block.slot_size - asked);
 }
 
+// Of an object that is about to be free, where marks are kept: the thread's stop is put off until
+// the end. With its mark gone, and before something says that it is free, a collection in steps
+// would take it for an object.
+class KeptMark {
+ public:
+  explicit KeptMark(bool kept) : kept_(kept) {
+    if (kept && world::self() != nullptr) no_stop_.emplace(world::self());
+  }
+  [[nodiscard]] bool is_kept() const { return kept_; }
+
+ private:
+  bool kept_;
+  std::optional<world::NoStop> no_stop_;
+};
+
 // Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which
 // nobody looks through, has to be listed, or is listed and may have become empty. Pre: no
 // collection can begin meanwhile but by stopping the calling thread.
 bool give_slot_back(const Place& place, char* object, bool may_be_kept) {
   Block* block = place.block;
   add_freed(block->slot_size);
-  if (__atomic_load_n(&marks_are_kept, __ATOMIC_RELAXED)) unmark(place);
   if (heap::poison_freed) poison_object(object, *block);
   // The block may be one whose free slots are zero; or become one in a collection from now on.
   if (heap::sweep_policy.eager) base::clear_bytes(object, block->slot_size);
   HoleRow* row = cache->rows[block->kind];
   // A thread that only frees objects of the kind has no use for their slots.
-  if (row != nullptr && row->is_set_up) {
-    Hole* hole = &row->holes[block->size_class];
+  Hole* hole = row != nullptr && row->is_set_up ? &row->holes[block->size_class] : nullptr;
+  const bool has_mark = __atomic_load_n(&marks_are_kept, __ATOMIC_RELAXED);
+  // Which takes the lock, and so comes first.
+  if (has_mark && may_be_kept && hole != nullptr && hole->magazine == nullptr) make_magazine(hole);
+  const KeptMark mark(has_mark);
+  if (mark.is_kept()) unmark(place);
+  if (hole != nullptr) {
     if (undo_take(place, hole, object)) return false;
-    if (may_be_kept && (hole->magazine != nullptr || make_magazine(hole)) &&
-        keep_in_magazine(hole->magazine, object)) {
-      return false;
-    }
+    const bool has_magazine =
+        hole->magazine != nullptr || (may_be_kept && !mark.is_kept() && make_magazine(hole));
+    if (may_be_kept && has_magazine && keep_in_magazine(hole->magazine, object)) return false;
   }
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // As long as it has this object: then another thread may free the block.

@@ -24,8 +24,9 @@ struct Pacer {
   // Would make_room give a block without more collections than the program's allocation calls for?
   // Pre: as there.
   bool (*has_room)();
-  // Collects if that was put off and is not any more, or goes on with a collection in steps if
-  // that is behind. Pre: collection_waits; the heap's lock is held, and may be released meanwhile.
+  // Collects if that was put off and is not any more, or begins a collection in steps, or goes on
+  // with one, if it is time. Pre: collection_waits; the heap's lock is held, and may be released
+  // meanwhile.
   void (*catch_up)();
   // A slow path begins: the place for stress collections and for finalizers that are due. The lock
   // is not held.
@@ -36,9 +37,9 @@ struct Pacer {
 extern const Pacer pacer;
 
 // A collection waits for threads to come by: the heap had to grow where one was due, since the
-// program had switched it off; or one is under way in steps. Threads look before they take blocks
-// from the heap (they may use their reserve first). Set and cleared by cycle, read by allocation,
-// all under the heap's lock.
+// program had switched it off; or one is under way in steps, or may begin early. Threads look
+// before they take blocks from the heap (they may use their reserve first). Set and cleared by
+// cycle, read by allocation, all under the heap's lock.
 extern bool collection_waits;
 
 }  // namespace jd::alloc

@@ -128,7 +128,8 @@ Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   choose_how_to_mark(cycle->partial ? Marking::PartialOrInSteps : Marking::Whole);
   if (cycle->partial) {
     cycle->begun = incremental::end();
-    partial::keep_marks();
+    // What the steps have marked is no less new than the rest.
+    partial::keep_marks(cycle->begun == incremental::Begun::NotAtAll);
   } else {
     incremental::abandon();
     heap::clear_marks();
@@ -250,8 +251,8 @@ void report(const Cycle& cycle) {
   }
   os::log("collection ", measured.collections, cycle.is_full() ? ": pause " : " (partial): pause ",
           measured.pause_last / 1000, " us (stop ", measured.stop_last / 1000, ", mark ",
-          measured.mark_last / 1000, ", sweep ", measured.sweep_last / 1000, "), live ",
-          measured.live_bytes / base::kKiB, " KiB in ", measured.live_objects,
+          (measured.mark_last - steps.mark_ns) / 1000, ", sweep ", measured.sweep_last / 1000,
+          "), live ", measured.live_bytes / base::kKiB, " KiB in ", measured.live_objects,
           " objects, reclaimed ", measured.reclaimed_bytes / base::kKiB, " KiB, heap ",
           heap::resident_bytes() / base::kKiB, " KiB");
   if (options.print_verbose_stats == 0) return;
@@ -317,10 +318,11 @@ bool collect_locked(int (*stop_function)(), Extent extent) {
   last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;
-  const std::uint64_t begin = os::now_ns();
-  os::call_with_registers_on_stack(run_cycle, &cycle);
-  os::clear_vector_registers();
-  measured.collecting_total += os::now_ns() - begin;
+  {
+    const MeasuredCollecting collecting;
+    os::call_with_registers_on_stack(run_cycle, &cycle);
+    os::clear_vector_registers();
+  }
   last_did_not_stop = cycle.outcome == Outcome::NotStopped;
   return cycle.outcome == Outcome::Done;
 }

@@ -17,6 +17,7 @@
 #include "mark/team.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
+#include "world/fork.hpp"
 
 namespace jd::cycle::incremental {
 namespace {
@@ -73,7 +74,7 @@ Cost partial_cost;
 
 constexpr std::uint64_t kNsOfMs = 1000000;
 
-bool has_limit() { return GC_time_limit != GC_TIME_UNLIMITED; }
+bool has_limit() { return GC_time_limit < GC_TIME_UNLIMITED; }
 std::uint64_t limit_ns() { return GC_time_limit * kNsOfMs + settings.time_limit_ns; }
 
 std::uint64_t expected_to_take() {
@@ -82,14 +83,24 @@ std::uint64_t expected_to_take() {
   return full_cost.for_bytes(measured.live_bytes + allocated);
 }
 
-std::size_t allocated_meanwhile() {
+std::size_t allocated_since(std::size_t before) {
   const std::size_t allocated = alloc::totals_unsynchronised().allocated_since_gc;
-  return allocated - base::min_of(allocated, allocated_before);
+  return allocated - base::min_of(allocated, before);
 }
+std::size_t allocated_meanwhile() { return allocated_since(allocated_before); }
 
 void set_state(State now) {
   state = now;
-  alloc::collection_waits = now != State::Idle;
+  note_whether_collection_waits();
+}
+
+// Nothing came of a step: the next try comes when as much more was allocated as it was to take.
+bool was_refused = false;
+std::size_t allocated_when_refused = 0;
+Progress refuse() {
+  was_refused = true;
+  allocated_when_refused = alloc::totals_unsynchronised().allocated_since_gc;
+  return Progress::None;
 }
 
 // The time of a step, from when the world stopped.
@@ -111,6 +122,11 @@ class Timed {
   std::uint64_t began_;
 };
 
+Progress finish() {
+  const bool done = collect_locked(settings.stop_function, Extent::AsDue);
+  return done ? Progress::End : refuse();
+}
+
 // Slots that threads have for their next objects.
 void hide_free() {
   if (options.verify != 0) verify_magazines();
@@ -122,8 +138,8 @@ void show_free() {
   alloc::show_magazines();
 }
 
-// The roots have to be looked at in any case: the program's function may let go of what the start
-// callback took.
+// False if it can't be done in steps. (Where not all roots are known, they are looked at all the
+// same: the program's function may let go of what the start callback took.)
 bool begin_stopped(char* stack_top, const Pause& pause) {
   const Timed timed;
   alloc::settle_totals();
@@ -133,7 +149,7 @@ bool begin_stopped(char* stack_top, const Pause& pause) {
   marker.set_deadline(pause.began() + limit_ns());
   bool keeps = partial::is_possible();
   if (keeps) {
-    partial::keep_marks();
+    partial::keep_marks(true);
     keeps = partial::queue_changed();
   } else {
     heap::clear_marks();
@@ -150,27 +166,38 @@ bool begin_stopped(char* stack_top, const Pause& pause) {
   return goes_on;
 }
 
+struct Beginning {
+  Outcome outcome = Outcome::NotBegun;
+  bool goes_on = false;
+};
 void begin_with_stack(void* data, char* stack_top) {
-  auto* const has_begun = static_cast<bool*>(data);
+  auto* const beginning = static_cast<Beginning*>(data);
   if (!may_look_for_roots()) return;
   if (settings.start_callback != nullptr) settings.start_callback();
   Pause pause;
   pause.begin(Pause::At::KnownLibraries);
-  if (pause.stands()) *has_begun = begin_stopped(stack_top, pause);
+  beginning->outcome = pause.outcome();
+  if (pause.outcome() == Outcome::Done || pause.outcome() == Outcome::RootsUnknown) {
+    beginning->goes_on = begin_stopped(stack_top, pause);
+  }
   pause.end();
   pause.complain();
 }
 
-bool begin() {
+Progress begin() {
+  const MeasuredCollecting collecting;
   steps = {};
   changed_pages = SIZE_MAX;
   expected_ns = expected_to_take();
-  bool has_begun = false;
-  os::call_with_registers_on_stack(begin_with_stack, &has_begun);
+  Beginning beginning;
+  os::call_with_registers_on_stack(begin_with_stack, &beginning);
   os::clear_vector_registers();
   allocated_before = alloc::totals().allocated_since_gc;
   meanwhile = base::max_of(due_after() / kShareMeanwhile, kLeastMeanwhile);
-  return has_begun;
+  if (beginning.goes_on) return Progress::Step;
+  // A whole collection would meet with the same. Elsewhere it is memory that was missing, or a
+  // file.
+  return beginning.outcome == Outcome::Done ? finish() : refuse();
 }
 
 // Queues what has changed since the last look, if that is worth while. False if it is not known.
@@ -202,25 +229,22 @@ void mark_stopped(std::uint64_t end) {
   if (marker.has_overflowed()) abandon();
 }
 
-// False if the threads do not stand.
-bool mark_some() {
+Progress mark_some() {
+  const MeasuredCollecting collecting;
   Pause pause;
   pause.begin(Pause::At::AnyTime);
   const bool stands = pause.outcome() == Outcome::Done;
   if (stands) mark_stopped(pause.began() + limit_ns());
   pause.end();
   os::clear_vector_registers();
-  return stands;
+  if (!stands) return refuse();
+  // It was abandoned, for what would come again.
+  return state == State::Idle ? finish() : Progress::Step;
 }
 
 bool is_allowed() {
   if (settings.stop_function != nullptr && settings.stop_function() != 0) return false;
   return settings.may_begin == nullptr || settings.may_begin();
-}
-
-Progress finish() {
-  const bool done = collect_locked(settings.stop_function, Extent::AsDue);
-  return done ? Progress::End : Progress::None;
 }
 
 }  // namespace
@@ -232,6 +256,9 @@ bool may_be_wanted() { return has_limit() && partial::may_watch(); }
 bool is_wanted() { return may_be_wanted() && expected_to_take() >= limit_ns() / 2; }
 
 bool is_behind() {
+  const std::size_t wait = base::max_of(meanwhile, kLeastMeanwhile);
+  if (was_refused && allocated_since(allocated_when_refused) < wait) return false;
+  if (state == State::Idle) return true;
   const bool is_late = state == State::Marked || allocated_meanwhile() > meanwhile;
   const std::uint64_t pause = is_late ? last_step_took / kLateShare : last_step_took;
   if (os::now_ns() - last_step_ended < pause) return false;
@@ -241,12 +268,17 @@ bool is_behind() {
 }
 
 Progress step() {
-  if (is_under_way() && !partial::may_watch()) abandon();
+  // As collect_locked does, before anything is abandoned: in a child of vfork it is the parent's.
+  if (settings.serves_malloc && world::is_borrowed_process()) return Progress::None;
+  was_refused = false;
+  if (is_under_way() && !partial::may_watch()) {
+    abandon();
+    return finish();
+  }
   if (state == State::Marked) return finish();
   if (is_under_way() && allocated_meanwhile() > kMostMeanwhile * meanwhile) return finish();
-  if (!is_allowed()) return Progress::None;
-  if (state == State::Idle) return begin() ? Progress::Step : finish();
-  return mark_some() ? Progress::Step : Progress::None;
+  if (!is_allowed()) return refuse();
+  return state == State::Idle ? begin() : mark_some();
 }
 
 Progress collect_as_due() { return is_under_way() || is_wanted() ? step() : finish(); }

@@ -16,7 +16,8 @@ namespace jd::cycle::incremental {
 
 // Some object may be marked, and the collection has not ended.
 bool is_under_way();
-// Has so much been allocated since it began that another step is to come?
+// Has so much been allocated since it began that another step is to come? Or, if none is under way,
+// would nothing speak against the first?
 bool is_behind();
 
 // What came of it: nothing, since the program or the system does not allow it now; a step, after
@@ -32,11 +33,11 @@ bool is_wanted();
 // Can there be such collections at all?
 bool may_be_wanted();
 
-// For the collection that begins, in the stopped world, with the threads' holes hidden. The first
-// takes over what was marked, and where a full one was begun says so; is_under_way() is false from
-// now on. The second forgets it.
+// For the collection that begins, in the stopped world, with the threads' holes hidden: takes over
+// what was marked, and says what was begun; is_under_way() is false from now on.
 enum class Begun { NotAtAll, Full, Partial };
 Begun end();
+// Forgets what was marked. The world may run.
 void abandon();
 
 // A collection has marked for so long, all its steps together, and so much is alive.

@@ -208,11 +208,17 @@ namespace {
 
 // Early: such a collection is to end when it is due.
 bool steps_are_due() {
-  return incremental::is_wanted() &&
-         charged_of(alloc::totals_unsynchronised()) >= due_after() / kDueForSteps;
+  const std::size_t due = base::max_of(planned_for_several, kLeastBetween);
+  return charged_of(alloc::totals_unsynchronised()) >= due / kDueForSteps &&
+         incremental::is_wanted() && incremental::is_behind();
 }
 
 }  // namespace
+
+void note_whether_collection_waits() {
+  alloc::collection_waits =
+      is_overdue || incremental::is_under_way() || incremental::may_be_wanted();
+}
 
 void catch_up() {
   if (collecting_is_off()) return;
@@ -227,7 +233,7 @@ void catch_up() {
   } else if (steps_are_due()) {
     incremental::step();
   }
-  alloc::collection_waits = incremental::is_under_way() || incremental::may_be_wanted();
+  note_whether_collection_waits();
 }
 
 void collect_for_grown_table() {
@@ -284,7 +290,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
   planned_for_several = work / divisor / share;
   last_compacted = false;
   is_overdue = false;
-  alloc::collection_waits = incremental::may_be_wanted();
+  note_whether_collection_waits();
   plan_kept_blocks();
   reconsider_size_classes();
 }
@@ -417,11 +423,20 @@ bool little_was_allocated(std::size_t share) {
 // If a collection is due, or early for the sake of a long run.
 bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated) {
   if (collecting_is_off()) {
-    if (collection_is_due()) alloc::collection_waits = is_overdue = true;
+    if (collection_is_due()) is_overdue = true;
+    note_whether_collection_waits();
     return false;
   }
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
-  if (due && incremental::collect_as_due() == incremental::Progress::End) return true;
+  if (due) {
+    // In steps the heap would grow meanwhile.
+    const bool done = GC_dont_expand != 0
+                          ? collect_locked(settings.stop_function, Extent::AsDue)
+                          : incremental::collect_as_due() == incremental::Progress::End;
+    if (done) return true;
+    // Whoever was asked may have switched collections off.
+    if (collecting_is_off()) return false;
+  }
   if (incremental::is_under_way() || incremental::is_wanted()) return false;
   return attempt == 0 && is_early_for_run(blocks) && collect_locked(settings.stop_function);
 }

@@ -16,13 +16,16 @@ bool collection_is_due();
 // When so many bytes were allocated since the last one. Pre: alloc::totals() was just asked, which
 // settles how many threads take part.
 std::size_t due_after();
+// Sets alloc::collection_waits by what there is.
+void note_whether_collection_waits();
 
 // Makes room for a run of that many blocks, by collecting or by growing: alloc::Pacer::make_room.
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
 bool collects_first();
 bool has_room();
 
-// Collects if the heap grew meanwhile only because the program had switched that off.
+// Collects if the heap grew meanwhile only because the program had switched that off; or takes a
+// step, if it is time (incremental.hpp).
 void catch_up();
 
 // Collects because a table of finalizers or links has grown, if the price is not out of proportion.

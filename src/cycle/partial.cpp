@@ -135,7 +135,10 @@ bool is_possible() {
   return may_watch() && marks_are_known && !full_is_wanted && partial_since_full < GC_full_freq;
 }
 
-void keep_marks() { kept = heap::keep_marks(); }
+void keep_marks(bool counts) {
+  const std::size_t marked = heap::keep_marks();
+  if (counts) kept = marked;
+}
 
 bool queue_changed() {
   const os::WatchedPages pages;

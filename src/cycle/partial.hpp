@@ -32,12 +32,13 @@ bool is_on();
 bool is_possible();
 // Can it be known what the program writes while a collection is under way (cycle/incremental.hpp)?
 bool may_watch();
-// Instead of clearing the marks, when the world has stopped.
-void keep_marks();
+// Instead of clearing the marks, when the world has stopped. counts: they are of collections before
+// this one.
+void keep_marks(bool counts);
 // Then, before anything is marked: queues what may have changed. False, with nothing queued and all
 // marks clear, if that can't be known: then the collection is a full one.
 bool queue_changed();
-// How many objects the collection before had marked. Of a partial collection.
+// How many objects collections before had marked. Of a partial collection.
 std::size_t kept_objects();
 
 // Between steps: how much may have changed in what is marked; queues that.

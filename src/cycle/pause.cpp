@@ -61,6 +61,15 @@ void complain_about_roots(const char* why, const char* consequence) {
 
 }  // namespace
 
+namespace {
+int collecting_depth = 0;  // under the heap's lock
+}  // namespace
+
+MeasuredCollecting::MeasuredCollecting() : began_(os::now_ns()) { ++collecting_depth; }
+MeasuredCollecting::~MeasuredCollecting() {
+  if (--collecting_depth == 0) measured.collecting_total += os::now_ns() - began_;
+}
+
 void tell(GC_EventType event) {
   if (settings.on_collection_event != nullptr) settings.on_collection_event(event);
 }

@@ -21,6 +21,18 @@ void tell_threads(GC_EventType event);
 // False: there is no collection now.
 bool may_look_for_roots();
 
+// For its lifetime, the time counts as that of collections.
+class MeasuredCollecting {
+ public:
+  MeasuredCollecting();
+  ~MeasuredCollecting();
+  MeasuredCollecting(const MeasuredCollecting&) = delete;
+  MeasuredCollecting& operator=(const MeasuredCollecting&) = delete;
+
+ private:
+  std::uint64_t began_;
+};
+
 // The world stands from begin to end, which are told of as bdwgc does.
 class Pause {
  public:
@@ -28,9 +40,9 @@ class Pause {
   enum class At { AnyTime, KnownLibraries };
 
   void begin(At at);
-  // Done: so far.
+  // Done: so far. Abandoned: the program wants no collection (Settings::may_collect).
   [[nodiscard]] Outcome outcome() const { return outcome_; }
-  // The world stands, and the program has nothing against a collection.
+  // The world stands; whatever else the outcome says.
   [[nodiscard]] bool stands() const { return outcome_ != Outcome::NotStopped; }
   // The world runs again, and it was noted how long it stood.
   void end();

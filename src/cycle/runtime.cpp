@@ -235,7 +235,13 @@ void on_slow_path() {
   if (options.collect_every != 0 &&
       (slow_paths.fetch_add(1, std::memory_order_relaxed) + 1) % options.collect_every == 0) {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0) incremental::collect_as_due();
+    if (GC_dont_gc == 0) {
+      if (incremental::is_under_way() || incremental::is_wanted()) {
+        incremental::step();
+      } else {
+        collect_locked(nullptr, Extent::AsDue);
+      }
+    }
   }
   if (finalizers_due()) notify_or_run();
   finish_collection();

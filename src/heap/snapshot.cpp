@@ -63,7 +63,8 @@ bool was_noted(Word address) {
   Place place;
   if (!find_place(address, &place)) return false;
   if ((noted_objects(*place.block, place.slot / 64) >> (place.slot % 64) & 1) == 0) return false;
-  return place.is_large() || place.address() == address;
+  // Elements of a described array wait as addresses within it.
+  return place.is_in_run() || place.address() == address;
 }
 
 void pass_for_new(Block* block) {
@@ -72,7 +73,6 @@ void pass_for_new(Block* block) {
     block->marks[w] = ~std::uint64_t{0};
     if (number < snapshot.covered()) snapshot[number].words[w] = 0;
   }
-  note_released();
 }
 
 void pass_for_free(const Place& place) {

@@ -14,11 +14,11 @@
 
 namespace jd::heap {
 
-// Set and cleared in a stopped world; asked by whoever makes or frees something (relaxed).
+// Set in a stopped world; asked by whoever makes or frees something (relaxed).
 extern bool marking_in_steps;
 inline bool is_marking_in_steps() { return __atomic_load_n(&marking_in_steps, __ATOMIC_RELAXED); }
 
-// Pre, of these four: the world is stopped, holes are hidden. The first follows clear_marks or
+// Pre, of the first three: the world is stopped, holes are hidden. The first follows clear_marks or
 // keep_marks; it and the second are false if there is no memory. The third comes before keep_marks.
 [[nodiscard]] bool begin_marking_in_steps();
 [[nodiscard]] bool renew_snapshot();
@@ -30,7 +30,8 @@ void discard_snapshot();
 
 // Of a word of a block's bits: what was allocated when the marking began, and was not freed since.
 std::uint64_t noted_objects(const Block& block, unsigned word);
-// Does such an object begin at the address? Or, of a large one, does the address lie in it?
+// Does such an object begin at the address? Or, of one in a run of blocks, does the address lie in
+// it?
 bool was_noted(Word address);
 
 // A block, or a run, that gets objects from now on. Pre: is_marking_in_steps().

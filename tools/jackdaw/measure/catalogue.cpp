@@ -164,6 +164,12 @@ std::vector<Benchmark> make_catalogue() {
                   {incremental},
                   "longest pause of a busy program with 100 MB live, in the incremental mode",
                   false});
+  list.push_back({"pause-100m-limited",
+                  "pause",
+                  {"100"},
+                  {incremental, "GC_PAUSE_TIME_TARGET=5"},
+                  "the same with a wished longest pause of 5 ms",
+                  false});
   list.push_back(
       {"stop-running-2", "stop", {"2", "0"}, {}, "time to stop two threads that compute", false});
   list.push_back({"stop-sleeping-200",
