@@ -16,6 +16,7 @@ namespace {
 const Environment kTinySteps = {{"JACKDAW_MARK_TURN", "3"},
                                 {"JACKDAW_VERIFY", "1"},
                                 {"JACKDAW_POISON", "1"},
+                                {"JACKDAW_MARK_STACK", kUnset},
                                 {"JACKDAW_COLLECT_EVERY", kUnset}};
 
 void expect_well(const char* child) {
@@ -250,7 +251,10 @@ TEST(Steps, WhatIsFreedIsNotAskedForItsDescriptor) {
   expect_well("frees_described_objects");
   // Poisoned, they have none.
   const ChildResult r =
-      run_child("frees_described_objects", {{"JACKDAW_MARK_TURN", "3"}, {"JACKDAW_POISON", "0"}});
+      run_child("frees_described_objects", {{"JACKDAW_MARK_TURN", "3"},
+                                            {"JACKDAW_POISON", "0"},
+                                            {"JACKDAW_MARK_STACK", kUnset},
+                                            {"JACKDAW_COLLECT_EVERY", kUnset}});
   EXPECT_TRUE(r.ok()) << r;
 }
 
