@@ -250,11 +250,10 @@ TEST(Steps, WhatIsFreedIsNotAskedForItsDescriptor) {
   JD_NEEDS_MODE();
   expect_well("frees_described_objects");
   // Poisoned, they have none.
-  const ChildResult r =
-      run_child("frees_described_objects", {{"JACKDAW_MARK_TURN", "3"},
-                                            {"JACKDAW_POISON", "0"},
-                                            {"JACKDAW_MARK_STACK", kUnset},
-                                            {"JACKDAW_COLLECT_EVERY", kUnset}});
+  const ChildResult r = run_child("frees_described_objects", {{"JACKDAW_MARK_TURN", "3"},
+                                                              {"JACKDAW_POISON", "0"},
+                                                              {"JACKDAW_MARK_STACK", kUnset},
+                                                              {"JACKDAW_COLLECT_EVERY", kUnset}});
   EXPECT_TRUE(r.ok()) << r;
 }
 
@@ -388,13 +387,35 @@ JD_CHILD(looks_for_leaks_in_between) {
   if (!begin()) return 1;
   for (int i = 0; i < 10; ++i) GC_collect_a_little();
   GC_set_find_leak(1);
+  const GC_word before = GC_get_gc_no();
   for (int i = 0; i < 3; ++i) GC_start_incremental_collection();
+  if (GC_get_gc_no() != before + 3) return 2;
   GC_set_find_leak(0);
-  return goes_on(lists, old.watch) ? 0 : 2;
+  return goes_on(lists, old.watch) ? 0 : 3;
 }
 TEST(Steps, LeakFindingEndsThem) {
   JD_NEEDS_MODE();
   expect_well("looks_for_leaks_in_between");
+}
+
+// A step whose mark stack is full is the last: the rest is done at once.
+JD_CHILD(has_a_small_mark_stack) {
+  if (!enable_steps()) return kCannotTry;
+  const Lists lists;
+  Old old;
+  for (int i = 0; i < 3; ++i) {
+    const GC_word before = GC_get_gc_no();
+    GC_start_incremental_collection();
+    end();
+    if (GC_get_gc_no() == before) return 1;
+  }
+  return lists.are_intact() && old.watch.count_alive() == kCount ? 0 : 2;
+}
+TEST(Steps, AFullMarkStackEndsThem) {
+  JD_NEEDS_MODE();
+  const ChildResult r = run_child("has_a_small_mark_stack",
+                                  {{"JACKDAW_MARK_TURN", "3"}, {"JACKDAW_MARK_STACK", "16"}}, 20);
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 // --- What the program is told

@@ -341,6 +341,47 @@ TEST(Edges, FinalizersSeeWhatTheirWeakReferencesMean) {
   EXPECT_EQ(damaged, 0u);
 }
 
+// A typed heap begins while objects are marked in steps.
+JD_CHILD(types_objects_between_steps) {
+  GC_INIT();
+  GC_enable_incremental();
+  if (GC_is_incremental_mode() == 0) return kCannotTry;
+  GC_set_full_freq(0);
+  Root<void*> table(static_cast<void**>(GC_malloc(3000 * sizeof(void*))));
+  for (std::size_t i = 0; i < 3000; ++i) table.get()[i] = make_list(3);
+  GC_start_incremental_collection();
+  for (int i = 0; i < 20; ++i) {
+    if (GC_collect_a_little() == 0) return 1;
+  }
+  jd_layout* layout = define_pair(JD_HEADER);
+  Cell list;
+  for (long i = 0; i < 1000; ++i) {
+    Pair* pair = make_pair(layout, i);
+    pair->next = list.get();
+    list.set(pair);
+  }
+  const GC_word before = GC_get_gc_no();
+  if (GC_collect_a_little() != 0 || GC_get_gc_no() != before + 1) return 2;
+  GC_gcollect();
+  for (std::size_t i = 0; i < 3000; ++i) {
+    if (list_length(table.get()[i]) != 3) return 3;
+  }
+  long expected = 1000;
+  for (auto* pair = static_cast<Pair*>(list.get()); pair != nullptr;
+       pair = static_cast<Pair*>(pair->next)) {
+    if (pair->number != --expected || pair->same != expected) return 4;
+  }
+  return expected == 0 ? 0 : 5;
+}
+TEST(Edges, ATypedHeapMayBeginBetweenSteps) {
+  const ChildResult r = run_child("types_objects_between_steps", {{"GC_PAUSE_TIME_TARGET", "0"},
+                                                                  {"JACKDAW_MARK_TURN", "3"},
+                                                                  {"JACKDAW_COLLECT_EVERY", kUnset},
+                                                                  {"JACKDAW_POLICY", kUnset}});
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 JD_CHILD(hashes_alone) {
   GC_INIT();
   std::set<std::uint64_t> seen;
