@@ -36,10 +36,7 @@ Marker marker;
 std::size_t by_written_pages_from = heap::kBlockSize;
 
 void Marker::drain() {
-  if (__builtin_expect(deadline_ != 0, 0)) {
-    if (os::now_ns() < deadline_) run_until(deadline_);
-    return;
-  }
+  if (__builtin_expect(deadline_ != 0, 0)) return drain_until_deadline();
   run();
   while (overflowed_ && !was_stopped_) {
     overflowed_ = false;
@@ -47,6 +44,18 @@ void Marker::drain() {
     rescan_marked_objects();
     run();
   }
+}
+
+// Roots may name as many objects as there are: what waits is no more than a part of the heap.
+void Marker::drain_until_deadline() {
+  constexpr std::uint64_t kPassed = 1;
+  constexpr std::size_t kWaitingShare = 16;  // a guess
+  if (deadline_ != kPassed) {
+    if (os::now_ns() < deadline_) run_until(deadline_);
+    if (os::now_ns() >= deadline_) deadline_ = kPassed;
+  }
+  const std::size_t most = (std::size_t{space.committed} << kBlockShift) / kWaitingShare;
+  while (static_cast<std::size_t>(top_ - bottom_) * sizeof(Entry) > most) run_until(0);
 }
 
 // In a mixed block, a word into the middle of an object has marked its granule; the object would

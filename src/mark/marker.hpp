@@ -92,7 +92,7 @@ class alignas(128) Marker {
   void drain();
 
   // Marking in steps (cycle/incremental.hpp), by this marker alone. Until it is 0 again: at this
-  // time (os::now_ns) drain ends though something may be queued.
+  // time (os::now_ns) drain ends though something may be queued, unless that takes too much memory.
   void set_deadline(std::uint64_t ns) { deadline_ = ns; }
   // Marks, a thousand entries or so at least, until that time, or until nothing is queued (true).
   bool run_until(std::uint64_t ns);
@@ -184,6 +184,7 @@ class alignas(128) Marker {
   };
 
   void run();
+  void drain_until_deadline();
   void run_while_allowed();
   void run_with_patience();
   // Commits more of the stack. False when all of its reservation is in use, or the system refuses.
