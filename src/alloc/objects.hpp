@@ -21,9 +21,8 @@ inline bool has_layout(const heap::Block& block) {
   return (hole != nullptr ? hole : &kNone)->contains_slot(block, address, slot);
 }
 
-// The usual case of is_object: true if the address is the beginning of an object in a slot, which
-// may be freed or resized.
-[[gnu::always_inline]] inline bool is_small_object(const void* object, heap::Place* place) {
+// True if the address is the beginning of a slot that is an object, or a hole's.
+[[gnu::always_inline]] inline bool is_taken_slot(const void* object, heap::Place* place) {
   const Word address = base::as_word(object);
   if (!heap::in_heap(address)) return false;
   heap::Block* block = &heap::space.blocks[heap::block_number(address)];
@@ -31,11 +30,15 @@ inline bool has_layout(const heap::Block& block) {
   const std::uint64_t product = (address & (heap::kBlockSize - 1)) * block->magic;
   const auto slot = static_cast<unsigned>(product >> 32);
   if (slot >= block->slots || !heap::is_slot_begin(product, block->magic)) return false;
-  if (!block->is_allocated(slot) || is_in_hole(*block, object, slot) || is_in_magazine(object)) {
-    return false;
-  }
+  if (!block->is_allocated(slot) || is_in_magazine(object)) return false;
   *place = {block, slot};
   return true;
+}
+
+// The usual case of is_object: true if the address is the beginning of an object in a slot, which
+// may be freed or resized.
+[[gnu::always_inline]] inline bool is_small_object(const void* object, heap::Place* place) {
+  return is_taken_slot(object, place) && !is_in_hole(*place->block, object, place->slot);
 }
 
 // True if the address is the beginning of an object that may be freed or resized; says why not.

@@ -141,9 +141,13 @@ static std::size_t gained(KindNumber kind, const void* moved, std::size_t size_b
 
 Resized reallocate(void* object, std::size_t bytes, const char* name) {
   Place place;
-  if (!is_small_object(object, &place)) return reallocate_unusual(object, bytes, name);
+  if (!is_taken_slot(object, &place)) return reallocate_unusual(object, bytes, name);
   const std::size_t size = place.block->slot_size;
-  if (!fits(*place.block, size, bytes)) return move(place, object, bytes, name);
+  if (!fits(*place.block, size, bytes)) {
+    if (is_in_hole(*place.block, object, place.slot))
+      return reallocate_unusual(object, bytes, name);
+    return move(place, object, bytes, name);
+  }
   clear_end(*place.block, object, bytes, size);
   return {object, 0};
 }
