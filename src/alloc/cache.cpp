@@ -55,6 +55,7 @@ ThreadCache* make_cache(world::Thread* thread) {
   if (caches != nullptr) caches->previous = fresh;
   caches = fresh;
   ++cache_count;
+  reconsider_own_magazines();
   thread->cache = fresh;
   cache = fresh;
   return fresh;
@@ -135,6 +136,7 @@ void leave(world::Thread* thread, bool is_gone) {
   gone->next = free_caches;
   free_caches = gone;
   --cache_count;
+  reconsider_own_magazines();
   if (cache == gone) cache = &no_cache;
 }
 

@@ -14,15 +14,31 @@ namespace jd::alloc {
 
 // The slots of one hole's kind and size. By its thread within NoStop sections; emptied by whoever
 // has stopped that, or finds it gone.
-struct Magazine {
+struct alignas(16) Magazine {
   static constexpr unsigned kMost = 13;  // what two cache lines hold
   Magazine* next;                        // of the same thread, or free ones; under the heap's lock
   Hole* hole;                            // likewise
   // A fork may leave the thread in the midst of it: the child's has the slot written before the
   // count that says so, and the slot's word only while that counts it.
-  char* slots[kMost];
+  char* slots[kMost];  // null from the count on
   std::uint32_t count;
   std::uint32_t most;  // no more bytes than a block's
+
+  // Whether it may hold the slot; without a look at that, which would be a cache miss.
+  [[nodiscard]] bool may_hold(const void* slot) const {
+    using Four = std::uint32_t __attribute__((vector_size(16), may_alias));
+    using Two = std::uint64_t __attribute__((vector_size(16)));
+    static_assert(kMost == 13, "with the two numbers behind them they are seven pairs");
+    const auto* pairs = reinterpret_cast<const Four*>(slots);
+    const auto low = static_cast<std::uint32_t>(base::as_word(slot));
+    const Four wanted = {low, low, low, low};
+    // The low halves of four addresses at a time.
+    const auto found = [&](unsigned pair, unsigned next) {
+      return __builtin_shufflevector(pairs[pair], pairs[next], 0, 2, 4, 6) == wanted;
+    };
+    const auto any = reinterpret_cast<Two>(found(0, 1) | found(2, 3) | found(4, 5) | found(6, 6));
+    return (any[0] | any[1]) != 0;
+  }
 };
 static_assert(sizeof(Magazine) == 128);
 
@@ -40,6 +56,12 @@ inline bool is_in_magazine(const void* slot) {
   const Word word = __atomic_load_n(static_cast<const Word*>(slot) + 1, __ATOMIC_RELAXED);
   return word == magazine_word(slot);
 }
+
+// One thread has a cache, and the heap is large: a look at a freed object would mostly be a cache
+// miss, where one at the thread's own magazine costs some instructions. Written under the heap's
+// lock, or in a stopped world; asked by whoever frees something (relaxed).
+extern bool own_magazines_tell;
+void reconsider_own_magazines();
 
 // Makes that of the calling thread's hole. False if there is no memory for it.
 bool make_magazine(Hole* hole);

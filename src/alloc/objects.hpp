@@ -11,18 +11,39 @@ inline bool has_layout(const heap::Block& block) {
   return block.kind >= heap::kBuiltInKinds && heap::kinds[block.kind].has_layout();
 }
 
-// Slots of a hole count as allocated, but nobody has them. Pre: the slot of the block, which is a
-// small one, with this address.
-[[gnu::always_inline]] inline bool is_in_hole(const heap::Block& block, const void* address,
-                                              unsigned slot) {
+// The hole that has the block, or one without slots.
+[[gnu::always_inline]] inline const Hole& owner_of(const heap::Block& block) {
   static constexpr Hole kNone{};
   const auto* hole =
       static_cast<const Hole*>(__atomic_load_n(&heap::extra_of(&block).owner, __ATOMIC_ACQUIRE));
-  return (hole != nullptr ? hole : &kNone)->contains_slot(block, address, slot);
+  return hole != nullptr ? *hole : kNone;
 }
 
-// True if the address is the beginning of a slot that is an object, or a hole's.
-[[gnu::always_inline]] inline bool is_taken_slot(const void* object, heap::Place* place) {
+// Slots of a hole count as allocated, but nobody has them. Pre: the slot of the block, which is a
+// small one, with this address.
+inline bool is_in_hole(const heap::Block& block, const void* address, unsigned slot) {
+  return owner_of(block).contains_slot(block, address, slot);
+}
+
+// The hole for objects of the block's kind and size, where the calling thread's are all that there
+// are, and it is worth while to ask them; or null.
+[[gnu::always_inline]] inline const Hole* only_hole_for(const heap::Block& block) {
+  if (__builtin_expect(!__atomic_load_n(&own_magazines_tell, __ATOMIC_RELAXED), 1)) return nullptr;
+  const HoleRow* row = cache->rows[block.kind];
+  return row == nullptr ? nullptr : &row->holes[block.size_class];
+}
+
+// May the slot be in a magazine, so that it was freed before? Where the thread's own magazine is
+// the only one for it, without a look at the object, which would mostly be a cache miss.
+[[gnu::always_inline]] inline bool may_be_in_magazine(const Hole* only, const void* object) {
+  if (only == nullptr) return is_in_magazine(object);
+  return only->magazine != nullptr && only->magazine->may_hold(object);
+}
+
+// True if the address is the beginning of a slot that is an object, or a hole's. *only: as
+// only_hole_for says.
+[[gnu::always_inline]] inline bool is_taken_slot(const void* object, heap::Place* place,
+                                                 const Hole** only) {
   const Word address = base::as_word(object);
   if (!heap::in_heap(address)) return false;
   heap::Block* block = &heap::space.blocks[heap::block_number(address)];
@@ -30,7 +51,9 @@ inline bool has_layout(const heap::Block& block) {
   const std::uint64_t product = (address & (heap::kBlockSize - 1)) * block->magic;
   const auto slot = static_cast<unsigned>(product >> 32);
   if (slot >= block->slots || !heap::is_slot_begin(product, block->magic)) return false;
-  if (!block->is_allocated(slot) || is_in_magazine(object)) return false;
+  if (!block->is_allocated(slot)) return false;
+  *only = only_hole_for(*block);
+  if (may_be_in_magazine(*only, object)) return false;
   *place = {block, slot};
   return true;
 }
@@ -38,7 +61,10 @@ inline bool has_layout(const heap::Block& block) {
 // The usual case of is_object: true if the address is the beginning of an object in a slot, which
 // may be freed or resized.
 [[gnu::always_inline]] inline bool is_small_object(const void* object, heap::Place* place) {
-  return is_taken_slot(object, place) && !is_in_hole(*place->block, object, place->slot);
+  const Hole* only = nullptr;
+  if (!is_taken_slot(object, place, &only)) return false;
+  const Hole& may_have = only != nullptr ? *only : owner_of(*place->block);
+  return !may_have.contains_slot(*place->block, object, place->slot);
 }
 
 // True if the address is the beginning of an object that may be freed or resized; says why not.

@@ -141,7 +141,8 @@ static std::size_t gained(KindNumber kind, const void* moved, std::size_t size_b
 
 Resized reallocate(void* object, std::size_t bytes, const char* name) {
   Place place;
-  if (!is_taken_slot(object, &place)) return reallocate_unusual(object, bytes, name);
+  const Hole* only = nullptr;
+  if (!is_taken_slot(object, &place, &only)) return reallocate_unusual(object, bytes, name);
   const std::size_t size = place.block->slot_size;
   if (!fits(*place.block, size, bytes)) {
     if (is_in_hole(*place.block, object, place.slot))

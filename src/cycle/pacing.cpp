@@ -206,11 +206,15 @@ bool collection_is_due() {
 
 namespace {
 
-// Early: such a collection is to end when it is due.
+// Early: such a collection is to end when it is due. But free blocks are filled first, as far as
+// they reach then.
 bool steps_are_due() {
-  const std::size_t due = base::max_of(planned_for_several, kLeastBetween);
-  return charged_of(alloc::totals_unsynchronised()) >= due / kDueForSteps &&
-         incremental::is_wanted() && incremental::is_behind();
+  const std::size_t due =
+      base::max_of(base::max_of(planned_for_several, kLeastBetween), settings.min_bytes_allocated);
+  const std::size_t begin = due / kDueForSteps;
+  return bytes_of(heap::free_blocks()) <= begin &&
+         charged_of(alloc::totals_unsynchronised()) >= begin && incremental::is_wanted() &&
+         incremental::is_behind();
 }
 
 }  // namespace
