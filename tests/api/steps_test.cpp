@@ -13,14 +13,14 @@
 namespace jd::test::partial {
 namespace {
 
-const Environment kTinySteps = {{"JACKDAW_MARK_TURN", "3"},
+const Environment tiny_steps = {{"JACKDAW_MARK_TURN", "3"},
                                 {"JACKDAW_VERIFY", "1"},
                                 {"JACKDAW_POISON", "1"},
                                 {"JACKDAW_MARK_STACK", kUnset},
                                 {"JACKDAW_COLLECT_EVERY", kUnset}};
 
 void expect_well(const char* child) {
-  const ChildResult r = run_child(child, kTinySteps);
+  const ChildResult r = run_child(child, tiny_steps);
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
 }

