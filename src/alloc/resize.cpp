@@ -145,9 +145,8 @@ Resized reallocate(void* object, std::size_t bytes, const char* name) {
   if (!is_taken_slot(object, &place, &only)) return reallocate_unusual(object, bytes, name);
   const std::size_t size = place.block->slot_size;
   if (!fits(*place.block, size, bytes)) {
-    if (is_in_hole(*place.block, object, place.slot))
-      return reallocate_unusual(object, bytes, name);
-    return move(place, object, bytes, name);
+    const bool is_free = is_in_hole(*place.block, object, place.slot);
+    return is_free ? reallocate_unusual(object, bytes, name) : move(place, object, bytes, name);
   }
   clear_end(*place.block, object, bytes, size);
   return {object, 0};
