@@ -195,8 +195,8 @@ Progress begin() {
   allocated_before = alloc::totals().allocated_since_gc;
   meanwhile = base::max_of(due_after() / kShareMeanwhile, kLeastMeanwhile);
   if (beginning.goes_on) return Progress::Step;
-  // A whole collection would meet with the same. Elsewhere it is memory that was missing, or a
-  // file.
+  // Memory was missing, or a file, and a whole collection does without; or it would meet with the
+  // same.
   return beginning.outcome == Outcome::Done ? finish() : refuse();
 }
 
