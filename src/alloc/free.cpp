@@ -115,21 +115,6 @@ void poison_object(char* object, const Block& block) {
   heap::poison(base::as_word(object) + asked, block.slot_size - asked);
 }
 
-// Of an object that is about to be free, where marks are kept: the thread's stop is put off until
-// the end. With its mark gone, and before something says that it is free, a collection in steps
-// would take it for an object.
-class KeptMark {
- public:
-  explicit KeptMark(bool kept) : kept_(kept) {
-    if (kept && world::self() != nullptr) no_stop_.emplace(world::self());
-  }
-  [[nodiscard]] bool is_kept() const { return kept_; }
-
- private:
-  bool kept_;
-  std::optional<world::NoStop> no_stop_;
-};
-
 // Puts the slot into the thread's hole or magazine, or clears its bit. True if its block, which
 // nobody looks through, has to be listed, or is listed and may have become empty. Pre: no
 // collection can begin meanwhile but by stopping the calling thread.
@@ -145,12 +130,15 @@ bool give_slot_back(const Place& place, char* object, bool may_be_kept) {
   const bool has_mark = __atomic_load_n(&marks_are_kept, __ATOMIC_RELAXED);
   // Which takes the lock, and so comes first.
   if (has_mark && may_be_kept && hole != nullptr && hole->magazine == nullptr) make_magazine(hole);
-  const KeptMark mark(has_mark);
-  if (mark.is_kept()) unmark(place);
+  // With its mark gone, and before something says that it is free, a collection in steps would take
+  // it for an object: until the end the thread's stop is put off, if it can be stopped.
+  std::optional<world::NoStop> no_stop;
+  if (has_mark && world::self() != nullptr) no_stop.emplace(world::self());
+  if (has_mark) unmark(place);
   if (hole != nullptr) {
     if (undo_take(place, hole, object)) return false;
     const bool has_magazine =
-        hole->magazine != nullptr || (may_be_kept && !mark.is_kept() && make_magazine(hole));
+        hole->magazine != nullptr || (may_be_kept && !has_mark && make_magazine(hole));
     if (may_be_kept && has_magazine && keep_in_magazine(hole->magazine, object)) return false;
   }
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);

@@ -14,7 +14,8 @@
 
 namespace jd::heap {
 
-// Set in a stopped world; asked by whoever makes or frees something (relaxed).
+// Set in a stopped world, cleared under the lock; asked by whoever makes or frees something
+// (relaxed: who frees asks within a NoStop section, and who makes a block has the lock).
 extern bool marking_in_steps;
 inline bool is_marking_in_steps() { return __atomic_load_n(&marking_in_steps, __ATOMIC_RELAXED); }
 

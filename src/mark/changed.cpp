@@ -39,8 +39,9 @@ void note_old_marks() {
   });
 }
 
-// Between steps nothing is marked while the pages are visited, and what passes for marked need not
-// be (heap/snapshot.hpp).
+// Between steps marks are looked at as they are: what is marked while the pages are visited, for
+// want of room on the stack, is scanned twice at most. And what passes for marked need not be so
+// (heap/snapshot.hpp).
 std::uint64_t old_marks_of(const Block& block, unsigned word) {
   if (heap::marking_in_steps) {
     return block.marks[word] & block.allocated[word] & heap::noted_objects(block, word);

@@ -94,7 +94,8 @@ class alignas(128) Marker {
   // Marking in steps (cycle/incremental.hpp), by this marker alone. Until it is 0 again: at this
   // time (os::now_ns) drain ends though something may be queued, unless that takes too much memory.
   void set_deadline(std::uint64_t ns) { deadline_ = ns; }
-  // Marks, a thousand entries or so at least, until that time, or until nothing is queued (true).
+  // Marks until that time, and 4096 entries at least (fewer under stress: Team::is_stress), or
+  // until nothing is queued (true).
   bool run_until(std::uint64_t ns);
   // Forgets queued objects that are not there any more, freed and maybe replaced.
   void forget_queued_that_are_gone();

@@ -97,7 +97,9 @@ std::vector<Benchmark> make_catalogue() {
       {"free", "replacing, in random order, objects that are freed by hand,"},
       {"free-uncollectable", "replacing, in random order, uncollectable objects, freed by hand,"},
       {"drop", "replacing, in random order, pointer-free objects that are dropped,"},
-      {"resize", "resizing objects in random order, to lengths"}};
+      {"resize", "resizing objects in random order, to lengths"},
+      {"free-many", "replacing, in random order, a million objects that are freed by hand,"},
+      {"resize-many", "resizing a million objects in random order, to lengths"}};
   for (const auto& [name, what] : replaced) {
     list.push_back({"replace-" + name, "replace", {name}, {}, what + " of 8 to 207 bytes", false});
   }
