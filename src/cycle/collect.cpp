@@ -47,6 +47,7 @@ bool last_did_not_stop = false;
 struct Cycle {
   int (*stop_function)();
   bool partial;  // what is marked already stays so
+  bool limited;  // what is not marked at the program's limit is marked in steps
   Outcome outcome;
   incremental::Begun begun = incremental::Begun::NotAtAll;
 
@@ -88,6 +89,14 @@ bool mark_everything(char* stack_top, Cycle* cycle) {
   queue_roots(stack_top);
   if (marker.was_stopped() || cycle->asked_to_stop()) return false;
   marker.drain();
+  if (cycle->outcome == Outcome::Done && cycle->limited && !marker.was_stopped()) {
+    using incremental::Begun;
+    if (incremental::goes_on(cycle->is_full() ? Begun::Full : Begun::Partial)) {
+      cycle->outcome = Outcome::GoesOn;
+      return true;
+    }
+    marker.drain();
+  }
   measured.mark_stack_overflows += marker.take_overflows();
   return !marker.was_stopped();
 }
@@ -183,6 +192,12 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   tell(GC_EVENT_MARK_START);
   bool copied = false;
   const Reaching reaching = reach_everything(stack_top, cycle, &copied);
+  if (cycle->outcome == Outcome::GoesOn) {
+    tell(GC_EVENT_MARK_END);
+    alloc::show_holes();
+    alloc::show_magazines();
+    return {};
+  }
   // A word one past the last object may have marked where a hole begins.
   alloc::unmark_mixed_holes();
   if (cycle->outcome != Outcome::Done) {
@@ -282,6 +297,7 @@ void run_cycle(void* data, char* stack_top) {
   Pause pause;
   pause.begin(Pause::At::KnownLibraries);
   cycle->outcome = pause.outcome();
+  if (cycle->limited) incremental::limit(pause);
   heap::SweepCount count = pause.stands() ? run_stopped(stack_top, cycle) : heap::SweepCount{};
   // While nobody makes or frees an object.
   if (cycle->outcome == Outcome::Done && settings.check_heap != nullptr) settings.check_heap();
@@ -314,7 +330,8 @@ Measurements measured;
 
 bool collect_locked(int (*stop_function)(), Extent extent) {
   const bool keeps = incremental::is_under_way() ? partial::may_watch() : partial::is_possible();
-  Cycle cycle{stop_function, extent == Extent::AsDue && keeps, Outcome::NotBegun};
+  Cycle cycle{stop_function, extent != Extent::Full && keeps,
+              extent == Extent::AsDueWithinLimit, Outcome::NotBegun};
   last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;

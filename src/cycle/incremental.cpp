@@ -1,6 +1,5 @@
 #include "cycle/incremental.hpp"
 
-#include "alloc/collecting.hpp"
 #include "alloc/pacer.hpp"
 #include "alloc/totals.hpp"
 #include "cycle/collect.hpp"
@@ -10,11 +9,8 @@
 #include "cycle/partial.hpp"
 #include "cycle/pause.hpp"
 #include "cycle/settings.hpp"
-#include "cycle/verify.hpp"
 #include "heap/snapshot.hpp"
-#include "heap/sweep.hpp"
 #include "mark/marker.hpp"
-#include "mark/team.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "world/fork.hpp"
@@ -23,12 +19,6 @@ namespace jd::cycle::incremental {
 namespace {
 
 using mark::marker;
-
-// What lies on pages that were written is looked at once more between steps, since it would be in
-// the last pause otherwise: while it is as much as that, 2 MiB, and at most three quarters of what
-// it was the last time, for a program may write more than steps can look at. Guesses.
-constexpr std::size_t kManyPages = 512;
-bool is_much_less(std::size_t pages, std::size_t before) { return pages <= before / 4 * 3; }
 
 // Marking is to be done when a part of what makes a collection due was allocated since it began,
 // but no less than kLeastMeanwhile. Between two steps the program runs for as long as one takes, or
@@ -40,23 +30,34 @@ constexpr std::size_t kLeastMeanwhile = base::kMiB;
 // the program allocates.
 constexpr std::size_t kMostMeanwhile = 3;
 
+// A pause that has not ended at the limit is tried again when all it has queued is marked, while
+// that took no more than this part of what it took the time before, but no more often than that:
+// where a program writes faster than steps can mark, the last pause has no limit. Guesses.
+constexpr double kLessPerTry = 0.75;
+constexpr unsigned kMostTries = 16;
+
 enum class State {
   Idle,
   Marking,  // something is queued
-  Looking,  // nothing was: what has changed?
-  Marked    // all but that
+  Marked    // nothing was, at the end of the last step
 };
 
 // All under the heap's lock.
 State state = State::Idle;
 Begun begun = Begun::NotAtAll;
-std::size_t changed_pages = 0;  // by the last look
 Steps steps;
 std::size_t allocated_before = 0;
 std::size_t meanwhile = 0;
 std::uint64_t expected_ns = 0;
 std::uint64_t last_step_ended = 0;
 std::uint64_t last_step_took = 0;
+// When the pause began that is to end within the limit; 0: it has none.
+std::uint64_t limited_from = 0;
+// Last pauses that were tried; for how long steps had marked when the last one was, and how much of
+// that came after the one before it.
+unsigned tries = 0;
+std::uint64_t marked_before_try = 0;
+std::uint64_t marked_between_tries = 0;
 
 // How long a collection marked, and how much it was for: what was alive, or new.
 struct Cost {
@@ -103,129 +104,52 @@ Progress refuse() {
   return Progress::None;
 }
 
-// The time of a step, from when the world stopped.
-class Timed {
- public:
-  Timed() : began_(os::now_ns()) {}
-  ~Timed() {
-    const std::uint64_t took = os::now_ns() - began_;
-    steps.mark_ns += took;
-    measured.mark_total += took;
-    ++steps.count;
-    last_step_ended = began_ + took;
-    last_step_took = took;
-  }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-
- private:
-  std::uint64_t began_;
-};
-
-Progress finish() {
-  const bool done = collect_locked(settings.stop_function, Extent::AsDue);
-  return done ? Progress::End : refuse();
-}
-
-// Slots that threads have for their next objects.
-void hide_free() {
-  if (options.verify != 0) verify_magazines();
-  alloc::hide_magazines();
-  alloc::hide_holes();
-}
-void show_free() {
-  alloc::show_holes();
-  alloc::show_magazines();
-}
-
-// False if it can't be done in steps. (Where not all roots are known, they are looked at all the
-// same: the program's function may let go of what the start callback took.)
-bool begin_stopped(char* stack_top, const Pause& pause) {
-  const Timed timed;
-  alloc::settle_totals();
-  hide_free();
-  if (options.verify != 0) verify_structures();
-  choose_how_to_mark(Marking::PartialOrInSteps);
-  marker.set_deadline(pause.began() + limit_ns());
-  bool keeps = partial::is_possible();
-  if (keeps) {
-    partial::keep_marks(true);
-    keeps = partial::queue_changed();
-  } else {
-    heap::clear_marks();
-  }
-  const bool noted = heap::begin_marking_in_steps();
-  queue_roots(stack_top);
-  show_free();
-  begun = keeps ? Begun::Partial : Begun::Full;
-  partial::forget_marks();
-  set_state(State::Marking);
-  const bool goes_on = noted && pause.outcome() == Outcome::Done && !marker.has_overflowed() &&
-                       partial::watch_in_use();
-  if (!goes_on) abandon();
-  return goes_on;
-}
-
-struct Beginning {
-  Outcome outcome = Outcome::NotBegun;
-  bool goes_on = false;
-};
-void begin_with_stack(void* data, char* stack_top) {
-  auto* const beginning = static_cast<Beginning*>(data);
-  if (!may_look_for_roots()) return;
-  if (settings.start_callback != nullptr) settings.start_callback();
-  Pause pause;
-  pause.begin(Pause::At::KnownLibraries);
-  beginning->outcome = pause.outcome();
-  if (pause.outcome() == Outcome::Done || pause.outcome() == Outcome::RootsUnknown) {
-    beginning->goes_on = begin_stopped(stack_top, pause);
-  }
-  pause.end();
-  pause.complain();
-}
-
-Progress begin() {
-  const MeasuredCollecting collecting;
-  steps = {};
-  changed_pages = SIZE_MAX;
-  expected_ns = expected_to_take();
-  Beginning beginning;
-  os::call_with_registers_on_stack(begin_with_stack, &beginning);
-  os::clear_vector_registers();
-  allocated_before = alloc::totals().allocated_since_gc;
+// The one that is under way has had its first pause.
+void begin_steps() {
+  allocated_before = alloc::totals_unsynchronised().allocated_since_gc;
   meanwhile = base::max_of(due_after() / kShareMeanwhile, kLeastMeanwhile);
-  if (beginning.goes_on) return Progress::Step;
-  // Memory was missing, or a file, and a whole collection does without; or it would meet with the
-  // same.
-  return beginning.outcome == Outcome::Done ? finish() : refuse();
+  tries = 0;
+  marked_before_try = 0;
+  marked_between_tries = 0;
 }
 
-// Queues what has changed since the last look, if that is worth while. False if it is not known.
-bool look() {
-  const mark::Changed changed = partial::count_changed_in_steps();
-  if (!changed.known) return false;
-  const std::size_t many = mark::team.is_stress() ? 1 : kManyPages;
-  if (changed.pages < many || !is_much_less(changed.pages, changed_pages)) {
-    set_state(State::Marked);
-    return true;
-  }
-  changed_pages = changed.pages;
-  set_state(State::Marking);
-  // What is new is marked by what is scanned from now on, and not only at the end: the pages that
-  // hold it pass for unwritten now.
-  hide_free();
-  const bool renewed = heap::renew_snapshot();
-  show_free();
-  return renewed && partial::queue_changed_in_steps() && partial::watch_in_use();
+void note_step(std::uint64_t began) {
+  const std::uint64_t took = os::now_ns() - began;
+  steps.mark_ns += took;
+  measured.mark_total += took;
+  ++steps.count;
+  last_step_ended = began + took;
+  last_step_took = took;
 }
 
-void mark_stopped(std::uint64_t end) {
-  const Timed timed;
+bool is_to_be_tried() {
+  const std::uint64_t between = steps.mark_ns - marked_before_try;
+  const bool is_less = static_cast<double>(between) <=
+                       kLessPerTry * static_cast<double>(marked_between_tries);
+  marked_before_try = steps.mark_ns;
+  marked_between_tries = between;
+  return ++tries == 1 || (is_less && tries <= kMostTries);
+}
+
+Progress collect(Extent extent) {
+  const bool done = collect_locked(settings.stop_function, extent);
+  limited_from = 0;
+  marker.set_deadline(0);
+  if (done) return Progress::End;
+  return is_under_way() ? Progress::Step : refuse();
+}
+
+// How long a partial one takes depends on what has changed, which nobody knows beforehand.
+Progress begin_or_end() {
+  const bool limited = is_under_way() ? is_to_be_tried()
+                                      : is_wanted() || (may_be_wanted() && partial::is_possible());
+  return collect(limited ? Extent::AsDueWithinLimit : Extent::AsDue);
+}
+
+void mark_stopped(const Pause& pause) {
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
-  if (state == State::Looking && !look()) return abandon();
-  if (state == State::Marking && marker.run_until(end)) {
-    set_state(State::Looking);
-  }
+  if (marker.run_until(pause.began() + limit_ns())) set_state(State::Marked);
+  note_step(pause.began());
   if (marker.has_overflowed()) abandon();
 }
 
@@ -234,12 +158,12 @@ Progress mark_some() {
   Pause pause;
   pause.begin(Pause::At::AnyTime);
   const bool stands = pause.outcome() == Outcome::Done;
-  if (stands) mark_stopped(pause.began() + limit_ns());
+  if (stands) mark_stopped(pause);
   pause.end();
   os::clear_vector_registers();
   if (!stands) return refuse();
   // It was abandoned, for what would come again.
-  return state == State::Idle ? finish() : Progress::Step;
+  return state == State::Idle ? collect(Extent::AsDue) : Progress::Step;
 }
 
 bool is_allowed() {
@@ -254,6 +178,8 @@ bool is_under_way() { return state != State::Idle; }
 bool may_be_wanted() { return has_limit() && partial::may_watch(); }
 
 bool is_wanted() { return may_be_wanted() && expected_to_take() >= limit_ns() / 2; }
+
+bool begins_early() { return may_be_wanted() && expected_to_take() >= limit_ns(); }
 
 bool is_behind() {
   const std::size_t wait = base::max_of(meanwhile, kLeastMeanwhile);
@@ -271,17 +197,19 @@ Progress step() {
   // As collect_locked does, before anything is abandoned: in a child of vfork it is the parent's.
   if (settings.serves_malloc && world::is_borrowed_process()) return Progress::None;
   was_refused = false;
-  if (is_under_way() && !partial::may_watch()) {
-    abandon();
-    return finish();
-  }
-  if (state == State::Marked) return finish();
-  if (is_under_way() && allocated_meanwhile() > kMostMeanwhile * meanwhile) return finish();
-  if (!is_allowed()) return refuse();
-  return state == State::Idle ? begin() : mark_some();
+  if (is_under_way() && !partial::may_watch()) abandon();
+  if (state != State::Marking) return begin_or_end();
+  if (allocated_meanwhile() > kMostMeanwhile * meanwhile) return collect(Extent::AsDue);
+  return is_allowed() ? mark_some() : refuse();
 }
 
-Progress collect_as_due() { return is_under_way() || is_wanted() ? step() : finish(); }
+void limit(const Pause& pause) {
+  limited_from = pause.began();
+  if (!is_under_way()) expected_ns = expected_to_take();
+  // No more than half, where the rest will take steps: they need some time for the heap's tables.
+  const bool ends = is_under_way() || expected_ns <= limit_ns();
+  marker.set_deadline(limited_from + (ends ? limit_ns() : limit_ns() / 2));
+}
 
 Begun end() {
   if (!is_under_way()) {
@@ -291,14 +219,28 @@ Begun end() {
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
   heap::unmark_new_objects();
   heap::end_marking_in_steps();
-  marker.set_deadline(0);
   set_state(State::Idle);
   return begun;
 }
 
+bool goes_on(Begun now) {
+  marker.set_deadline(0);
+  if (limited_from == 0 || !marker.has_queued() || marker.has_overflowed()) return false;
+  if (!heap::begin_marking_in_steps()) return false;
+  if (!partial::watch_in_use()) {
+    heap::end_marking_in_steps();
+    return false;
+  }
+  partial::forget_marks();
+  begun = now;
+  if (steps.count == 0) begin_steps();
+  note_step(limited_from);
+  set_state(State::Marking);
+  return true;
+}
+
 void abandon() {
   steps = {};
-  marker.set_deadline(0);
   if (!is_under_way()) return;
   marker.forget_queued();
   heap::end_marking_in_steps();

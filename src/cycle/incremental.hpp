@@ -10,7 +10,12 @@
 // is held.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+namespace jd::cycle {
+class Pause;
+}
 
 namespace jd::cycle::incremental {
 
@@ -23,20 +28,24 @@ bool is_behind();
 // What came of it: nothing, since the program or the system does not allow it now; a step, after
 // which more are to come; a collection that ended.
 enum class Progress { None, Step, End };
-// Pre: a collection is due, or under way. Does what is to be done now: all of it, or one step.
-Progress collect_as_due();
-// One step, or the beginning, or the end. Pre: is_wanted() or is_under_way().
+// Does what is to be done now, of a collection that is under way or due: all of it, or one step.
 Progress step();
-// Is the next collection that allocation starts to be done in steps? Where the last ones took long
-// enough.
+// Is the next collection that allocation starts to be done in steps, if it comes to that? Where the
+// last ones took long enough. And is it to begin before it is due?
 bool is_wanted();
+bool begins_early();
 // Can there be such collections at all?
 bool may_be_wanted();
 
-// For the collection that begins, in the stopped world, with the threads' holes hidden: takes over
-// what was marked, and says what was begun; is_under_way() is false from now on.
+// For a collection (Extent::AsDueWithinLimit) whose pause has begun: it is to mark until the limit.
+void limit(const Pause& pause);
+// For one in the stopped world, with the threads' holes hidden: takes over what was marked, and
+// says what was begun; is_under_way() is false from now on.
 enum class Begun { NotAtAll, Full, Partial };
 Begun end();
+// It has marked what it could, and looks at no limit any more. True if something is left that is to
+// be marked in steps: then it is under way again, and the pause is to end.
+bool goes_on(Begun now);
 // Forgets what was marked. The world may run.
 void abandon();
 

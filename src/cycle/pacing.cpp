@@ -213,7 +213,7 @@ bool steps_are_due() {
       base::max_of(base::max_of(planned_for_several, kLeastBetween), settings.min_bytes_allocated);
   const std::size_t begin = due / kDueForSteps;
   return bytes_of(heap::free_blocks()) <= begin &&
-         charged_of(alloc::totals_unsynchronised()) >= begin && incremental::is_wanted() &&
+         charged_of(alloc::totals_unsynchronised()) >= begin && incremental::begins_early() &&
          incremental::is_behind();
 }
 
@@ -233,7 +233,7 @@ void catch_up() {
   if (is_overdue) {
     // Once, even if the program's function stops it; and not if so much was freed that it is early.
     is_overdue = false;
-    if (collection_is_due()) incremental::collect_as_due();
+    if (collection_is_due()) incremental::step();
   } else if (steps_are_due()) {
     incremental::step();
   }
@@ -244,7 +244,7 @@ void collect_for_grown_table() {
   if (collecting_is_off()) return;
   const std::size_t charged = charged_bytes();
   if (charged >= due_after() / kGrownTableShare) {
-    incremental::collect_as_due();
+    incremental::step();
   }
 }
 
@@ -436,7 +436,7 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
     // In steps the heap would grow meanwhile.
     const bool done = GC_dont_expand != 0
                           ? collect_locked(settings.stop_function, Extent::AsDue)
-                          : incremental::collect_as_due() == incremental::Progress::End;
+                          : incremental::step() == incremental::Progress::End;
     if (done) return true;
     // Whoever was asked may have switched collections off.
     if (collecting_is_off()) return false;

@@ -190,17 +190,6 @@ bool watch(Objects of, std::size_t room) {
 
 }  // namespace
 
-mark::Changed count_changed_in_steps() {
-  const os::WatchedPages pages;
-  return mark::marker.count_changed(pages);
-}
-
-bool queue_changed_in_steps() {
-  const os::WatchedPages pages;
-  if (options.verify != 0 && !verify_unwritten(pages)) return false;
-  return mark::marker.push_changed(pages).known;
-}
-
 // All but what threads fill now: what lies on other pages would be scanned in the last pause.
 bool watch_in_use() { return watch(Objects::All, 0); }
 

@@ -18,8 +18,9 @@
 
 namespace jd::cycle {
 
-// What a collection has to look at. AsDue: a partial one does, where there are such.
-enum class Extent { Full, AsDue };
+// What a collection has to look at. AsDue: a partial one does, where there are such. WithinLimit:
+// so, and what is not marked at the program's limit is marked in steps (cycle/incremental.hpp).
+enum class Extent { Full, AsDue, AsDueWithinLimit };
 
 namespace partial {
 
@@ -41,9 +42,6 @@ bool queue_changed();
 // How many objects collections before had marked. Of a partial collection.
 std::size_t kept_objects();
 
-// Between steps: how much may have changed in what is marked; queues that.
-mark::Changed count_changed_in_steps();
-bool queue_changed_in_steps();
 // Notes what changes from now on, in whatever there is. False if that can't be.
 bool watch_in_use();
 // What is marked says nothing any more: the next collection is a full one.

@@ -9,9 +9,9 @@
 
 namespace jd::cycle {
 
-// NotBegun: in a borrowed process, or for lack of memory. NotStopped: some threads run
-// (world::try_to_stop_world).
-enum class Outcome { Done, NotBegun, RootsUnknown, Abandoned, NotStopped };
+// GoesOn: in steps (cycle/incremental.hpp). NotBegun: in a borrowed process, or for lack of memory.
+// NotStopped: some threads run (world::try_to_stop_world).
+enum class Outcome { Done, GoesOn, NotBegun, RootsUnknown, Abandoned, NotStopped };
 
 void tell(GC_EventType event);
 void tell_threads(GC_EventType event);

@@ -337,7 +337,7 @@ bool collect_if_due() {
   {
     LockGuard guard(heap_lock);
     if (GC_dont_gc == 0 && (incremental::is_under_way() || collection_is_due())) {
-      more = incremental::collect_as_due() == incremental::Progress::Step;
+      more = incremental::step() == incremental::Progress::Step;
     }
   }
   finish_collection();
@@ -349,7 +349,7 @@ void collect_partially() {
   if (!started()) return;
   {
     LockGuard guard(heap_lock);
-    if (GC_dont_gc == 0 && partial::is_on()) incremental::collect_as_due();
+    if (GC_dont_gc == 0 && partial::is_on()) incremental::step();
   }
   finish_collection();
   if (finalizers_due()) notify_or_run();

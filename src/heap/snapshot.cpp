@@ -50,11 +50,6 @@ void unmark_new_objects() {
   });
 }
 
-bool renew_snapshot() {
-  unmark_new_objects();
-  return take_snapshot();
-}
-
 void end_marking_in_steps() { __atomic_store_n(&marking_in_steps, false, __ATOMIC_RELAXED); }
 
 void discard_snapshot() { snapshot.discard(); }

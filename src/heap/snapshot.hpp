@@ -22,7 +22,6 @@ inline bool is_marking_in_steps() { return __atomic_load_n(&marking_in_steps, __
 // Pre, of the first three: the world is stopped, holes are hidden. The first follows clear_marks or
 // keep_marks; it and the second are false if there is no memory. The third comes before keep_marks.
 [[nodiscard]] bool begin_marking_in_steps();
-[[nodiscard]] bool renew_snapshot();
 void unmark_new_objects();
 void end_marking_in_steps();
 

@@ -1,7 +1,6 @@
 // What a partial collection begins at, beside the roots: marked objects that the program may have
 // changed since they were marked (docs/design/cycle.md, "Partial collections").
 #include "heap/side_table.hpp"
-#include "heap/snapshot.hpp"
 #include "heap/space.hpp"
 #include "heap/walk.hpp"
 #include "mark/marker.hpp"
@@ -39,13 +38,7 @@ void note_old_marks() {
   });
 }
 
-// Between steps marks are looked at as they are: what is marked while the pages are visited, for
-// want of room on the stack, is scanned twice at most. And what passes for marked need not be so
-// (heap/snapshot.hpp).
 std::uint64_t old_marks_of(const Block& block, unsigned word) {
-  if (heap::marking_in_steps) {
-    return block.marks[word] & block.allocated[word] & heap::noted_objects(block, word);
-  }
   return are_noted ? old_marks[heap::number_of(&block)].words[word]
                    : block.marks[word] & block.allocated[word];
 }
@@ -99,7 +92,6 @@ void Marker::push_marked(Block* block, unsigned from, unsigned to, Word low, Wor
 
 class Marker::ChangedPages final : public os::PageVisitor {
  public:
-  // null: they are counted.
   explicit ChangedPages(Marker* marker) : marker_(marker) {}
 
   [[nodiscard]] Changed visit_all(const os::WatchedPages& pages) {
@@ -126,7 +118,6 @@ class Marker::ChangedPages final : public os::PageVisitor {
     if (!has_old_marks(*block)) return;
     bytes_ += high - low;
     if (heap::extra_of(block).watched) watched_bytes_ += high - low;
-    if (marker_ == nullptr) return;
     if (block->state == BlockState::LargeHead) return large(block, low, high);
     const Word begin = heap::block_address(heap::number_of(block));
     const unsigned from = block->slot_of(low - begin);
@@ -158,16 +149,9 @@ void Marker::push_marked_with_procedures() {
 }
 
 Changed Marker::push_changed(const os::WatchedPages& pages) {
-  if (!heap::marking_in_steps) {
-    note_old_marks();
-    push_marked_with_procedures();
-  }
+  note_old_marks();
+  push_marked_with_procedures();
   return ChangedPages(this).visit_all(pages);
-}
-
-Changed Marker::count_changed(const os::WatchedPages& pages) {
-  are_noted = false;
-  return ChangedPages(nullptr).visit_all(pages);
 }
 
 }  // namespace jd::mark

@@ -121,7 +121,7 @@ inline void Marker::push_rest(const View& view, Entry range) {
   top_ = top;
 }
 
-// One loop for all strategies, alone or in company.
+// One loop for all strategies, alone, in company or in steps.
 //
 // Ring: words wait in `words_` for their records; newly marked objects wait in `objects_` for their
 // contents. So only objects that are not marked yet cost a fetch; but while few words wait, as in
@@ -143,6 +143,8 @@ class Marker::Loop {
     for (;;) {
       Entry range;
       if (kRing && words_.count() > distance_) {
+        // As many lists as the rings have room for never go to the stack.
+        if (kSteps && ends_patience()) return false;
         if (!take_word(&range)) continue;
       } else if (const Next next = take_other(&range); next != Next::Scan) {
         if (next == Next::Nothing) continue;
@@ -168,7 +170,8 @@ class Marker::Loop {
  private:
   static constexpr bool kRing = kStrategy == MarkStrategy::Ring;
   static constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
-  static constexpr bool kAlone = kCompany == Company::Alone;
+  static constexpr bool kAlone = kCompany != Company::Team;
+  static constexpr bool kSteps = kCompany == Company::Steps;
 
   enum class Next {
     Scan,     // what was taken
@@ -535,7 +538,7 @@ bool Marker::run_until(std::uint64_t ns) {
   const bool is_stress = team.is_stress();
   bool done = false;
   do {
-    done = run_turn<Company::Alone>(is_stress ? kStressEntries : kEntriesBetweenQuestions);
+    done = run_turn<Company::Steps>(is_stress ? kStressEntries : kEntriesBetweenQuestions);
   } while (!done && !is_stress && os::now_ns() < ns);
   page_map_.close();
   return top_ == bottom_;

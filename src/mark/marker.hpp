@@ -44,8 +44,9 @@ struct Changed {
 
 class alignas(128) Marker {
  public:
-  // Whether other markers may set the same mark bits.
-  enum class Company { Alone, Team };
+  // Alone in a stopped world; beside others that may set the same mark bits; or alone, in steps
+  // each of which is to end soon.
+  enum class Company { Alone, Team, Steps };
 
   // Reserves the mark stack: room for so many entries; 0: for as many as the heap can need.
   // False if the system refuses.
@@ -78,11 +79,8 @@ class alignas(128) Marker {
   void mark_uncollectable();
 
   // Queues what the program may have changed in marked objects: what lies on pages that were
-  // written, and the contents of those whose kind has a mark procedure, which may look elsewhere
-  // (of those not between steps, since all would be looked at each time).
+  // written, and the contents of those whose kind has a mark procedure, which may look elsewhere.
   Changed push_changed(const os::WatchedPages& pages);
-  // How much that would be, without procedures.
-  Changed count_changed(const os::WatchedPages& pages);
 
   // Queues the words of a range for scanning as heap words.
   void push_range(const void* low, const void* high);
@@ -97,6 +95,7 @@ class alignas(128) Marker {
   // Marks until that time, and 4096 entries at least (fewer under stress: Team::is_stress), or
   // until nothing is queued (true).
   bool run_until(std::uint64_t ns);
+  [[nodiscard]] bool has_queued() const { return top_ != bottom_; }
   // Forgets queued objects that are not there any more, freed and maybe replaced.
   void forget_queued_that_are_gone();
   // Whether something is lost that drain would find again.
