@@ -3,6 +3,8 @@
 //   start callback → look at the loaded libraries → stop the world → hide holes → clear marks
 //   (a partial one keeps them) → client's roots, static data, stacks → mark → finalization → move
 //   objects → sweep → show holes → resume → disclaim → plan the next
+//
+// One that is done in steps (cycle/incremental.hpp) goes as far as "mark" more than once.
 #include "cycle/collect.hpp"
 
 #include "alloc/collecting.hpp"
@@ -43,6 +45,8 @@ using mark::marker;
 
 // What threads_did_not_stop says. Under the heap's lock.
 bool last_did_not_stop = false;
+// The program was told of a beginning, and not yet of an end. Under the heap's lock.
+bool has_begun = false;
 
 struct Cycle {
   int (*stop_function)();
@@ -290,7 +294,8 @@ void report(const Cycle& cycle) {
 void run_cycle(void* data, char* stack_top) {
   auto* cycle = static_cast<Cycle*>(data);
   if (!may_look_for_roots()) return;
-  tell(GC_EVENT_START);
+  if (!has_begun) tell(GC_EVENT_START);
+  has_begun = true;
   if (settings.start_callback != nullptr) settings.start_callback();
   prepare_toggle_references();
 
@@ -302,6 +307,8 @@ void run_cycle(void* data, char* stack_top) {
   // While nobody makes or frees an object.
   if (cycle->outcome == Outcome::Done && settings.check_heap != nullptr) settings.check_heap();
   pause.end();
+  has_begun = cycle->outcome == Outcome::GoesOn;
+  if (has_begun) return;
   if (cycle->outcome != Outcome::Done) {
     pause.complain();
     tell(GC_EVENT_END);
@@ -330,8 +337,8 @@ Measurements measured;
 
 bool collect_locked(int (*stop_function)(), Extent extent) {
   const bool keeps = incremental::is_under_way() ? partial::may_watch() : partial::is_possible();
-  Cycle cycle{stop_function, extent != Extent::Full && keeps,
-              extent == Extent::AsDueWithinLimit, Outcome::NotBegun};
+  Cycle cycle{stop_function, extent != Extent::Full && keeps, extent == Extent::AsDueWithinLimit,
+              Outcome::NotBegun};
   last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;

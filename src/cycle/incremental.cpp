@@ -124,8 +124,8 @@ void note_step(std::uint64_t began) {
 
 bool is_to_be_tried() {
   const std::uint64_t between = steps.mark_ns - marked_before_try;
-  const bool is_less = static_cast<double>(between) <=
-                       kLessPerTry * static_cast<double>(marked_between_tries);
+  const bool is_less =
+      static_cast<double>(between) <= kLessPerTry * static_cast<double>(marked_between_tries);
   marked_before_try = steps.mark_ns;
   marked_between_tries = between;
   return ++tries == 1 || (is_less && tries <= kMostTries);

@@ -434,9 +434,8 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
   if (due) {
     // In steps the heap would grow meanwhile.
-    const bool done = GC_dont_expand != 0
-                          ? collect_locked(settings.stop_function, Extent::AsDue)
-                          : incremental::step() == incremental::Progress::End;
+    const bool done = GC_dont_expand != 0 ? collect_locked(settings.stop_function, Extent::AsDue)
+                                          : incremental::step() == incremental::Progress::End;
     if (done) return true;
     // Whoever was asked may have switched collections off.
     if (collecting_is_off()) return false;
