@@ -60,6 +60,7 @@ struct Options {
   std::uint64_t mark_stack = 0;
   std::uint64_t mark_patience = 2048;
   std::uint64_t mark_turn = 1024;
+  std::uint64_t mark_beside = 1;
   std::uint64_t written_pages = 16 * kKiB;
   std::uint64_t sweep_time = static_cast<std::uint64_t>(SweepTime::Lazy);
   std::uint64_t nearly_full = 16;
@@ -179,6 +180,10 @@ inline constexpr OptionInfo kOptions[] = {
      "Objects that the ring strategy marks without it before it looks whether that is quicker "
      "(up to 15: stress, by turns with it and without).",
      1, kNoLimit, &Options::mark_turn, nullptr, true},
+    {"JACKDAW_MARK_BESIDE", OptionType::Flag, "", "on",
+     "A thread marks beside the program where collections are done in steps "
+     "(GC_PAUSE_TIME_TARGET) and there may be two markers.",
+     0, 1, &Options::mark_beside, nullptr},
     {"JACKDAW_WRITTEN_PAGES", OptionType::Size, "any; 0: of no object", "16k",
      "Of objects of this size or more only those pages are marked from that were written, as "
      "/proc/self/pagemap says, which a sandbox may forbid to open. With --malloc: 4m.",

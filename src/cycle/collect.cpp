@@ -266,7 +266,8 @@ void report(const Cycle& cycle) {
   const incremental::Steps steps = incremental::last_steps();
   if (steps.count != 0) {
     os::log("collection ", measured.collections, " was marked in ", steps.count, " steps, ",
-            steps.mark_ns / 1000, " us together, before this pause:");
+            steps.mark_ns / 1000, " us together, ", steps.beside_ns / 1000,
+            " us of it beside the program, before this pause:");
   }
   os::log("collection ", measured.collections, cycle.is_full() ? ": pause " : " (partial): pause ",
           measured.pause_last / 1000, " us (stop ", measured.stop_last / 1000, ", mark ",

@@ -10,6 +10,7 @@
 #include "cycle/pause.hpp"
 #include "cycle/settings.hpp"
 #include "heap/snapshot.hpp"
+#include "mark/concurrent.hpp"
 #include "mark/marker.hpp"
 #include "os/context.hpp"
 #include "os/cpu.hpp"
@@ -136,7 +137,9 @@ Progress collect(Extent extent) {
   limited_from = 0;
   marker.set_deadline(0);
   if (done) return Progress::End;
-  return is_under_way() ? Progress::Step : refuse();
+  if (!is_under_way()) return refuse();
+  mark::concurrent.wake();
+  return Progress::Step;
 }
 
 // How long a partial one takes depends on what has changed, which nobody knows beforehand.
@@ -147,6 +150,7 @@ Progress begin_or_end() {
 }
 
 void mark_stopped(const Pause& pause) {
+  marker.take_put_aside();
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
   if (marker.run_until(pause.began() + limit_ns())) set_state(State::Marked);
   note_step(pause.began());
@@ -162,6 +166,7 @@ Progress mark_some() {
   pause.end();
   os::clear_vector_registers();
   if (!stands) return refuse();
+  if (state == State::Marking) mark::concurrent.wake();
   // It was abandoned, for what would come again.
   return state == State::Idle ? collect(Extent::AsDue) : Progress::Step;
 }
@@ -211,11 +216,24 @@ void limit(const Pause& pause) {
   marker.set_deadline(limited_from + (ends ? limit_ns() : limit_ns() / 2));
 }
 
+bool mark_beside() {
+  if (state != State::Marking || GC_dont_gc != 0) return false;
+  const std::uint64_t began = os::now_ns();
+  const bool more = marker.run_beside();
+  const std::uint64_t took = os::now_ns() - began;
+  steps.mark_ns += took;
+  steps.beside_ns += took;
+  measured.mark_total += took;
+  if (!marker.has_queued() && !marker.has_overflowed()) set_state(State::Marked);
+  return more;
+}
+
 Begun end() {
   if (!is_under_way()) {
     steps = {};
     return Begun::NotAtAll;
   }
+  marker.take_put_aside();
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
   heap::unmark_new_objects();
   heap::end_marking_in_steps();

@@ -2,7 +2,8 @@
 // incremental mode: the world stands for the roots, then now and then for as long as the limit
 // says, and at last for a partial collection, to which all that the steps have marked is old.
 //
-// Source: Boehm, Demers & Shenker, "Mostly Parallel Garbage Collection" (1991). Differs in: steps
+// Source: Boehm, Demers & Shenker, "Mostly Parallel Garbage Collection" (1991). Differs in: beside
+// the thread that marks while the program runs (mark/concurrent.hpp), or where there is none, steps
 // are taken by the threads that allocate, in a stopped world; the kernel notes what is written
 // meanwhile; what is made meanwhile is not marked until the end (heap/snapshot.hpp).
 //
@@ -49,12 +50,17 @@ bool goes_on(Begun now);
 // Forgets what was marked. The world may run.
 void abandon();
 
+// What the thread that marks beside the program does (mark/concurrent.hpp). False: nothing, until
+// the next step, or nothing more.
+bool mark_beside();
+
 // A collection has marked for so long, all its steps together, and so much is alive.
 void note(bool was_partial, std::uint64_t mark_ns, std::size_t live_bytes);
 // Steps of the one that ended last, and the time for which they marked.
 struct Steps {
   unsigned count = 0;
   std::uint64_t mark_ns = 0;
+  std::uint64_t beside_ns = 0;  // of that, while the program ran
 };
 Steps last_steps();
 

@@ -25,6 +25,7 @@
 #include "heap/huge_pages.hpp"
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
+#include "mark/concurrent.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
@@ -119,6 +120,9 @@ void apply_options() {
                         .stack_entries = options.mark_stack,
                         .measured = !patience_given,
                         .published = &GC_parallel});
+  if (markers > 1 && options.mark_beside != 0) {
+    mark::concurrent.configure(incremental::mark_beside);
+  }
   using base::Options;
   using base::was_given;
   if (was_given(&Options::free_space_divisor)) {
@@ -229,6 +233,7 @@ void finish_collection() {
   warn_of_cycles();
   if (memory_waits_to_be_returned()) return_free_memory();
   if (mark::team.in_demand()) mark::team.start_helpers();
+  if (mark::concurrent.in_demand()) mark::concurrent.start();
 }
 
 void on_slow_path() {

@@ -39,7 +39,9 @@ bool begin_marking_in_steps() {
 
 std::uint64_t noted_objects(const Block& block, unsigned word) {
   const BlockNumber number = number_of(&block);
-  return number < snapshot.covered() ? snapshot[number].words[word] : 0;
+  if (number >= snapshot.covered()) return 0;
+  // The program may be freeing one (mark/concurrent.hpp).
+  return __atomic_load_n(&snapshot[number].words[word], __ATOMIC_RELAXED);
 }
 
 void unmark_new_objects() {

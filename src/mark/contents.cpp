@@ -3,6 +3,7 @@
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
+#include "heap/snapshot.hpp"
 #include "heap/space.hpp"
 #include "mark/elements.hpp"
 #include "mark/marker.hpp"
@@ -24,7 +25,24 @@ bool Marker::mark(const heap::Place& place) {
                         std::uint64_t{1} << (place.slot % 64));
   }
   if (place.marked()) return false;
+  if (waiting_ != nullptr) {
+    const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
+    return (__atomic_fetch_or(&place.block->marks[place.slot / 64], bit, __ATOMIC_RELAXED) & bit) ==
+           0;
+  }
   place.set_mark();
+  return true;
+}
+
+// Beside the program: is it an object that only a stopped world tells how to scan, or that is not
+// there any more? What is there (heap/snapshot.hpp) is of the kind that its block says.
+bool Marker::puts_aside(Entry entry) {
+  if (waiting_ == nullptr) return false;
+  const Word object = base::as_word(entry.next);
+  if (!heap::was_noted(object)) return true;
+  const Block& block = View().record_of(object);
+  if (block.state == BlockState::Small && heap::kinds[block.kind].pointer_bits != 0) return false;
+  if (!put_aside_.push(entry)) overflowed_ = true;
   return true;
 }
 

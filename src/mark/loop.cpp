@@ -78,6 +78,12 @@ constexpr unsigned kHungryObjects = 2048;
 // Longer ranges are halved when somebody is hungry.
 constexpr std::ptrdiff_t kSplitWords = 1024;
 
+// A word of the heap's, once: beside the program it may change at any time, and what is looked up
+// must be what was tested.
+[[gnu::always_inline]] inline Word read(const Word* at) {
+  return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
 }  // namespace
 
 // Copied and passed by value: then the rings' counters stay in registers.
@@ -110,13 +116,15 @@ inline void Marker::push_rest(const View& view, Entry range) {
   if (__builtin_expect(range.end - range.next > kRestWords, 0) ||
       (__builtin_expect(has_no_room(), 0) && (!extend_stack() || has_no_room()))) {
     for (; range.next < range.end; ++range.next) {
-      if (view.holds(*range.next)) push_word(*range.next);
+      const Word word = read(range.next);
+      if (view.holds(word)) push_word(word);
     }
     return;
   }
   Entry* top = top_;
   for (; range.next < range.end; ++range.next) {
-    if (view.holds(*range.next)) *top++ = Entry::word(*range.next);
+    const Word word = read(range.next);
+    if (view.holds(word)) *top++ = Entry::word(word);
   }
   top_ = top;
 }
@@ -153,6 +161,7 @@ class Marker::Loop {
       Pointers pointers = {};
       if (__builtin_expect(range.is_tagged(), 0)) {
         if (is_done_with(range)) continue;
+        if (kSteps && m_.puts_aside(range)) continue;
         const Described described = describe(base::as_word(range.next));
         pointers = described.pointers;
         range = described.range;
@@ -243,7 +252,7 @@ class Marker::Loop {
   }
 
   [[gnu::always_inline]] bool ends_patience() {
-    if (--m_.patience_ != 0) return false;
+    if (--m_.patience_ != 0 && !(kSteps && m_.is_to_leave())) return false;
     m_.put_back({words_, objects_});
     return true;
   }
@@ -337,7 +346,7 @@ class Marker::Loop {
   // last (scan_backwards).
   [[gnu::always_inline]] void scan_pointers(Pointers pointers) {
     do {
-      const Word word = *(kRing ? pointers.take_first() : pointers.take_last());
+      const Word word = read(kRing ? pointers.take_first() : pointers.take_last());
       if (!view_.holds(word)) continue;
       if (!kRing) {
         push_contents(word);
@@ -361,8 +370,13 @@ class Marker::Loop {
       return true;
     } else {
       most_ = kEnoughWords;
-      while (range.next < range.end && !view_.holds(*range.next)) ++range.next;
-      if (range.next < range.end && !words_.full()) await_record(*range.next++, false);
+      for (; range.next < range.end && !words_.full(); ++range.next) {
+        const Word word = read(range.next);
+        if (!view_.holds(word)) continue;
+        await_record(word, false);
+        ++range.next;
+        break;
+      }
     }
     if (range.next == range.end) return true;
     m_.push_rest(view_, range);
@@ -377,7 +391,8 @@ class Marker::Loop {
       const Word* const end =
           range->next + base::min_of(range->end - range->next, std::ptrdiff_t{words_.room()});
       for (; range->next < end; ++range->next) {
-        if (view_.holds(*range->next)) await_record(*range->next, idle);
+        const Word word = read(range->next);
+        if (view_.holds(word)) await_record(word, idle);
       }
     }
   }
@@ -387,7 +402,7 @@ class Marker::Loop {
     most_ = kMostWords;
     if (__builtin_expect(is_idle(), 0)) {
       for (; range.next < range.end; ++range.next) {
-        const Word word = *range.next;
+        const Word word = read(range.next);
         if (!view_.holds(word)) continue;
         await_record(word, true);
         const auto step = static_cast<std::intptr_t>(word - base::as_word(range.next));
@@ -396,7 +411,8 @@ class Marker::Loop {
       return;
     }
     for (; range.next < range.end; ++range.next) {
-      if (view_.holds(*range.next)) await_record(*range.next, false);
+      const Word word = read(range.next);
+      if (view_.holds(word)) await_record(word, false);
     }
   }
 
@@ -408,19 +424,20 @@ class Marker::Loop {
     if (__builtin_expect(range.end - range.next >= kWordsOfEntry, 0)) {
       note_words(range.end - range.next);
     }
-    if (kOnGrey && range.next < range.end && view_.holds(*range.next)) {
+    if (kOnGrey && range.next < range.end) {
       // What is popped next has the shortest time to arrive: fetch it before the others.
-      prefetch(*range.next);
+      const Word first = read(range.next);
+      if (view_.holds(first)) prefetch(first);
     }
     while (kOnGrey && __builtin_expect(range.end - range.next > kLinearPrefetch, 0)) {
       prefetch(range.end - kLinearPrefetch);
       for (const Word* const low = range.end - kLineWords; range.end > low;) {
-        const Word word = *--range.end;
+        const Word word = read(--range.end);
         if (__builtin_expect(view_.holds(word), 1)) push_contents(word);
       }
     }
     while (range.end > range.next) {
-      const Word word = *--range.end;
+      const Word word = read(--range.end);
       if (__builtin_expect(view_.holds(word), 1)) push_contents(word);
     }
   }
@@ -542,6 +559,18 @@ bool Marker::run_until(std::uint64_t ns) {
   } while (!done && !is_stress && os::now_ns() < ns);
   page_map_.close();
   return top_ == bottom_;
+}
+
+bool Marker::run_beside() {
+  // Half a millisecond, or less.
+  constexpr std::uint64_t kEntries = 8192;
+  constexpr std::uint64_t kStressEntries = 16;
+  // So many are put aside at most, and a few more that are in the rings by then.
+  constexpr std::size_t kMostAside = 4096;
+  waiting_ = &os::Machine::waiting;
+  run_turn<Company::Steps>(team.is_stress() ? kStressEntries : kEntries);
+  waiting_ = nullptr;
+  return has_queued() && put_aside_.count() < kMostAside && !overflowed_;
 }
 
 void Marker::run_while_allowed() {

@@ -229,6 +229,11 @@ void Marker::forget_queued_that_are_gone() {
   top_ = kept;
 }
 
+void Marker::take_put_aside() {
+  for (const Entry entry : put_aside_) push(entry);
+  put_aside_.clear();
+}
+
 // A packet fits (Team::packet_entries): whoever receives one has nothing else.
 void Marker::receive(const Entry* entries, unsigned count) {
   JD_CHECK(top_ == stack_, "a marker takes entries when it has none");

@@ -13,10 +13,12 @@
 // Requirements (docs/design/mark.md): mark.req.one-loop, mark.req.overflow.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/options.hpp"
+#include "heap/growable.hpp"
 #include "heap/layout.hpp"
 #include "heap/side_table.hpp"
 #include "heap/space.hpp"
@@ -95,7 +97,13 @@ class alignas(128) Marker {
   // Marks until that time, and 4096 entries at least (fewer under stress: Team::is_stress), or
   // until nothing is queued (true).
   bool run_until(std::uint64_t ns);
-  [[nodiscard]] bool has_queued() const { return top_ != bottom_; }
+  // The same while the program runs, with the heap's lock held: for half a millisecond or so, or
+  // until somebody waits for a lock. False if it can't go on so: nothing is queued, or only what is
+  // put aside, or that is much. Objects are put aside that only a stopped world tells how to scan.
+  bool run_beside();
+  // Queues those. In the stopped world.
+  void take_put_aside();
+  [[nodiscard]] bool has_queued() const { return top_ != bottom_ || put_aside_.count() != 0; }
   // Forgets queued objects that are not there any more, freed and maybe replaced.
   void forget_queued_that_are_gone();
   // Whether something is lost that drain would find again.
@@ -118,6 +126,7 @@ class alignas(128) Marker {
   // were not scanned.
   void forget_queued() {
     bottom_ = top_ = stack_;
+    put_aside_.clear();
     overflowed_ = false;
     in_team_ = false;
   }
@@ -198,6 +207,10 @@ class alignas(128) Marker {
   template <Company kCompany>
   bool visit(const View& view, Word word, Entry* contents);
   bool mark(const heap::Place& place);
+  bool puts_aside(Entry entry);
+  [[nodiscard]] bool is_to_leave() const {
+    return waiting_ != nullptr && waiting_->load(std::memory_order_relaxed) != 0;
+  }
   static bool mark_in_team(const View& view, Word word, std::uint64_t* shared, std::uint64_t* own,
                            std::uint64_t bit);
   [[nodiscard]] bool may_share(const Entry& current) const;
@@ -223,7 +236,7 @@ class alignas(128) Marker {
   Pointers scan_mixed(Word memory, const heap::Kind& kind);
   void mark_leaf(heap::Block* block, unsigned granule);
   void push_word_at(const Word* at) {
-    const Word word = *at;
+    const Word word = __atomic_load_n(at, __ATOMIC_RELAXED);
     if (heap::in_heap(word)) push_word(word);
   }
   void queue_run(const Word* first, std::size_t count) {
@@ -294,6 +307,9 @@ class alignas(128) Marker {
   static_assert(sizeof(OwnMarks) << kTouchShift == 4096);
   heap::SideTable<std::uint8_t, kTouchShift> touched_;
   bool in_team_ = false;
+  // Beside the program: how many threads wait for locks. Otherwise null.
+  const std::atomic<unsigned>* waiting_ = nullptr;
+  heap::Growable<Entry> put_aside_;
   bool (*stop_question_)() = nullptr;
   std::uint64_t deadline_ = 0;
   bool was_stopped_ = false;

@@ -10,6 +10,17 @@
 
 namespace jd::os {
 
+// For its lifetime the caller counts as one that waits for a lock.
+template <class Sync>
+class Waiting {
+ public:
+  Waiting() { Sync::begin_waiting(); }
+  ~Waiting() { Sync::end_waiting(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+};
+using WaitsForLock = Waiting<Machine>;
+
 // The lock over what makes atomics, waits and wakes: the machine (Lock, below), or a test that
 // tries every interleaving (tests/support/interleaving.hpp).
 template <class Sync>
@@ -20,6 +31,7 @@ class LockOver {
     // Pairs with the release in release(): what the last holder wrote is visible here.
     if (!state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
                                         std::memory_order_relaxed)) {
+      const Waiting<Sync> waiting;
       acquire_slowly();
     }
     Sync::tell_acquired(&state_);
@@ -52,6 +64,7 @@ class LockOver {
   void reset_in_child() {
     state_.store(kFree, std::memory_order_relaxed);
     starving_.store(0, std::memory_order_relaxed);
+    Sync::forget_waiting();
   }
 
  private:
@@ -183,6 +196,11 @@ void LockOver<Sync>::release_slowly() {
 
 extern template class LockOver<Machine>;
 using Lock = LockOver<Machine>;
+
+// Does some thread wait, or did one a moment ago? For a holder that can leave its lock for a while.
+inline bool somebody_waits_for_a_lock() {
+  return Machine::waiting.load(std::memory_order_relaxed) != 0;
+}
 
 // The signal by which a lock's holder may stop threads: from now on it comes to any thread that has
 // waited for a lock for 10 ms, even if that has blocked it, until the wait's end

@@ -3,7 +3,10 @@
 #include <pthread.h>
 
 #include "heap/space.hpp"
+#include "mark/concurrent.hpp"
 #include "mark/team.hpp"
+#include "os/cpu.hpp"
+#include "os/lock.hpp"
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
 #include "world/own_ids.hpp"
@@ -30,10 +33,30 @@ ForkHooks hooks;
 // read by threads that fork.
 bool in_handler = false;
 
-bool interrupts_holder() {
-  if (!heap::heap_lock.try_acquire()) return os::count_threads() == 1 + mark::team.helpers();
-  heap::heap_lock.release();
+unsigned own_threads() { return mark::team.helpers() + mark::concurrent.threads(); }
+
+// Pre: a thread of the collector's may have the lock. That one, not what the caller interrupts?
+bool is_held_by_marker() {
+  constexpr std::uint64_t kPatience = 20000000;  // ns: far longer than it takes; a guess
+  const os::WaitsForLock waits;
+  for (const std::uint64_t end = os::now_ns() + kPatience; os::now_ns() < end;) {
+    if (mark::concurrent.holds_lock()) return true;
+    if (heap::heap_lock.try_acquire()) {
+      heap::heap_lock.release();
+      return true;
+    }
+    os::cpu_relax();
+  }
   return false;
+}
+
+bool interrupts_holder() {
+  if (heap::heap_lock.try_acquire()) {
+    heap::heap_lock.release();
+    return false;
+  }
+  if (os::count_threads() != 1 + own_threads()) return false;
+  return mark::concurrent.threads() == 0 || !is_held_by_marker();
 }
 
 ForkHooks current_hooks() {
@@ -72,7 +95,7 @@ void before_fork() {
     heap::heap_lock.release();
   }
   // Where they can't be counted there may be some.
-  forked_beside_others = os::count_threads() != 1 + mark::team.helpers();
+  forked_beside_others = os::count_threads() != 1 + own_threads();
   // For the child, which may not be able to ask. Without memory it tries all the same.
   if (forked_beside_others) static_cast<void>(update_static_roots());
   os::hold_own_ranges();
@@ -97,6 +120,7 @@ void after_fork_in_child() {
     in_handler = false;
     if (Thread* mine = self()) mine->id = os::thread_id();
     mark::team.forget_helpers_in_child();
+    mark::concurrent.forget_in_child();
     return;
   }
   os::reset_own_ranges_in_child();
@@ -104,6 +128,7 @@ void after_fork_in_child() {
   if (forked_beside_others) expect_locked_loader_in_child();
   keep_only_self_in_child(forked_by_main);
   mark::team.forget_helpers_in_child();
+  mark::concurrent.forget_in_child();
   heap::heap_lock.reset_in_child();
   if (hooks.in_child != nullptr) hooks.in_child();
 }
