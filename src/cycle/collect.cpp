@@ -141,8 +141,7 @@ Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   choose_how_to_mark(cycle->partial ? Marking::PartialOrInSteps : Marking::Whole);
   if (cycle->partial) {
     cycle->begun = incremental::end();
-    // What the steps have marked is no less new than the rest.
-    partial::keep_marks(cycle->begun == incremental::Begun::NotAtAll);
+    partial::keep_marks(cycle->begun != incremental::Begun::NotAtAll);
   } else {
     incremental::abandon();
     heap::clear_marks();

@@ -37,6 +37,10 @@ constexpr std::size_t kMostMeanwhile = 3;
 constexpr double kLessPerTry = 0.75;
 constexpr unsigned kMostTries = 16;
 
+// In a pause that may have to go on in steps, what that takes is left of the limit; but no more than
+// this part of it, or nothing would be marked in large heaps.
+constexpr std::uint64_t kMostToGoOn = 2;
+
 enum class State {
   Idle,
   Marking,  // something is queued
@@ -54,6 +58,8 @@ std::uint64_t last_step_ended = 0;
 std::uint64_t last_step_took = 0;
 // When the pause began that is to end within the limit; 0: it has none.
 std::uint64_t limited_from = 0;
+// How long the last such pause took to prepare for more steps.
+std::uint64_t to_go_on_ns = 0;
 // Last pauses that were tried; for how long steps had marked when the last one was, and how much of
 // that came after the one before it.
 unsigned tries = 0;
@@ -211,9 +217,8 @@ Progress step() {
 void limit(const Pause& pause) {
   limited_from = pause.began();
   if (!is_under_way()) expected_ns = expected_to_take();
-  // No more than half, where the rest will take steps: they need some time for the heap's tables.
-  const bool ends = is_under_way() || expected_ns <= limit_ns();
-  marker.set_deadline(limited_from + (ends ? limit_ns() : limit_ns() / 2));
+  marker.set_deadline(limited_from + limit_ns() -
+                      base::min_of(to_go_on_ns, limit_ns() / kMostToGoOn));
 }
 
 bool mark_beside() {
@@ -235,7 +240,6 @@ Begun end() {
   }
   marker.take_put_aside();
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
-  heap::unmark_new_objects();
   heap::end_marking_in_steps();
   set_state(State::Idle);
   return begun;
@@ -244,6 +248,7 @@ Begun end() {
 bool goes_on(Begun now) {
   marker.set_deadline(0);
   if (limited_from == 0 || !marker.has_queued() || marker.has_overflowed()) return false;
+  const std::uint64_t began = os::now_ns();
   if (!heap::begin_marking_in_steps()) return false;
   if (!partial::watch_in_use()) {
     heap::end_marking_in_steps();
@@ -253,6 +258,7 @@ bool goes_on(Begun now) {
   begun = now;
   if (steps.count == 0) begin_steps();
   note_step(limited_from);
+  to_go_on_ns = os::now_ns() - began;
   set_state(State::Marking);
   return true;
 }

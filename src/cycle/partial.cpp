@@ -6,6 +6,7 @@
 #include "cycle/page_sums.hpp"
 #include "cycle/partial_worth.hpp"
 #include "cycle/settings.hpp"
+#include "heap/kept_marks.hpp"
 #include "heap/space.hpp"
 #include "heap/sweep.hpp"
 #include "heap/walk.hpp"
@@ -135,9 +136,9 @@ bool is_possible() {
   return may_watch() && marks_are_known && !full_is_wanted && partial_since_full < GC_full_freq;
 }
 
-void keep_marks(bool counts) {
-  const std::size_t marked = heap::keep_marks();
-  if (counts) kept = marked;
+void keep_marks(bool of_steps) {
+  const std::size_t marked = heap::keep_marks(of_steps ? heap::Keep::Noted : heap::Keep::All);
+  if (!of_steps) kept = marked;
 }
 
 bool queue_changed() {

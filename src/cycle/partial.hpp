@@ -33,9 +33,9 @@ bool is_on();
 bool is_possible();
 // Can it be known what the program writes while a collection is under way (cycle/incremental.hpp)?
 bool may_watch();
-// Instead of clearing the marks, when the world has stopped. counts: they are of collections before
-// this one.
-void keep_marks(bool counts);
+// Instead of clearing the marks, when the world has stopped. of_steps: of this collection, not of
+// those before it.
+void keep_marks(bool of_steps);
 // Then, before anything is marked: queues what may have changed. False, with nothing queued and all
 // marks clear, if that can't be known: then the collection is a full one.
 bool queue_changed();

@@ -44,14 +44,6 @@ std::uint64_t noted_objects(const Block& block, unsigned word) {
   return __atomic_load_n(&snapshot[number].words[word], __ATOMIC_RELAXED);
 }
 
-void unmark_new_objects() {
-  for_each_block([](BlockNumber, Block& block) {
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      block.marks[w] &= ~block.allocated[w] | noted_objects(block, w);
-    }
-  });
-}
-
 void end_marking_in_steps() { __atomic_store_n(&marking_in_steps, false, __ATOMIC_RELAXED); }
 
 void discard_snapshot() { snapshot.discard(); }

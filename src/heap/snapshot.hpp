@@ -1,9 +1,9 @@
 // What was allocated when marking in steps began (cycle/incremental.hpp), between which the program
 // runs. Until the marking ends, whatever is free passes for marked, also what the program has freed
-// or made free since: so no step looks at it, and what is made there is made marked. At the end, or
-// when the snapshot is taken anew, the marks of what is new are taken back, and it is marked like
-// anything else, if something holds it. So a step that scans a pointer to what is new has marked
-// nothing: the page that it lies on must still pass for written the next time.
+// or made free since: so no step looks at it, and what is made there is made marked. At the end,
+// also if marking goes on after that with another snapshot, the marks of what is new are taken
+// back, and it is marked like anything else, if something holds it. So a step that scans a pointer
+// to what is new has marked nothing: the page that it lies on must still pass for written then.
 //
 // Pre, but for pass_for_free: the heap's lock is held.
 #pragma once
@@ -19,10 +19,10 @@ namespace jd::heap {
 extern bool marking_in_steps;
 inline bool is_marking_in_steps() { return __atomic_load_n(&marking_in_steps, __ATOMIC_RELAXED); }
 
-// Pre, of the first three: the world is stopped, holes are hidden. The first follows clear_marks or
-// keep_marks; it and the second are false if there is no memory. The third comes before keep_marks.
+// Pre, of both: the world is stopped, holes are hidden. The first follows clear_marks or
+// keep_marks; false if there is no memory. After the second, keep_marks takes back the marks of
+// what is new.
 [[nodiscard]] bool begin_marking_in_steps();
-void unmark_new_objects();
 void end_marking_in_steps();
 
 // Gives the memory of the snapshot back; not while it is needed.

@@ -206,18 +206,6 @@ void clear_marks() {
   });
 }
 
-std::size_t keep_marks() {
-  std::size_t kept = 0;
-  for_each_block([&kept](BlockNumber, Block& block) {
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      const std::uint64_t old = block.marks[w] & block.allocated[w];
-      kept += base::count_ones(old);
-      block.marks[w] = old | ~block.allocated[w];
-    }
-  });
-  return kept;
-}
-
 SweepCount sweep() {
   SweepCount count;
   OpenRun run;

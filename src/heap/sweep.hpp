@@ -46,9 +46,6 @@ struct SweepCount {
 // marks a free slot (its stale words would keep other dead objects), has one bit to look at.
 // Pre: the world is stopped.
 void clear_marks();
-// Instead, for a partial collection: what the last collection marked stays marked. Returns how many
-// objects that are. Pre: as above; there are no mixed blocks.
-std::size_t keep_marks();
 
 // Sweeps. Blocks of kinds with a disclaim function are put aside for disclaim_deferred.
 // Pre: the world is stopped; slots in threads' holes are not allocated (alloc::hide_holes).

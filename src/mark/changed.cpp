@@ -1,6 +1,6 @@
 // What a partial collection begins at, beside the roots: marked objects that the program may have
 // changed since they were marked (docs/design/cycle.md, "Partial collections").
-#include "heap/side_table.hpp"
+#include "heap/kept_marks.hpp"
 #include "heap/space.hpp"
 #include "heap/walk.hpp"
 #include "mark/marker.hpp"
@@ -17,35 +17,11 @@ using heap::kBlockSize;
 using heap::Scan;
 using heap::space;
 
-// What was marked before anything else was: marking goes on in between, and what it finds need not
-// be scanned a second time. 0.8% of the heap; without memory for all of it, marks serve as well.
-// Both by the collecting thread, in a stopped world.
-struct OldMarks {
-  std::uint64_t words[heap::kBitWords];
-};
-heap::SideTable<OldMarks> old_marks;
-bool are_noted = false;  // in this collection
-
-void note_old_marks() {
-  are_noted = old_marks.cover();
-  if (!are_noted) return;
-  heap::for_each_block([](BlockNumber number, const Block& block) {
-    if (block.scan == Scan::None) return;
-    OldMarks& old = old_marks[number];
-    for (unsigned w = 0; w < block.bit_words(); ++w) {
-      old.words[w] = block.marks[w] & block.allocated[w];
-    }
-  });
-}
-
-std::uint64_t old_marks_of(const Block& block, unsigned word) {
-  return are_noted ? old_marks[heap::number_of(&block)].words[word]
-                   : block.marks[word] & block.allocated[word];
-}
-
-bool has_old_marks(const Block& block) {
+// Of what was marked before anything else was: what marking in between has found need not be
+// scanned a second time.
+bool has_kept_marks(const Block& block) {
   for (unsigned w = 0; w < block.bit_words(); ++w) {
-    if (old_marks_of(block, w) != 0) return true;
+    if (heap::kept_marks(block, w) != 0) return true;
   }
   return false;
 }
@@ -73,7 +49,7 @@ void Marker::push_marked(Block* block, unsigned from, unsigned to, Word low, Wor
   const Word begin = heap::block_address(heap::number_of(block));
   const std::size_t size = heap::unmixed_size(*block);
   for (unsigned w = from / 64; w * 64 < to; ++w) {
-    std::uint64_t old = old_marks_of(*block, w) & heap::bits_between(w, from, to);
+    std::uint64_t old = heap::kept_marks(*block, w) & heap::bits_between(w, from, to);
     while (old != 0) {
       const unsigned first = base::lowest_bit(old);
       const unsigned count = block->scan == Scan::Words ? base::lowest_zero(old >> first) : 1;
@@ -115,7 +91,7 @@ class Marker::ChangedPages final : public os::PageVisitor {
   void block(Word low, Word high) {
     Block* const block = block_with_slots(heap::block_number(low));
     if (block == nullptr || block->scan == Scan::None || has_procedure(*block)) return;
-    if (!has_old_marks(*block)) return;
+    if (!has_kept_marks(*block)) return;
     bytes_ += high - low;
     if (heap::extra_of(block).watched) watched_bytes_ += high - low;
     if (block->state == BlockState::LargeHead) return large(block, low, high);
@@ -149,7 +125,6 @@ void Marker::push_marked_with_procedures() {
 }
 
 Changed Marker::push_changed(const os::WatchedPages& pages) {
-  note_old_marks();
   push_marked_with_procedures();
   return ChangedPages(this).visit_all(pages);
 }

@@ -1,0 +1,24 @@
+// The marks that a partial collection begins with: those of the last collection, or of steps.
+//
+// Pre: the heap's lock is held, and the world stands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/space.hpp"
+
+namespace jd::heap {
+
+// Instead of clear_marks: what is marked stays marked; for of those that were marked in steps, what
+// was there when these began (heap/snapshot.hpp). Returns how many objects that are. Pre: there are
+// no mixed blocks.
+enum class Keep : std::uint8_t { All, Noted };
+std::size_t keep_marks(Keep which);
+
+// Of a word of a block's bits: what keep_marks has kept, whatever was marked since; or, if there
+// was no memory to note that (0.8% of the heap), what is marked by now. Of blocks whose objects are
+// scanned.
+std::uint64_t kept_marks(const Block& block, unsigned word);
+
+}  // namespace jd::heap
