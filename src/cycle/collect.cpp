@@ -45,8 +45,6 @@ using mark::marker;
 
 // What threads_did_not_stop says. Under the heap's lock.
 bool last_did_not_stop = false;
-// The program was told of a beginning, and not yet of an end. Under the heap's lock.
-bool has_begun = false;
 
 struct Cycle {
   int (*stop_function)();
@@ -294,8 +292,7 @@ void report(const Cycle& cycle) {
 void run_cycle(void* data, char* stack_top) {
   auto* cycle = static_cast<Cycle*>(data);
   if (!may_look_for_roots()) return;
-  if (!has_begun) tell(GC_EVENT_START);
-  has_begun = true;
+  tell(GC_EVENT_START);
   if (settings.start_callback != nullptr) settings.start_callback();
   prepare_toggle_references();
 
@@ -307,8 +304,6 @@ void run_cycle(void* data, char* stack_top) {
   // While nobody makes or frees an object.
   if (cycle->outcome == Outcome::Done && settings.check_heap != nullptr) settings.check_heap();
   pause.end();
-  has_begun = cycle->outcome == Outcome::GoesOn;
-  if (has_begun) return;
   if (cycle->outcome != Outcome::Done) {
     pause.complain();
     tell(GC_EVENT_END);

@@ -37,8 +37,8 @@ constexpr std::size_t kMostMeanwhile = 3;
 constexpr double kLessPerTry = 0.75;
 constexpr unsigned kMostTries = 16;
 
-// In a pause that may have to go on in steps, what that takes is left of the limit; but no more than
-// this part of it, or nothing would be marked in large heaps.
+// In a pause that may have to go on in steps, what that takes is left of the limit; but no more
+// than this part of it, or nothing would be marked in large heaps.
 constexpr std::uint64_t kMostToGoOn = 2;
 
 enum class State {

@@ -19,6 +19,15 @@ void let_others_in() {
   for (unsigned i = 0; i < kMostPauses && os::somebody_waits_for_a_lock(); ++i) os::cpu_relax();
 }
 
+// The lock is held: for a moment, or for a whole collection.
+void wait_for_lock(unsigned attempt) {
+  constexpr unsigned kShortAttempts = 4;
+  constexpr std::uint64_t kShortest = 20000;  // ns
+  constexpr unsigned kMostDoublings = 6;
+  if (attempt < kShortAttempts) return let_others_in();
+  os::sleep_ns(kShortest << base::min_of(attempt - kShortAttempts, kMostDoublings));
+}
+
 }  // namespace
 
 constinit Concurrent concurrent;
@@ -33,19 +42,31 @@ void Concurrent::wake() {
   os::futex_wake(&wakes_, 1);
 }
 
-bool Concurrent::step() {
-  const os::LockGuard guard(heap::heap_lock);
-  holds_lock_.store(true, std::memory_order_relaxed);
-  const bool more = step_();
-  holds_lock_.store(false, std::memory_order_relaxed);
-  return more;
+Concurrent::Turn Concurrent::take_turn() {
+  Turn turn = Turn::NoLock;
+  turns_.fetch_add(1, std::memory_order_seq_cst);
+  if (heap::heap_lock.try_acquire()) {
+    turn = step_() ? Turn::More : Turn::Nothing;
+    heap::heap_lock.release();
+  }
+  turns_.fetch_add(1, std::memory_order_seq_cst);
+  return turn;
 }
 
 void* Concurrent::run(void* self) {
   auto* const thread = static_cast<Concurrent*>(self);
   for (;;) {
     const std::uint32_t seen = thread->wakes_.load(std::memory_order_relaxed);
-    while (thread->step()) let_others_in();
+    unsigned attempt = 0;
+    for (Turn turn = Turn::More; turn != Turn::Nothing;) {
+      turn = thread->take_turn();
+      if (turn == Turn::NoLock) {
+        wait_for_lock(attempt++);
+      } else {
+        attempt = 0;
+        let_others_in();
+      }
+    }
     os::futex_wait(&thread->wakes_, seen);
   }
 }
@@ -62,7 +83,7 @@ void Concurrent::start() {
 }
 
 void Concurrent::forget_in_child() {
-  holds_lock_.store(false, std::memory_order_relaxed);
+  turns_.store(0, std::memory_order_relaxed);
   runs_.store(false, std::memory_order_relaxed);
   is_refused_.store(false, std::memory_order_relaxed);
   demand_.store(false, std::memory_order_relaxed);

@@ -30,8 +30,9 @@ class Concurrent {
   }
   // How many threads it is, 0 or 1.
   [[nodiscard]] unsigned threads() const { return runs_.load(std::memory_order_relaxed) ? 1 : 0; }
-  // Does it have the heap's lock just now?
-  [[nodiscard]] bool holds_lock() const { return holds_lock_.load(std::memory_order_relaxed); }
+  // Odd while it has the heap's lock, or tries to get it, for which it never waits; another value
+  // each time.
+  [[nodiscard]] std::uint32_t turns() const { return turns_.load(std::memory_order_seq_cst); }
   // There is something to mark. Pre: the heap's lock is held.
   void wake();
   // Is the thread wanted, and not made?
@@ -43,15 +44,18 @@ class Concurrent {
   void forget_in_child();
 
  private:
+  enum class Turn : std::uint8_t { NoLock, Nothing, More };
+
   static void* run(void* self);
-  bool step();
+  Turn take_turn();
 
   Step step_ = nullptr;
   // Counts wakes. Written by whoever wakes, waited for by the thread (relaxed: what there is to do
   // is said under the heap's lock).
   std::atomic<std::uint32_t> wakes_{0};
-  // Written by the thread, within the lock; read by who can't have it (relaxed).
-  std::atomic<bool> holds_lock_{false};
+  // Written by the thread; read by others that want to know who has the lock (sequentially
+  // consistent: odd before it is taken, even after it is left).
+  std::atomic<std::uint32_t> turns_{0};
   // The thread was made, or the system refused it; it is wanted; somebody makes it. Each is written
   // by the maker, demand_ also by whoever wakes; hints (relaxed), but whoever changes starting_
   // from false is the maker.

@@ -35,28 +35,20 @@ bool in_handler = false;
 
 unsigned own_threads() { return mark::team.helpers() + mark::concurrent.threads(); }
 
-// Pre: a thread of the collector's may have the lock. That one, not what the caller interrupts?
-bool is_held_by_marker() {
-  constexpr std::uint64_t kPatience = 20000000;  // ns: far longer than it takes; a guess
+// A marker that runs beside the program is no holder that the caller could have interrupted; it
+// leaves the lock soon.
+bool interrupts_holder() {
   const os::WaitsForLock waits;
-  for (const std::uint64_t end = os::now_ns() + kPatience; os::now_ns() < end;) {
-    if (mark::concurrent.holds_lock()) return true;
+  for (;;) {
+    const std::uint32_t turns = mark::concurrent.turns();
     if (heap::heap_lock.try_acquire()) {
       heap::heap_lock.release();
-      return true;
+      return false;
     }
-    os::cpu_relax();
+    if (turns % 2 == 0 && mark::concurrent.turns() == turns) break;
+    os::yield();
   }
-  return false;
-}
-
-bool interrupts_holder() {
-  if (heap::heap_lock.try_acquire()) {
-    heap::heap_lock.release();
-    return false;
-  }
-  if (os::count_threads() != 1 + own_threads()) return false;
-  return mark::concurrent.threads() == 0 || !is_held_by_marker();
+  return os::count_threads() == 1 + own_threads();
 }
 
 ForkHooks current_hooks() {

@@ -80,7 +80,11 @@ GC_API GC_ATTR_DEPRECATED GC_on_heap_resize_proc GC_on_heap_resize;
 GC_API void GC_CALL GC_set_on_heap_resize(GC_on_heap_resize_proc);
 GC_API GC_on_heap_resize_proc GC_CALL GC_get_on_heap_resize(void);
 
-/* The steps of a collection, as reported to the two callbacks below. */
+/*
+ * The steps of a collection, as reported to the two callbacks below. One that is marked in steps
+ * (GC_set_time_limit) begins and ends in each pause that looks at the roots; between these, its
+ * steps are only stops of the world.
+ */
 typedef enum {
   GC_EVENT_START, /* a collection begins */
   GC_EVENT_MARK_START,

@@ -1,0 +1,280 @@
+// The thread that marks beside the program (cycle.req.incremental): whatever threads do meanwhile,
+// nothing that they hold is lost. Tiny turns (JACKDAW_MARK_TURN) have it take the heap's lock and
+// leave it all the time.
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "child.hpp"
+#include "partial.hpp"
+
+namespace jd::test::partial {
+namespace {
+
+const Environment beside = {{"JACKDAW_MARK_BESIDE", "1"},   {"GC_MARKERS", "2"},
+                            {"JACKDAW_VERIFY", "1"},        {"JACKDAW_POISON", "1"},
+                            {"JACKDAW_MARK_STACK", kUnset}, {"JACKDAW_COLLECT_EVERY", kUnset},
+                            {"JACKDAW_MARK_TURN", "1024"},  {"GC_PAUSE_TIME_TARGET", "0"},
+                            {"GC_ENABLE_INCREMENTAL", "1"}};
+
+void expect_well(const char* child) {
+  for (const char* turn : {"1024", "3"}) {
+    Environment environment = beside;
+    environment.emplace_back("JACKDAW_MARK_TURN", turn);
+    const ChildResult r = run_child(child, environment);
+    EXPECT_TRUE(r.ok()) << turn << ": " << r;
+  }
+}
+
+// Lists that take long to mark.
+class Lists {
+ public:
+  Lists() {
+    for (std::size_t i = 0; i < kLists; ++i) table_.get()[i] = make_list(kLength);
+  }
+  [[nodiscard]] bool are_intact() const {
+    for (std::size_t i = 0; i < kLists; ++i) {
+      if (list_length(table_.get()[i]) != kLength) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kLists = 20;
+  static constexpr std::size_t kLength = 10000;
+  Root<void*> table_{static_cast<void**>(GC_malloc(kLists * sizeof(void*)))};
+};
+
+// A program that waits gets its collection marked; it goes on with the last pause.
+JD_CHILD(waits_meanwhile) {
+  GC_INIT();
+  GC_set_full_freq(0);
+  const Lists lists;
+  collect();
+  // The first one asks for the thread.
+  for (int i = 0; i < 3; ++i) {
+    GC_start_incremental_collection();
+    for (int k = 0; k < 1000; ++k) opaque(GC_malloc(64));
+    usleep(20000);
+    while (GC_collect_a_little() != 0) {
+    }
+  }
+  return lists.are_intact() ? 0 : 1;
+}
+TEST(Beside, AWaitingProgramIsMarkedFor) {
+  JD_NEEDS_MODE();
+  Environment environment = beside;
+  environment.emplace_back("GC_PRINT_STATS", "1");
+  const ChildResult r = run_child("waits_meanwhile", environment);
+  EXPECT_TRUE(r.ok()) << r;
+  bool any = false;
+  const std::string text = " us of it beside";
+  for (std::size_t at = r.err.find(text); at != std::string::npos; at = r.err.find(text, at + 1)) {
+    any |= r.err[at - 1] != '0' || r.err[at - 2] != ' ';
+  }
+  EXPECT_TRUE(any) << "no marking beside the program was reported" << r;
+}
+
+// --- What threads do meanwhile
+// --------------------------------------------------------------------
+
+struct Cell {
+  Cell* next;
+  std::uint64_t tag;
+  Cell* other;
+};
+
+constexpr std::uint64_t kMade = 0x6a61636b64617700;
+
+Cell* make_cell(Cell* next, std::uint64_t number) {
+  auto* const cell = static_cast<Cell*>(GC_malloc(sizeof(Cell)));
+  *cell = {next, kMade ^ number, nullptr};
+  return cell;
+}
+
+// A table whose lists change all the time: heads come and go, tails move from one to another by way
+// of the stack, cells are freed by hand. Each thread has its own.
+class ChangingLists {
+ public:
+  explicit ChangingLists(unsigned seed) : random_(seed) {
+    for (std::uint64_t i = 0; i < kLists; ++i) {
+      for (std::uint64_t k = 0; k < kLength; ++k) heads_.get()[i] = make_cell(heads_.get()[i], k);
+      lengths_[i] = kLength;
+    }
+  }
+  void change() {
+    const std::size_t i = random_() % kLists;
+    const std::size_t j = random_() % kLists;
+    Cell*& head = heads_.get()[i];
+    switch (random_() % 4) {
+      case 0:
+        head = make_cell(head, lengths_[i]++);
+        break;
+      case 1:
+        if (lengths_[i] > 1) {
+          Cell* const gone = head;
+          head = head->next;
+          --lengths_[i];
+          GC_free(gone);
+        }
+        break;
+      case 2:
+        std::swap(head, heads_.get()[j]);
+        std::swap(lengths_[i], lengths_[j]);
+        break;
+      default:
+        // All cells are new, and hold the old tail for a while.
+        if (lengths_[i] > 1) {
+          Cell* const second = make_cell(head->next->next, lengths_[i] - 2);
+          head->next = nullptr;
+          head = make_cell(second, lengths_[i] - 1);
+        }
+        break;
+    }
+  }
+  [[nodiscard]] bool are_intact() const {
+    for (std::size_t i = 0; i < kLists; ++i) {
+      std::uint64_t left = lengths_[i];
+      for (const Cell* cell = heads_.get()[i]; cell != nullptr; cell = cell->next) {
+        if (left == 0 || cell->tag != (kMade ^ --left)) return false;
+      }
+      if (left != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kLists = 64;
+  static constexpr std::uint64_t kLength = 400;
+  std::minstd_rand random_;
+  Root<Cell*> heads_{static_cast<Cell**>(GC_malloc(kLists * sizeof(Cell*)))};
+  std::array<std::uint64_t, kLists> lengths_{};
+};
+
+bool change_for_long(unsigned seed) {
+  ChangingLists lists(seed);
+  for (std::size_t round = 0; round < rounds(200); ++round) {
+    for (int k = 0; k < 500; ++k) lists.change();
+    GC_collect_a_little();
+    if (!lists.are_intact()) return false;
+  }
+  return true;
+}
+
+JD_CHILD(changes_lists) {
+  GC_INIT();
+  GC_set_full_freq(1);
+  return change_for_long(1) ? 0 : 1;
+}
+TEST(Beside, WhatChangesMeanwhileIsKept) {
+  JD_NEEDS_MODE();
+  expect_well("changes_lists");
+}
+
+JD_CHILD(changes_lists_in_threads) {
+  GC_INIT();
+  GC_allow_register_threads();
+  GC_set_full_freq(1);
+  std::atomic<bool> well{true};
+  std::array<pthread_t, 3> threads{};
+  struct Argument {
+    unsigned seed;
+    std::atomic<bool>* well;
+  };
+  std::array<Argument, 3> arguments{};
+  for (unsigned i = 0; i < 3; ++i) {
+    arguments[i] = {i + 2, &well};
+    const int made = GC_pthread_create(
+        &threads[i], nullptr,
+        [](void* argument) -> void* {
+          const auto* const mine = static_cast<Argument*>(argument);
+          if (!change_for_long(mine->seed)) mine->well->store(false);
+          return nullptr;
+        },
+        &arguments[i]);
+    if (made != 0) return 1;
+  }
+  for (const pthread_t thread : threads) GC_pthread_join(thread, nullptr);
+  return well ? 0 : 2;
+}
+TEST(Beside, SeveralThreadsMayChangeThings) {
+  JD_NEEDS_MODE();
+  expect_well("changes_lists_in_threads");
+}
+
+// The child has no such thread, and a lock that was nobody's when it was made.
+JD_CHILD(forks_meanwhile) {
+  GC_INIT();
+  GC_set_full_freq(0);
+  const Lists lists;
+  ChangingLists changing(7);
+  for (int i = 0; i < 20; ++i) {
+    GC_start_incremental_collection();
+    for (int k = 0; k < 200; ++k) changing.change();
+    const pid_t pid = fork();
+    if (pid == 0) {
+      for (int k = 0; k < 20000; ++k) changing.change();
+      GC_gcollect();
+      _exit(lists.are_intact() && changing.are_intact() ? 0 : 1);
+    }
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid || status != 0) return 1;
+  }
+  return lists.are_intact() && changing.are_intact() ? 0 : 2;
+}
+TEST(Beside, AForksChildGoesOn) {
+  JD_NEEDS_MODE();
+  expect_well("forks_meanwhile");
+}
+
+// Objects that only a stopped world tells how to scan.
+struct VTable {
+  void* other;
+  GC_word descriptor;
+};
+GC_ms_entry* never_called(GC_word*, GC_ms_entry* stack, GC_ms_entry*, GC_word) { return stack; }
+JD_CHILD(has_described_objects) {
+  GC_INIT();
+  GC_set_full_freq(0);
+  GC_init_gcj_malloc(GC_GCJ_RESERVED_MARK_PROC_INDEX, reinterpret_cast<void*>(never_called));
+  static VTable vtable = {nullptr, (GC_word{3} << 61) | GC_DS_BITMAP};
+  constexpr std::size_t kObjects = 20000;
+  Root<void*> head(static_cast<void**>(GC_malloc(sizeof(void*))));
+  const auto prepend = [&] {
+    auto** const object = static_cast<void**>(GC_gcj_malloc(32, &vtable));
+    object[1] = *head.get();
+    *head.get() = object;
+  };
+  for (std::size_t i = 0; i < kObjects; ++i) prepend();
+  for (int round = 0; round < 10; ++round) {
+    GC_start_incremental_collection();
+    usleep(2000);
+    for (int k = 0; k < 1000; ++k) prepend();
+    for (int k = 0; k < 1000; ++k) {
+      void* const gone = *head.get();
+      *head.get() = static_cast<void**>(gone)[1];
+      GC_free(gone);
+    }
+    while (GC_collect_a_little() != 0) {
+    }
+    std::size_t length = 0;
+    for (void* object = *head.get(); object != nullptr; object = static_cast<void**>(object)[1]) {
+      if (*static_cast<void**>(object) != &vtable) return 1;
+      ++length;
+    }
+    if (length != kObjects) return 2;
+  }
+  return 0;
+}
+TEST(Beside, DescribedObjectsWaitForAStop) {
+  JD_NEEDS_MODE();
+  expect_well("has_described_objects");
+}
+
+}  // namespace
+}  // namespace jd::test::partial
