@@ -59,12 +59,14 @@ int GC_dont_gc;
  * full collection; GC_set_full_freq() says how many partial ones may come before that.
  * Where partial ones take nearly as long as full ones, they are left out for a while.
  *
- * With GC_set_time_limit(), collections that allocation starts and that are expected to take longer
- * are done in steps, between which the program runs (Boehm, Demers & Shenker 1991). Each stops the
- * world for about as long as the limit says; the last pause has no limit, and is short as a rule.
- * The program's start callback and root function are called at the beginning and at the end. A
- * GC_gcollect() in between forgets the steps: it is always a full collection, whose pause is as
- * long as without the mode.
+ * With GC_set_time_limit(), collections that allocation starts and that take longer are done in
+ * steps, between which the program runs (Boehm, Demers & Shenker 1991). Each stops the world for
+ * about as long as the limit says; so does a pause that turns out not to be the last. The last one
+ * sweeps, too, which takes longer in large heaps, and has no limit where the program writes to its
+ * objects faster than steps can mark them. Where there is a processor for it, a thread of the
+ * collector's marks while the program runs. The program's start callback and root function are
+ * called in the first pause and whenever one may be the last. A GC_gcollect() in between forgets
+ * the steps: it is always a full collection, whose pause is as long as without the mode.
  *
  * It can be switched on at any time, also by GC_ENABLE_INCREMENTAL in the environment, and stays on
  * for as long as the system lets it (a warning tells the end). It needs Linux 6.7 or newer, whose
