@@ -72,16 +72,15 @@ constexpr std::ptrdiff_t kWordsOfEntry = 64;
 // graph, and in a tree each to as much as all that follow it: the oldest half would be nearly all),
 // but of a stack with fewer than this nothing: its entries would come back before they are done.
 constexpr std::ptrdiff_t kLeastShared = 4;
-// Unless somebody was hungry for so many objects, since what waits there may be the other one of
-// two lists. Some ten microseconds; a guess.
-constexpr unsigned kHungryObjects = 2048;
 // Longer ranges are halved when somebody is hungry.
 constexpr std::ptrdiff_t kSplitWords = 1024;
 
-// A word of the heap's, once: beside the program it may change at any time, and what is looked up
-// must be what was tested.
+// A word of the heap's. Beside the program it may change at any time, and what is looked up must be
+// what was tested: so it is read once there. (Elsewhere too, GCC takes a fifth more instructions.)
+template <Marker::Company kCompany>
 [[gnu::always_inline]] inline Word read(const Word* at) {
-  return __atomic_load_n(at, __ATOMIC_RELAXED);
+  if constexpr (kCompany == Marker::Company::Steps) return __atomic_load_n(at, __ATOMIC_RELAXED);
+  return *at;
 }
 
 }  // namespace
@@ -104,6 +103,7 @@ inline bool Marker::may_share(const Entry& current) const {
 // the caches by then, but take less room. Those of a range for which the stack has no room are
 // pushed one by one, too: it may belong to an object that is not marked itself, which no pass over
 // the heap would find.
+template <Marker::Company kCompany>
 inline void Marker::push_rest(const View& view, Entry range) {
   if ((range.end - range.next > kRestWords ||
        (range.end - range.next > kHalfLineWords && top_ >= long_stack_)) &&
@@ -116,14 +116,14 @@ inline void Marker::push_rest(const View& view, Entry range) {
   if (__builtin_expect(range.end - range.next > kRestWords, 0) ||
       (__builtin_expect(has_no_room(), 0) && (!extend_stack() || has_no_room()))) {
     for (; range.next < range.end; ++range.next) {
-      const Word word = read(range.next);
+      const Word word = read<kCompany>(range.next);
       if (view.holds(word)) push_word(word);
     }
     return;
   }
   Entry* top = top_;
   for (; range.next < range.end; ++range.next) {
-    const Word word = read(range.next);
+    const Word word = read<kCompany>(range.next);
     if (view.holds(word)) *top++ = Entry::word(word);
   }
   top_ = top;
@@ -346,7 +346,7 @@ class Marker::Loop {
   // last (scan_backwards).
   [[gnu::always_inline]] void scan_pointers(Pointers pointers) {
     do {
-      const Word word = read(kRing ? pointers.take_first() : pointers.take_last());
+      const Word word = read<kCompany>(kRing ? pointers.take_first() : pointers.take_last());
       if (!view_.holds(word)) continue;
       if (!kRing) {
         push_contents(word);
@@ -371,7 +371,7 @@ class Marker::Loop {
     } else {
       most_ = kEnoughWords;
       for (; range.next < range.end && !words_.full(); ++range.next) {
-        const Word word = read(range.next);
+        const Word word = read<kCompany>(range.next);
         if (!view_.holds(word)) continue;
         await_record(word, false);
         ++range.next;
@@ -379,7 +379,7 @@ class Marker::Loop {
       }
     }
     if (range.next == range.end) return true;
-    m_.push_rest(view_, range);
+    m_.push_rest<kCompany>(view_, range);
     distance_ = kWordDistance;
     return !kAlone || !ends_patience();
   }
@@ -391,7 +391,7 @@ class Marker::Loop {
       const Word* const end =
           range->next + base::min_of(range->end - range->next, std::ptrdiff_t{words_.room()});
       for (; range->next < end; ++range->next) {
-        const Word word = read(range->next);
+        const Word word = read<kCompany>(range->next);
         if (view_.holds(word)) await_record(word, idle);
       }
     }
@@ -402,7 +402,7 @@ class Marker::Loop {
     most_ = kMostWords;
     if (__builtin_expect(is_idle(), 0)) {
       for (; range.next < range.end; ++range.next) {
-        const Word word = read(range.next);
+        const Word word = read<kCompany>(range.next);
         if (!view_.holds(word)) continue;
         await_record(word, true);
         const auto step = static_cast<std::intptr_t>(word - base::as_word(range.next));
@@ -411,7 +411,7 @@ class Marker::Loop {
       return;
     }
     for (; range.next < range.end; ++range.next) {
-      const Word word = read(range.next);
+      const Word word = read<kCompany>(range.next);
       if (view_.holds(word)) await_record(word, false);
     }
   }
@@ -426,18 +426,18 @@ class Marker::Loop {
     }
     if (kOnGrey && range.next < range.end) {
       // What is popped next has the shortest time to arrive: fetch it before the others.
-      const Word first = read(range.next);
+      const Word first = read<kCompany>(range.next);
       if (view_.holds(first)) prefetch(first);
     }
     while (kOnGrey && __builtin_expect(range.end - range.next > kLinearPrefetch, 0)) {
       prefetch(range.end - kLinearPrefetch);
       for (const Word* const low = range.end - kLineWords; range.end > low;) {
-        const Word word = read(--range.end);
+        const Word word = read<kCompany>(--range.end);
         if (__builtin_expect(view_.holds(word), 1)) push_contents(word);
       }
     }
     while (range.end > range.next) {
-      const Word word = read(--range.end);
+      const Word word = read<kCompany>(--range.end);
       if (__builtin_expect(view_.holds(word), 1)) push_contents(word);
     }
   }
@@ -544,70 +544,8 @@ bool Marker::run_turn(std::uint64_t most) {
   return done;
 }
 
-namespace {
-// About a tenth of a millisecond (by hand: 613 questions in 73 ms, a tree of 4 million nodes).
-constexpr std::uint64_t kEntriesBetweenQuestions = 4096;
-}  // namespace
-
-bool Marker::run_until(std::uint64_t ns) {
-  // Under stress many steps, each of little.
-  constexpr std::uint64_t kStressEntries = 32;
-  const bool is_stress = team.is_stress();
-  bool done = false;
-  do {
-    done = run_turn<Company::Steps>(is_stress ? kStressEntries : kEntriesBetweenQuestions);
-  } while (!done && !is_stress && os::now_ns() < ns);
-  page_map_.close();
-  return top_ == bottom_;
-}
-
-bool Marker::run_beside() {
-  // Half a millisecond, or less.
-  constexpr std::uint64_t kEntries = 8192;
-  constexpr std::uint64_t kStressEntries = 16;
-  // So many are put aside at most, and a few more that are in the rings by then.
-  constexpr std::size_t kMostAside = 4096;
-  waiting_ = &os::Machine::waiting;
-  run_turn<Company::Steps>(team.is_stress() ? kStressEntries : kEntries);
-  waiting_ = nullptr;
-  return has_queued() && put_aside_.count() < kMostAside && !overflowed_;
-}
-
-void Marker::run_while_allowed() {
-  if (was_stopped_) return forget_queued();
-  while (!run_turn<Company::Alone>(kEntriesBetweenQuestions)) {
-    if (!stop_question_()) continue;
-    was_stopped_ = true;
-    return forget_queued();
-  }
-}
-
-void Marker::run() {
-  if (__builtin_expect(stop_question_ != nullptr, 0)) {
-    run_while_allowed();
-  } else {
-    run_with_patience();
-  }
-  page_map_.close();
-}
-
-// Alone, until the patience ends.
-void Marker::run_with_patience() {
-  for (std::uint64_t patience = team.patience(); !run_turn<Company::Alone>(patience);) {
-    if (patience == 0) continue;  // for ever
-    patience -= taken_;
-    if (patience == 0 && team.mark(this)) return;
-  }
-}
-
-void Marker::run_in_team() {
-  in_team_ = true;
-  hungry_objects_ = kHungryObjects;
-  while (!run_turn<Company::Team>(0)) {
-  }
-  in_team_ = false;
-  bottom_ = top_ = stack_;
-  page_map_.close();
-}
+template bool Marker::run_turn<Marker::Company::Alone>(std::uint64_t most);
+template bool Marker::run_turn<Marker::Company::Team>(std::uint64_t most);
+template bool Marker::run_turn<Marker::Company::Steps>(std::uint64_t most);
 
 }  // namespace jd::mark

@@ -266,6 +266,7 @@ class alignas(128) Marker {
       *top_++ = Entry::word(word);
     }
   }
+  template <Company kCompany>
   void push_rest(const View& view, Entry range);
   Described describe(Word object);
   void push_written_pages(Word object, std::size_t size);
@@ -293,7 +294,9 @@ class alignas(128) Marker {
   std::uint64_t passed_ = 0;
   std::uint64_t word_entries_ = 0;
   // How many objects are still scanned while another marker is hungry before a few are enough to
-  // be shared.
+  // be shared, since what waits on a short stack may be the other one of two lists. Some ten
+  // microseconds at first; a guess.
+  static constexpr unsigned kHungryObjects = 2048;
   unsigned hungry_objects_ = 0;
   // Turns that were so short (Team::is_stress).
   unsigned stress_turns_ = 0;
