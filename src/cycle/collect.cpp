@@ -53,6 +53,8 @@ struct Cycle {
   Outcome outcome;
   incremental::Begun begun = incremental::Begun::NotAtAll;
 
+  // All in one pause, from no marks on: it tells how long such ones take.
+  [[nodiscard]] bool is_plain() const { return !partial && !limited; }
   [[nodiscard]] bool is_full() const { return !partial || begun == incremental::Begun::Full; }
 
   [[nodiscard]] bool asked_to_stop() const {
@@ -136,7 +138,7 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
 // for that. The collection is abandoned where the program's function says so. Returns how long it
 // took, from the moment on when there were no marks.
 Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
-  choose_how_to_mark(cycle->partial ? Marking::PartialOrInSteps : Marking::Whole);
+  choose_how_to_mark(cycle->is_plain() ? Marking::Whole : Marking::PartialOrInSteps);
   if (cycle->partial) {
     cycle->begun = incremental::end();
     partial::keep_marks(cycle->begun != incremental::Begun::NotAtAll);
@@ -234,7 +236,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
                            mark_ns, live_bytes});
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
-  if (!copied && !cycle->partial) note_how_marked(count.live_objects, reaching);
+  if (!copied && cycle->is_plain()) note_how_marked(count.live_objects, reaching);
   measured.mark_last = mark_ns;
   measured.mark_total += marked - begin;
   measured.sweep_last = swept - marked;
@@ -248,7 +250,7 @@ void note_sweep(const heap::SweepCount& count, const Cycle& cycle) {
   if (!cycle.is_full()) {
     ++measured.partial_collections;
     measured.marked_objects -= base::min_of(partial::kept_objects(), count.live_objects);
-  } else if (!cycle.partial) {
+  } else if (cycle.is_plain()) {
     mark::team.note_collection(count.live_objects, count.live_bytes, measured.mark_last);
   }
   measured.live_bytes = count.live_bytes;

@@ -56,15 +56,16 @@ std::size_t meanwhile = 0;
 std::uint64_t expected_ns = 0;
 std::uint64_t last_step_ended = 0;
 std::uint64_t last_step_took = 0;
-// When the pause began that is to end within the limit; 0: it has none.
+// When the world stood for the pause that is to end within the limit; 0: it has none.
 std::uint64_t limited_from = 0;
+bool went_on = false;  // that pause, in steps
 // How long the last such pause took to prepare for more steps.
 std::uint64_t to_go_on_ns = 0;
-// Last pauses that were tried; for how long steps had marked when the last one was, and how much of
-// that came after the one before it.
+// Pauses that had the limit, and went on. For how long steps had marked after the latest, and how
+// long between that and the one before.
 unsigned tries = 0;
-std::uint64_t marked_before_try = 0;
-std::uint64_t marked_between_tries = 0;
+std::uint64_t marked_by_then = 0;
+std::uint64_t marked_between = 0;
 
 // How long a collection marked, and how much it was for: what was alive, or new.
 struct Cost {
@@ -116,8 +117,7 @@ void begin_steps() {
   allocated_before = alloc::totals_unsynchronised().allocated_since_gc;
   meanwhile = base::max_of(due_after() / kShareMeanwhile, kLeastMeanwhile);
   tries = 0;
-  marked_before_try = 0;
-  marked_between_tries = 0;
+  marked_by_then = 0;
 }
 
 void note_step(std::uint64_t began) {
@@ -129,37 +129,36 @@ void note_step(std::uint64_t began) {
   last_step_took = took;
 }
 
-bool is_to_be_tried() {
-  const std::uint64_t between = steps.mark_ns - marked_before_try;
-  const bool is_less =
-      static_cast<double>(between) <= kLessPerTry * static_cast<double>(marked_between_tries);
-  marked_before_try = steps.mark_ns;
-  marked_between_tries = between;
-  return ++tries == 1 || (is_less && tries <= kMostTries);
+// The next pause that may be the last.
+bool is_to_have_limit() {
+  if (tries <= 1) return true;
+  const auto between = static_cast<double>(steps.mark_ns - marked_by_then);
+  return tries < kMostTries && between <= kLessPerTry * static_cast<double>(marked_between);
 }
 
-Progress collect(Extent extent) {
+Progress end_or_go_on(Extent extent) {
+  went_on = false;
   const bool done = collect_locked(settings.stop_function, extent);
   limited_from = 0;
   marker.set_deadline(0);
   if (done) return Progress::End;
-  if (!is_under_way()) return refuse();
+  if (!went_on) return refuse();
   mark::concurrent.wake();
   return Progress::Step;
 }
 
 // How long a partial one takes depends on what has changed, which nobody knows beforehand.
 Progress begin_or_end() {
-  const bool limited = is_under_way() ? is_to_be_tried()
+  const bool limited = is_under_way() ? is_to_have_limit()
                                       : is_wanted() || (may_be_wanted() && partial::is_possible());
-  return collect(limited ? Extent::AsDueWithinLimit : Extent::AsDue);
+  return end_or_go_on(limited ? Extent::AsDueWithinLimit : Extent::AsDue);
 }
 
 void mark_stopped(const Pause& pause) {
   marker.take_put_aside();
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
   if (marker.run_until(pause.began() + limit_ns())) set_state(State::Marked);
-  note_step(pause.began());
+  note_step(pause.stood());
   if (marker.has_overflowed()) abandon();
 }
 
@@ -174,7 +173,7 @@ Progress mark_some() {
   if (!stands) return refuse();
   if (state == State::Marking) mark::concurrent.wake();
   // It was abandoned, for what would come again.
-  return state == State::Idle ? collect(Extent::AsDue) : Progress::Step;
+  return state == State::Idle ? end_or_go_on(Extent::AsDue) : Progress::Step;
 }
 
 bool is_allowed() {
@@ -210,21 +209,21 @@ Progress step() {
   was_refused = false;
   if (is_under_way() && !partial::may_watch()) abandon();
   if (state != State::Marking) return begin_or_end();
-  if (allocated_meanwhile() > kMostMeanwhile * meanwhile) return collect(Extent::AsDue);
+  if (allocated_meanwhile() > kMostMeanwhile * meanwhile) return end_or_go_on(Extent::AsDue);
   return is_allowed() ? mark_some() : refuse();
 }
 
 void limit(const Pause& pause) {
-  limited_from = pause.began();
+  limited_from = pause.stood();
   if (!is_under_way()) expected_ns = expected_to_take();
-  marker.set_deadline(limited_from + limit_ns() -
+  marker.set_deadline(pause.began() + limit_ns() -
                       base::min_of(to_go_on_ns, limit_ns() / kMostToGoOn));
 }
 
-bool mark_beside() {
-  if (state != State::Marking || GC_dont_gc != 0) return false;
+bool mark_beside(bool leaves) {
+  if (state != State::Marking || GC_dont_gc != 0 || !partial::may_watch()) return false;
   const std::uint64_t began = os::now_ns();
-  const bool more = marker.run_beside();
+  const bool more = marker.run_beside(leaves);
   const std::uint64_t took = os::now_ns() - began;
   steps.mark_ns += took;
   steps.beside_ns += took;
@@ -257,8 +256,12 @@ bool goes_on(Begun now) {
   partial::forget_marks();
   begun = now;
   if (steps.count == 0) begin_steps();
+  marked_between = steps.mark_ns - marked_by_then;
   note_step(limited_from);
+  marked_by_then = steps.mark_ns;
+  ++tries;
   to_go_on_ns = os::now_ns() - began;
+  went_on = true;
   set_state(State::Marking);
   return true;
 }

@@ -52,7 +52,7 @@ void abandon();
 
 // What the thread that marks beside the program does (mark/concurrent.hpp). False: nothing, until
 // the next step, or nothing more.
-bool mark_beside();
+bool mark_beside(bool leaves);
 
 // A collection has marked for so long, all its steps together, and so much is alive.
 void note(bool was_partial, std::uint64_t mark_ns, std::size_t live_bytes);

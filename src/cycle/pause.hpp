@@ -49,7 +49,9 @@ class Pause {
   // Warns if it was for want of roots that nothing was reclaimed.
   void complain() const;
 
+  // When it began, and when the world stood.
   [[nodiscard]] std::uint64_t began() const { return began_; }
+  [[nodiscard]] std::uint64_t stood() const { return stopped_; }
 
  private:
   Outcome outcome_ = Outcome::NotBegun;

@@ -5,6 +5,7 @@
 #include "copy/roles.hpp"
 #include "cycle/incremental.hpp"
 #include "cycle/measured.hpp"
+#include "heap/kept_marks.hpp"
 #include "heap/mixed.hpp"
 #include "heap/resident.hpp"
 #include "heap/snapshot.hpp"
@@ -52,6 +53,7 @@ void return_table_memory() {
   // What is queued is on one of them.
   incremental::abandon();
   heap::discard_snapshot();
+  heap::discard_kept_marks();
   mark::marker.discard_tables();
   mark::team.discard_tables();
   copy::discard_roles();

@@ -120,7 +120,8 @@ void apply_options() {
                         .stack_entries = options.mark_stack,
                         .measured = !patience_given,
                         .published = &GC_parallel});
-  if (markers > 1 && options.mark_beside != 0) {
+  // A child that nobody has told of the fork would find the lock taken.
+  if (markers > 1 && options.mark_beside != 0 && settings.handle_fork != 0) {
     mark::concurrent.configure(incremental::mark_beside);
   }
   using base::Options;

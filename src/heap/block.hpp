@@ -103,6 +103,11 @@ struct alignas(256) Block {
   }
 };
 static_assert(sizeof(Block) == 256);
+
+// A copy of either, in a table beside the records.
+struct BlockBits {
+  std::uint64_t words[kBitWords];
+};
 static_assert(offsetof(Block, marks) == 16);
 
 // offset * magic >> 32 is exact for every offset in a block while magic overestimates 2^32 / size

@@ -7,9 +7,6 @@
 namespace jd::heap {
 namespace {
 
-struct BlockBits {
-  std::uint64_t words[kBitWords];
-};
 SideTable<BlockBits> kept;
 bool are_noted = false;  // by the last keep_marks
 
@@ -29,6 +26,8 @@ std::size_t keep_marks(Keep which) {
   });
   return count;
 }
+
+void discard_kept_marks() { kept.discard(); }
 
 std::uint64_t kept_marks(const Block& block, unsigned word) {
   return are_noted ? kept[number_of(&block)].words[word]

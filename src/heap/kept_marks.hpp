@@ -10,9 +10,9 @@
 
 namespace jd::heap {
 
-// Instead of clear_marks: what is marked stays marked; for of those that were marked in steps, what
-// was there when these began (heap/snapshot.hpp). Returns how many objects that are. Pre: there are
-// no mixed blocks.
+// Instead of clear_marks: what is marked stays marked. Noted: of what is marked, only what was
+// there when steps began (heap/snapshot.hpp). Returns how many objects that are. Pre: there are no
+// mixed blocks.
 enum class Keep : std::uint8_t { All, Noted };
 std::size_t keep_marks(Keep which);
 
@@ -20,5 +20,8 @@ std::size_t keep_marks(Keep which);
 // was no memory to note that (0.8% of the heap), what is marked by now. Of blocks whose objects are
 // scanned.
 std::uint64_t kept_marks(const Block& block, unsigned word);
+
+// Gives the memory of the note back; not within a collection.
+void discard_kept_marks();
 
 }  // namespace jd::heap

@@ -9,9 +9,6 @@ bool marking_in_steps = false;
 
 namespace {
 
-struct BlockBits {
-  std::uint64_t words[kBitWords];
-};
 // Of blocks that it does not cover, nothing was allocated.
 SideTable<BlockBits> snapshot;
 
@@ -19,19 +16,14 @@ SideTable<BlockBits> snapshot;
 // what another one freed while the world ran, and by then it is known.
 bool freed_in_steps = false;
 
-bool take_snapshot() {
+}  // namespace
+
+bool begin_marking_in_steps() {
   if (!snapshot.cover()) return false;
   for_each_block([](BlockNumber number, const Block& block) {
     BlockBits& bits = snapshot[number];
     for (unsigned w = 0; w < block.bit_words(); ++w) bits.words[w] = block.allocated[w];
   });
-  return true;
-}
-
-}  // namespace
-
-bool begin_marking_in_steps() {
-  if (!take_snapshot()) return false;
   freed_in_steps = false;
   __atomic_store_n(&marking_in_steps, true, __ATOMIC_RELAXED);
   return true;
@@ -67,7 +59,7 @@ void pass_for_new(Block* block) {
 void pass_for_free(const Place& place) {
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   const BlockNumber number = number_of(place.block);
-  __atomic_fetch_or(&place.block->marks[place.slot / 64], bit, __ATOMIC_RELAXED);
+  place.set_mark_beside_others();
   if (number < snapshot.covered()) {
     __atomic_fetch_and(&snapshot[number].words[place.slot / 64], ~bit, __ATOMIC_RELAXED);
   }

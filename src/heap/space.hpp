@@ -107,6 +107,15 @@ struct Place {
   [[nodiscard]] bool marked() const { return block->marked(slot); }
   void set_mark() const { block->marks[slot / 64] |= std::uint64_t{1} << (slot % 64); }
   void clear_mark() const { block->marks[slot / 64] &= ~(std::uint64_t{1} << (slot % 64)); }
+  // The same while other threads may write other bits of the word. True if the mark was not set.
+  bool set_mark_beside_others() const {
+    const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
+    return (__atomic_fetch_or(&block->marks[slot / 64], bit, __ATOMIC_RELAXED) & bit) == 0;
+  }
+  void clear_mark_beside_others() const {
+    __atomic_fetch_and(&block->marks[slot / 64], ~(std::uint64_t{1} << (slot % 64)),
+                       __ATOMIC_RELAXED);
+  }
 };
 
 // Finds the slot or large object that contains the address, allocated or not. False for every

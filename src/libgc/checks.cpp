@@ -1,6 +1,7 @@
 // Questions about addresses.
 #include "gc/gc_mark.h"
 #include "libgc/support.hpp"
+#include "mark/concurrent.hpp"
 #include "os/context.hpp"
 #include "world/roots.hpp"
 
@@ -26,7 +27,7 @@ bool may_be_visible(const void* p) {
   // The program's own root function may name anything. Nor can anything be looked up while the lock
   // is taken, perhaps by our caller.
   const bool other_roots = GC_push_other_roots != nullptr && GC_push_other_roots != no_other_roots;
-  if (other_roots || !heap_lock.try_acquire()) return true;
+  if (other_roots || !mark::concurrent.try_lock_heap()) return true;
   const bool root = !world::update_static_roots() || world::may_be_root_address(p);
   heap_lock.release();
   return root;

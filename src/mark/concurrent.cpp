@@ -12,20 +12,27 @@ namespace {
 // No procedure of the program's runs on it.
 constexpr std::size_t kStack = 128 * base::kKiB;
 
-// Whoever waits is to have the lock first. Not for ever: it may be stopped, or wait for another
-// lock for long. Some tens of microseconds; a guess.
-void let_others_in() {
+// Whoever waits is to have the lock first. Not for ever: it may be suspended. False: the lock is
+// still wanted after some tens of microseconds; a guess.
+bool let_others_in() {
   constexpr unsigned kMostPauses = 1024;
-  for (unsigned i = 0; i < kMostPauses && os::somebody_waits_for_a_lock(); ++i) os::cpu_relax();
+  for (unsigned i = 0; i < kMostPauses; ++i) {
+    if (!heap::heap_lock.is_wanted()) return true;
+    os::cpu_relax();
+  }
+  return false;
 }
 
-// The lock is held: for a moment, or for a whole collection.
+// The lock is held: for a moment, or for a whole collection, or for longer.
 void wait_for_lock(unsigned attempt) {
   constexpr unsigned kShortAttempts = 4;
   constexpr std::uint64_t kShortest = 20000;  // ns
-  constexpr unsigned kMostDoublings = 6;
-  if (attempt < kShortAttempts) return let_others_in();
-  os::sleep_ns(kShortest << base::min_of(attempt - kShortAttempts, kMostDoublings));
+  constexpr unsigned kMostDoublings = 10;
+  if (attempt < kShortAttempts) {
+    static_cast<void>(let_others_in());
+  } else {
+    os::sleep_ns(kShortest << base::min_of(attempt - kShortAttempts, kMostDoublings));
+  }
 }
 
 }  // namespace
@@ -42,15 +49,32 @@ void Concurrent::wake() {
   os::futex_wake(&wakes_, 1);
 }
 
-Concurrent::Turn Concurrent::take_turn() {
+Concurrent::Turn Concurrent::take_turn(bool leaves) {
   Turn turn = Turn::NoLock;
-  turns_.fetch_add(1, std::memory_order_seq_cst);
+  turns_.fetch_add(1, std::memory_order_release);
   if (heap::heap_lock.try_acquire()) {
-    turn = step_() ? Turn::More : Turn::Nothing;
+    turn = step_(leaves) ? Turn::More : Turn::Nothing;
     heap::heap_lock.release();
   }
-  turns_.fetch_add(1, std::memory_order_seq_cst);
+  turns_.fetch_add(1, std::memory_order_release);
   return turn;
+}
+
+bool Concurrent::try_lock_heap() const {
+  constexpr unsigned kShortAttempts = 128;
+  constexpr std::uint64_t kNap = 50000;  // ns
+  const os::Lock::Wanting wanting(heap::heap_lock);
+  for (unsigned attempt = 0;; ++attempt) {
+    const std::uint32_t before = turns_.load(std::memory_order_acquire);
+    if (heap::heap_lock.try_acquire()) return true;
+    if (before % 2 == 0 && turns_.load(std::memory_order_acquire) == before) return false;
+    // It may not run at all while a thread of higher priority does.
+    if (attempt < kShortAttempts) {
+      os::cpu_relax();
+    } else {
+      os::sleep_ns(kNap);
+    }
+  }
 }
 
 void* Concurrent::run(void* self) {
@@ -58,13 +82,14 @@ void* Concurrent::run(void* self) {
   for (;;) {
     const std::uint32_t seen = thread->wakes_.load(std::memory_order_relaxed);
     unsigned attempt = 0;
+    bool leaves = true;
     for (Turn turn = Turn::More; turn != Turn::Nothing;) {
-      turn = thread->take_turn();
+      turn = thread->take_turn(leaves);
       if (turn == Turn::NoLock) {
         wait_for_lock(attempt++);
       } else {
         attempt = 0;
-        let_others_in();
+        leaves = let_others_in();
       }
     }
     os::futex_wait(&thread->wakes_, seen);
@@ -78,6 +103,9 @@ void Concurrent::start() {
   if (!runs_.load(std::memory_order_relaxed)) {
     const bool made = os::start_thread(run, this, kStack, "gc-concurrent");
     (made ? runs_ : is_refused_).store(true, std::memory_order_relaxed);
+    // Whoever woke it meanwhile did not know that it was there.
+    wakes_.fetch_add(1, std::memory_order_relaxed);
+    os::futex_wake(&wakes_, 1);
   }
   starting_.store(false, std::memory_order_release);
 }

@@ -2,9 +2,10 @@
 // (cycle/incremental.hpp) goes on while the program runs, where there is a processor for it.
 //
 // Source: Boehm, Demers & Shenker, "Mostly Parallel Garbage Collection" (1991). Differs in: it
-// marks under the heap's lock, which it leaves as soon as somebody waits for it; so no block's
-// record changes meanwhile, and what it meets is what a step in a stopped world could meet, but for
-// objects' words, and bits of slots that are handed out or freed without that lock.
+// marks under the heap's lock, which it leaves as soon as somebody waits for it. So no block comes
+// into use, goes, or changes its kind or its slots meanwhile, and what it meets is what a step in a
+// stopped world could meet, but for what is written without that lock: objects' words, bits of
+// slots that are handed out or freed, and the size of a large object that grows where it is.
 //
 // Requirement (docs/design/cycle.md): cycle.req.incremental.
 #pragma once
@@ -18,9 +19,9 @@ namespace jd::mark {
 
 class Concurrent {
  public:
-  // Marks for a while. False if there is nothing to do until the next wake. Pre: the heap's lock is
-  // held.
-  using Step = bool (*)();
+  // Marks for a while, or (leaves) until somebody wants the lock. False if there is nothing to do
+  // until the next wake. Pre: the heap's lock is held.
+  using Step = bool (*)(bool leaves);
   // Once, before there is anything to mark, or never: then there is no thread.
   void configure(Step step) { step_ = step; }
 
@@ -30,9 +31,9 @@ class Concurrent {
   }
   // How many threads it is, 0 or 1.
   [[nodiscard]] unsigned threads() const { return runs_.load(std::memory_order_relaxed) ? 1 : 0; }
-  // Odd while it has the heap's lock, or tries to get it, for which it never waits; another value
-  // each time.
-  [[nodiscard]] std::uint32_t turns() const { return turns_.load(std::memory_order_seq_cst); }
+  // Takes the heap's lock if nobody has it, or waits for this thread to leave it. False if another
+  // thread has it, perhaps the caller. Async-signal-safe.
+  [[nodiscard]] bool try_lock_heap() const;
   // There is something to mark. Pre: the heap's lock is held.
   void wake();
   // Is the thread wanted, and not made?
@@ -47,14 +48,15 @@ class Concurrent {
   enum class Turn : std::uint8_t { NoLock, Nothing, More };
 
   static void* run(void* self);
-  Turn take_turn();
+  Turn take_turn(bool leaves);
 
   Step step_ = nullptr;
   // Counts wakes. Written by whoever wakes, waited for by the thread (relaxed: what there is to do
   // is said under the heap's lock).
   std::atomic<std::uint32_t> wakes_{0};
-  // Written by the thread; read by others that want to know who has the lock (sequentially
-  // consistent: odd before it is taken, even after it is left).
+  // Odd while the thread has the lock, or tries to get it, for which it never waits; another value
+  // each time. Written by the thread, before it takes the lock and after it has left it (release);
+  // read by who did not get the lock (acquire).
   std::atomic<std::uint32_t> turns_{0};
   // The thread was made, or the system refused it; it is wanted; somebody makes it. Each is written
   // by the maker, demand_ also by whoever wakes; hints (relaxed), but whoever changes starting_

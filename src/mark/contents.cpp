@@ -25,11 +25,7 @@ bool Marker::mark(const heap::Place& place) {
                         std::uint64_t{1} << (place.slot % 64));
   }
   if (place.marked()) return false;
-  if (waiting_ != nullptr) {
-    const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
-    return (__atomic_fetch_or(&place.block->marks[place.slot / 64], bit, __ATOMIC_RELAXED) & bit) ==
-           0;
-  }
+  if (beside_) return place.set_mark_beside_others();
   place.set_mark();
   return true;
 }
@@ -37,7 +33,7 @@ bool Marker::mark(const heap::Place& place) {
 // Beside the program: is it an object that only a stopped world tells how to scan, or that is not
 // there any more? What is there (heap/snapshot.hpp) is of the kind that its block says.
 bool Marker::puts_aside(Entry entry) {
-  if (waiting_ == nullptr) return false;
+  if (!beside_) return false;
   const Word object = base::as_word(entry.next);
   if (!heap::was_noted(object)) return true;
   const Block& block = View().record_of(object);

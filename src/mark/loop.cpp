@@ -166,7 +166,7 @@ class Marker::Loop {
         pointers = described.pointers;
         range = described.range;
       }
-      if (!kAlone && __builtin_expect(team.hungry(), 0)) range = share(range);
+      if (kInTeam && __builtin_expect(team.hungry(), 0)) range = share(range);
       if (__builtin_expect(pointers.bits != 0, 0)) scan_pointers(pointers);
       if constexpr (!kRing) {
         scan_backwards(range);
@@ -179,7 +179,7 @@ class Marker::Loop {
  private:
   static constexpr bool kRing = kStrategy == MarkStrategy::Ring;
   static constexpr bool kOnGrey = kStrategy == MarkStrategy::OnGrey;
-  static constexpr bool kAlone = kCompany != Company::Team;
+  static constexpr bool kInTeam = kCompany == Company::Team;
   static constexpr bool kSteps = kCompany == Company::Steps;
 
   enum class Next {
@@ -211,7 +211,7 @@ class Marker::Loop {
     const Word word = words_.take();
     if (!m_.visit<kCompany>(view_, word, range)) return false;
     if (__builtin_expect(distance_ == 0, 0)) {
-      if (kAlone && words_.count() + objects_.count() != 0 && ends_patience_in_lists(*range)) {
+      if (!kInTeam && words_.count() + objects_.count() != 0 && ends_patience_in_lists(*range)) {
         return false;
       }
       // Where nothing else is known, as in a list, it was mostly fetched with its record.
@@ -234,7 +234,7 @@ class Marker::Loop {
   }
 
   [[gnu::always_inline]] Next take_entry(Entry* range) {
-    if ((kAlone || !kRing) && ends_patience()) return Next::Pause;
+    if ((!kInTeam || !kRing) && ends_patience()) return Next::Pause;
     *range = *--m_.top_;
     distance_ = kWordDistance;
     if (kRing && range->is_word()) {
@@ -315,7 +315,7 @@ class Marker::Loop {
   // The same of the stack alone, in front of an entry that is no range: there may be nothing else
   // on it for long.
   [[gnu::always_inline]] void offer() {
-    if (kAlone || __builtin_expect(!team.hungry(), 1)) return;
+    if (!kInTeam || __builtin_expect(!team.hungry(), 1)) return;
     if (m_.may_share(kNothing)) m_.share(kNothing, kLeastShared);
   }
 
@@ -323,7 +323,7 @@ class Marker::Loop {
   [[nodiscard, gnu::always_inline]] bool is_idle() const { return words_.count() < kIdleBelow; }
 
   [[gnu::always_inline]] void await_record(Word word, bool and_object) {
-    if (kAlone) {
+    if (!kInTeam) {
       prefetch(base::as_word(&view_.record_of(word)));
     } else {
       prefetch_to_write(&view_.record_of(word));
@@ -364,7 +364,7 @@ class Marker::Loop {
       cut(&range);
       const Word* const begin = range.next;
       fill_ring(&range);
-      if (kAlone && range.next - begin >= kWordsOfEntry) note_words(range.next - begin);
+      if (!kInTeam && range.next - begin >= kWordsOfEntry) note_words(range.next - begin);
     } else if (__builtin_expect(words_.count() <= most_, 1)) {
       scan_few(range);
       return true;
@@ -381,7 +381,7 @@ class Marker::Loop {
     if (range.next == range.end) return true;
     m_.push_rest<kCompany>(view_, range);
     distance_ = kWordDistance;
-    return !kAlone || !ends_patience();
+    return kInTeam || !ends_patience();
   }
 
   // For as much of a long range as there is room.
@@ -443,7 +443,7 @@ class Marker::Loop {
   }
 
   Marker& m_;
-  const View view_ = kAlone ? View() : View(m_.own_marks_.entries(), m_.touched_.entries());
+  const View view_ = kInTeam ? View(m_.own_marks_.entries(), m_.touched_.entries()) : View();
   Ring<Word, kWordRing> words_;
   DelayLine<Entry, kObjectDistance> objects_;
   // How many words wait behind one that is taken.

@@ -172,7 +172,7 @@ void Marker::push_range(const void* low, const void* high) {
   // One object may have more ranges than the stack has entries: the rest is marked at once, or no
   // pass over the heap would ever scan it.
   for (Word at = begin; at < end; at += sizeof(Word)) {
-    mark_word(*reinterpret_cast<const Word*>(at));
+    mark_word(__atomic_load_n(reinterpret_cast<const Word*>(at), __ATOMIC_RELAXED));
   }
 }
 

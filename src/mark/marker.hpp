@@ -7,13 +7,12 @@
 // has arrived; the second holds objects that were found unmarked until their contents have
 // (docs/design/mark.md, "Rings").
 //
-// A marker works in a stopped world and is used by one thread at a time; several may work at once
-// (team.hpp).
+// A marker works in a stopped world, but for run_beside, and is used by one thread at a time;
+// several may work at once (team.hpp).
 //
 // Requirements (docs/design/mark.md): mark.req.one-loop, mark.req.overflow.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -97,10 +96,11 @@ class alignas(128) Marker {
   // Marks until that time, and 4096 entries at least (fewer under stress: Team::is_stress), or
   // until nothing is queued (true).
   bool run_until(std::uint64_t ns);
-  // The same while the program runs, with the heap's lock held: for half a millisecond or so, or
-  // until somebody waits for a lock. False if it can't go on so: nothing is queued, or only what is
-  // put aside, or that is much. Objects are put aside that only a stopped world tells how to scan.
-  bool run_beside();
+  // The same while the program runs, with the heap's lock held: for half a millisecond or so.
+  // leaves: or until somebody waits for the lock. False if it can't go on so: nothing is queued, or
+  // only what is put aside, or that is much. Objects are put aside that only a stopped world tells
+  // how to scan.
+  bool run_beside(bool leaves);
   // Queues those. In the stopped world.
   void take_put_aside();
   [[nodiscard]] bool has_queued() const { return top_ != bottom_ || put_aside_.count() != 0; }
@@ -208,9 +208,7 @@ class alignas(128) Marker {
   bool visit(const View& view, Word word, Entry* contents);
   bool mark(const heap::Place& place);
   bool puts_aside(Entry entry);
-  [[nodiscard]] bool is_to_leave() const {
-    return waiting_ != nullptr && waiting_->load(std::memory_order_relaxed) != 0;
-  }
+  [[nodiscard]] bool is_to_leave() const { return leaves_ && heap::heap_lock.is_wanted(); }
   static bool mark_in_team(const View& view, Word word, std::uint64_t* shared, std::uint64_t* own,
                            std::uint64_t bit);
   [[nodiscard]] bool may_share(const Entry& current) const;
@@ -310,8 +308,8 @@ class alignas(128) Marker {
   static_assert(sizeof(OwnMarks) << kTouchShift == 4096);
   heap::SideTable<std::uint8_t, kTouchShift> touched_;
   bool in_team_ = false;
-  // Beside the program: how many threads wait for locks. Otherwise null.
-  const std::atomic<unsigned>* waiting_ = nullptr;
+  bool beside_ = false;  // the running program
+  bool leaves_ = false;
   heap::Growable<Entry> put_aside_;
   bool (*stop_question_)() = nullptr;
   std::uint64_t deadline_ = 0;
@@ -326,7 +324,7 @@ class alignas(128) Marker {
 // start.
 extern std::size_t by_written_pages_from;
 
-// The collecting thread's: used under the heap's lock, in a stopped world. A helper's marker is its
+// The collecting thread's: used under the heap's lock. A helper's marker is its
 // own within a phase, and the collecting thread's otherwise (Exchange).
 extern Marker marker;
 

@@ -35,8 +35,6 @@ bool Machine::wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
   return futex_wait(word, expected, nanoseconds);
 }
 
-constinit std::atomic<unsigned> Machine::waiting{0};
-
 template class LockOver<Machine>;
 
 }  // namespace jd::os

@@ -10,17 +10,6 @@
 
 namespace jd::os {
 
-// For its lifetime the caller counts as one that waits for a lock.
-template <class Sync>
-class Waiting {
- public:
-  Waiting() { Sync::begin_waiting(); }
-  ~Waiting() { Sync::end_waiting(); }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-};
-using WaitsForLock = Waiting<Machine>;
-
 // The lock over what makes atomics, waits and wakes: the machine (Lock, below), or a test that
 // tries every interleaving (tests/support/interleaving.hpp).
 template <class Sync>
@@ -31,15 +20,16 @@ class LockOver {
     // Pairs with the release in release(): what the last holder wrote is visible here.
     if (!state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
                                         std::memory_order_relaxed)) {
-      const Waiting<Sync> waiting;
+      const Wanting wanting(*this);
       acquire_slowly();
     }
     Sync::tell_acquired(&state_);
   }
+  // Whoever it fails for sees what the holder wrote before it took the lock by this function.
   [[nodiscard]] bool try_acquire() {
     std::uint32_t free = kFree;
-    const bool taken = state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
-                                                      std::memory_order_relaxed);
+    const bool taken = state_.compare_exchange_strong(free, kHeld, std::memory_order_acq_rel,
+                                                      std::memory_order_acquire);
     if (taken) Sync::tell_acquired(&state_);
     return taken;
   }
@@ -51,6 +41,28 @@ class LockOver {
       release_slowly();
     }
   }
+  // Does some thread wait, spinning or asleep? For a holder that can leave the lock for a while. A
+  // hint: threads that are suspended, or that jump out of a handler, stay counted.
+  [[nodiscard]] bool is_wanted() const { return wanting_.load(std::memory_order_relaxed) != 0; }
+  // For its lifetime the caller counts as one of those.
+  class Wanting {
+   public:
+    explicit Wanting(LockOver& lock) : lock_(lock) {
+      lock_.wanting_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Wanting() {
+      // In the child of a fork, nobody is counted.
+      std::uint32_t seen = lock_.wanting_.load(std::memory_order_relaxed);
+      while (seen != 0 &&
+             !lock_.wanting_.compare_exchange_weak(seen, seen - 1, std::memory_order_relaxed)) {
+      }
+    }
+    Wanting(const Wanting&) = delete;
+    Wanting& operator=(const Wanting&) = delete;
+
+   private:
+    LockOver& lock_;
+  };
   // For a holder that has parked another thread: that one may have been the sleeper woken last, and
   // will not take the lock now. So the next sleeper has to be woken in its stead, and nothing is
   // reserved for the parked one. Pre: held.
@@ -64,7 +76,7 @@ class LockOver {
   void reset_in_child() {
     state_.store(kFree, std::memory_order_relaxed);
     starving_.store(0, std::memory_order_relaxed);
-    Sync::forget_waiting();
+    wanting_.store(0, std::memory_order_relaxed);
   }
 
  private:
@@ -122,6 +134,8 @@ class LockOver {
   // a hint).
   static constexpr std::uint64_t kRound = std::uint64_t{1} << 32;
   typename Sync::template Atomic<std::uint64_t> starving_{0};
+  // How many wait. Written by them (relaxed: is_wanted), and no part of what is shown of the lock.
+  std::atomic<std::uint32_t> wanting_{0};
 };
 
 template <class Sync>
@@ -196,11 +210,6 @@ void LockOver<Sync>::release_slowly() {
 
 extern template class LockOver<Machine>;
 using Lock = LockOver<Machine>;
-
-// Does some thread wait, or did one a moment ago? For a holder that can leave its lock for a while.
-inline bool somebody_waits_for_a_lock() {
-  return Machine::waiting.load(std::memory_order_relaxed) != 0;
-}
 
 // The signal by which a lock's holder may stop threads: from now on it comes to any thread that has
 // waited for a lock for 10 ms, even if that has blocked it, until the wait's end

@@ -51,12 +51,6 @@ struct Machine {
   static void tell_released(void*) {}
 #endif
   static void tell_waiting(void* lock) { base::note_lock_wait(lock); }
-  // Around each wait for a lock, spinning or asleep: how many do. Read by a holder that can leave
-  // its lock (relaxed: a hint; a thread that jumps out of a handler stays counted).
-  static std::atomic<unsigned> waiting;
-  static void begin_waiting() { waiting.fetch_add(1, std::memory_order_relaxed); }
-  static void end_waiting() { waiting.fetch_sub(1, std::memory_order_relaxed); }
-  static void forget_waiting() { waiting.store(0, std::memory_order_relaxed); }
   // Before each atomic read-modify-write of a word that is no lock's.
   static void tell_atomic(const void* word) { base::note_atomic(word); }
 };

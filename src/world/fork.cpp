@@ -5,8 +5,6 @@
 #include "heap/space.hpp"
 #include "mark/concurrent.hpp"
 #include "mark/team.hpp"
-#include "os/cpu.hpp"
-#include "os/lock.hpp"
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
 #include "world/own_ids.hpp"
@@ -35,20 +33,11 @@ bool in_handler = false;
 
 unsigned own_threads() { return mark::team.helpers() + mark::concurrent.threads(); }
 
-// A marker that runs beside the program is no holder that the caller could have interrupted; it
-// leaves the lock soon.
+// Or is it a marker beside the program, which the caller can't have interrupted?
 bool interrupts_holder() {
-  const os::WaitsForLock waits;
-  for (;;) {
-    const std::uint32_t turns = mark::concurrent.turns();
-    if (heap::heap_lock.try_acquire()) {
-      heap::heap_lock.release();
-      return false;
-    }
-    if (turns % 2 == 0 && mark::concurrent.turns() == turns) break;
-    os::yield();
-  }
-  return os::count_threads() == 1 + own_threads();
+  if (!mark::concurrent.try_lock_heap()) return os::count_threads() == 1 + own_threads();
+  heap::heap_lock.release();
+  return false;
 }
 
 ForkHooks current_hooks() {

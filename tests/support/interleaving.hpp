@@ -160,9 +160,6 @@ struct Scheduled {
   static void tell_acquired(const void*) {}
   static void tell_released(const void*) {}
   static void tell_waiting(const void*) {}
-  static void begin_waiting() {}
-  static void end_waiting() {}
-  static void forget_waiting() {}
   static void tell_atomic(const void*) {}
 
   // To be set by a test before it explores.
