@@ -27,9 +27,9 @@ using mark::marker;
 constexpr std::uint64_t kLateShare = 2;
 constexpr std::size_t kShareMeanwhile = 2;
 constexpr std::size_t kLeastMeanwhile = base::kMiB;
-// When so many times as much was allocated, the rest is done at once: steps are too short for what
-// the program allocates.
-constexpr std::size_t kMostMeanwhile = 3;
+// When so many times as much was allocated, whoever allocates does all steps that are left, one
+// after another: they are too short for what the program allocates.
+constexpr std::size_t kMostMeanwhile = 2;
 
 // A pause that has not ended at the limit is tried again when all it has queued is marked, while
 // that took no more than this part of what it took the time before, but no more often than that:
@@ -195,6 +195,7 @@ bool is_behind() {
   const std::size_t wait = base::max_of(meanwhile, kLeastMeanwhile);
   if (was_refused && allocated_since(allocated_when_refused) < wait) return false;
   if (state == State::Idle) return true;
+  if (allocated_meanwhile() > kMostMeanwhile * meanwhile) return true;
   const bool is_late = state == State::Marked || allocated_meanwhile() > meanwhile;
   const std::uint64_t pause = is_late ? last_step_took / kLateShare : last_step_took;
   if (os::now_ns() - last_step_ended < pause) return false;
@@ -203,13 +204,20 @@ bool is_behind() {
   return static_cast<double>(steps.mark_ns) < share * static_cast<double>(expected_ns);
 }
 
+void catch_up() {
+  Progress made = Progress::Step;
+  do {
+    if (is_behind()) made = step();
+  } while (made == Progress::Step && is_under_way() &&
+           allocated_meanwhile() > kMostMeanwhile * meanwhile);
+}
+
 Progress step() {
   // As collect_locked does, before anything is abandoned: in a child of vfork it is the parent's.
   if (settings.serves_malloc && world::is_borrowed_process()) return Progress::None;
   was_refused = false;
   if (is_under_way() && !partial::may_watch()) abandon();
   if (state != State::Marking) return begin_or_end();
-  if (allocated_meanwhile() > kMostMeanwhile * meanwhile) return end_or_go_on(Extent::AsDue);
   return is_allowed() ? mark_some() : refuse();
 }
 

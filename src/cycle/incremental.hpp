@@ -29,6 +29,8 @@ bool is_behind();
 // What came of it: nothing, since the program or the system does not allow it now; a step, after
 // which more are to come; a collection that ended.
 enum class Progress { None, Step, End };
+// One is under way: takes steps, if marking is behind; all that are left, if it is far behind.
+void catch_up();
 // Does what is to be done now, of a collection that is under way or due: all of it, or one step.
 Progress step();
 // Is the next collection that allocation starts to be done in steps, if it comes to that? Where the

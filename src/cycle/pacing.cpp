@@ -227,7 +227,7 @@ void note_whether_collection_waits() {
 void catch_up() {
   if (collecting_is_off()) return;
   if (incremental::is_under_way()) {
-    if (incremental::is_behind()) incremental::step();
+    incremental::catch_up();
     return;
   }
   if (is_overdue) {

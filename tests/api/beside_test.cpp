@@ -259,7 +259,7 @@ class ChangingLists {
 
  private:
   static constexpr std::size_t kLists = 64;
-  static constexpr std::uint64_t kLength = 2000;
+  static constexpr std::uint64_t kLength = 300;
   std::minstd_rand random_;
   Root<Cell*> heads_{static_cast<Cell**>(GC_malloc(kLists * sizeof(Cell*)))};
   std::array<std::uint64_t, kLists> lengths_{};
