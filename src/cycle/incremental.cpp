@@ -53,6 +53,7 @@ Begun begun = Begun::NotAtAll;
 Steps steps;
 std::size_t allocated_before = 0;
 std::size_t meanwhile = 0;
+std::size_t last_meanwhile = 0;  // what the program allocated during the steps of the last one
 std::uint64_t expected_ns = 0;
 std::uint64_t last_step_ended = 0;
 std::uint64_t last_step_took = 0;
@@ -248,6 +249,7 @@ Begun end() {
   marker.take_put_aside();
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
   heap::end_marking_in_steps();
+  last_meanwhile = allocated_meanwhile();
   set_state(State::Idle);
   return begun;
 }
@@ -273,6 +275,8 @@ bool goes_on(Begun now) {
   set_state(State::Marking);
   return true;
 }
+
+std::size_t allocated_in_last() { return last_meanwhile; }
 
 void abandon() {
   steps = {};

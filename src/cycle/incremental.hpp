@@ -52,6 +52,9 @@ bool goes_on(Begun now);
 // Forgets what was marked. The world may run.
 void abandon();
 
+// What the program allocated during the steps of the last one.
+std::size_t allocated_in_last();
+
 // What the thread that marks beside the program does (mark/concurrent.hpp). False: nothing, until
 // the next step, or nothing more.
 bool mark_beside(bool leaves);
