@@ -76,9 +76,15 @@ struct Place;
 std::size_t mixed_size(const Place& place);
 bool find_mixed(Word address, Place* place);
 
+// Of the object that the head of a large one stands for. It may be growing where it is
+// (BlockExtra).
+inline std::uint64_t bytes_of_large(const Block& head) {
+  return __atomic_load_n(&extra_of(&head).bytes, __ATOMIC_RELAXED);
+}
+
 // Usable bytes of a slot of a block or a span, or of a large object.
 inline std::size_t unmixed_size(const Block& block) {
-  return block.state == BlockState::LargeHead ? extra_of(&block).bytes : block.slot_size;
+  return block.state == BlockState::LargeHead ? bytes_of_large(block) : block.slot_size;
 }
 
 // Where an address leads: the record of its block (the head's, in a run), and the slot.
@@ -141,7 +147,7 @@ inline bool find_place(Word address, Place* place) {
   const Word offset = address - block_address(number_of(block));
   if (block->state == BlockState::LargeHead) {
     *place = {block, 0};
-    return offset < extra_of(block).bytes;
+    return offset < bytes_of_large(*block);
   }
   *place = {block, block->slot_of(offset)};
   return place->slot < block->slots;
