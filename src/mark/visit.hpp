@@ -80,9 +80,14 @@ template <Marker::Company kCompany>
     std::uint64_t& own = view.own_marks_of(word).words[slot >> 6];
     if (!mark_in_team(view, word, &marks, &own, bit)) return false;
   } else if constexpr (kCompany == Company::Steps) {
-    // The program may be freeing another object of the word.
-    if (((__atomic_load_n(&marks, __ATOMIC_RELAXED) >> (slot & 63)) & 1) != 0) return false;
-    if ((__atomic_fetch_or(&marks, bit, __ATOMIC_RELAXED) & bit) != 0) return false;
+    const std::uint64_t seen = __atomic_load_n(&marks, __ATOMIC_RELAXED);
+    if (((seen >> (slot & 63)) & 1) != 0) return false;
+    if (!beside_) {
+      marks = seen | bit;
+    } else if ((__atomic_fetch_or(&marks, bit, __ATOMIC_RELAXED) & bit) != 0) {
+      // The program has freed it; or it would be lost that it frees another object of the word.
+      return false;
+    }
   } else {
     const std::uint64_t seen = marks;
     if (((seen >> (slot & 63)) & 1) != 0) return false;
