@@ -92,6 +92,7 @@ bool mark_everything(char* stack_top, Cycle* cycle) {
   if (cycle->partial) cycle->partial = partial::queue_changed();
   queue_roots(stack_top);
   if (marker.was_stopped() || cycle->asked_to_stop()) return false;
+  incremental::note_queued();
   marker.drain();
   if (cycle->outcome == Outcome::Done && cycle->limited && !marker.was_stopped()) {
     using incremental::Begun;

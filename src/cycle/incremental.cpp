@@ -40,6 +40,9 @@ constexpr unsigned kMostTries = 16;
 // In a pause that may have to go on in steps, what that takes is left of the limit; but no more
 // than this part of it, or nothing would be marked in large heaps.
 constexpr std::uint64_t kMostToGoOn = 2;
+// And this part of it is for marking in any case, even if the heap's tables have taken all of it: a
+// pause that marks nothing is never the last.
+constexpr std::uint64_t kLeastMarkingShare = 4;
 
 enum class State {
   Idle,
@@ -59,7 +62,8 @@ std::uint64_t last_step_ended = 0;
 std::uint64_t last_step_took = 0;
 // When the world stood for the pause that is to end within the limit; 0: it has none.
 std::uint64_t limited_from = 0;
-bool went_on = false;  // that pause, in steps
+bool went_on = false;        // that pause, in steps
+std::uint64_t deadline = 0;  // of its marking
 // How long the last such pause took to prepare for more steps.
 std::uint64_t to_go_on_ns = 0;
 // Pauses that had the limit, and went on. For how long steps had marked after the latest, and how
@@ -225,8 +229,13 @@ Progress step() {
 void limit(const Pause& pause) {
   limited_from = pause.stood();
   if (!is_under_way()) expected_ns = expected_to_take();
-  marker.set_deadline(pause.began() + limit_ns() -
-                      base::min_of(to_go_on_ns, limit_ns() / kMostToGoOn));
+  deadline = pause.began() + limit_ns() - base::min_of(to_go_on_ns, limit_ns() / kMostToGoOn);
+  marker.set_deadline(deadline);
+}
+
+void note_queued() {
+  if (limited_from == 0) return;
+  marker.set_deadline(base::max_of(deadline, os::now_ns() + limit_ns() / kLeastMarkingShare));
 }
 
 bool mark_beside(bool leaves) {

@@ -42,6 +42,8 @@ bool may_be_wanted();
 
 // For a collection (Extent::AsDueWithinLimit) whose pause has begun: it is to mark until the limit.
 void limit(const Pause& pause);
+// All that it begins at is queued.
+void note_queued();
 // For one in the stopped world, with the threads' holes hidden: takes over what was marked, and
 // says what was begun; is_under_way() is false from now on.
 enum class Begun { NotAtAll, Full, Partial };
