@@ -27,9 +27,11 @@ using mark::marker;
 constexpr std::uint64_t kLateShare = 2;
 constexpr std::size_t kShareMeanwhile = 2;
 constexpr std::size_t kLeastMeanwhile = base::kMiB;
-// When so many times as much was allocated, whoever allocates does all steps that are left, one
-// after another: they are too short for what the program allocates.
-constexpr std::size_t kMostMeanwhile = 2;
+// When so many times as much was allocated, a step comes whenever blocks are taken from the heap;
+// and then whoever takes them does all steps that are left, one after another: they are too short
+// for what the program allocates.
+constexpr std::size_t kMuchMeanwhile = 2;
+constexpr std::size_t kMostMeanwhile = 3;
 
 // A pause that has not ended at the limit is tried again when all it has queued is marked, while
 // that took no more than this part of what it took the time before, but no more often than that:
@@ -200,7 +202,7 @@ bool is_behind() {
   const std::size_t wait = base::max_of(meanwhile, kLeastMeanwhile);
   if (was_refused && allocated_since(allocated_when_refused) < wait) return false;
   if (state == State::Idle) return true;
-  if (allocated_meanwhile() > kMostMeanwhile * meanwhile) return true;
+  if (allocated_meanwhile() > kMuchMeanwhile * meanwhile) return true;
   const bool is_late = state == State::Marked || allocated_meanwhile() > meanwhile;
   const std::uint64_t pause = is_late ? last_step_took / kLateShare : last_step_took;
   if (os::now_ns() - last_step_ended < pause) return false;

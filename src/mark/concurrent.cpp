@@ -23,16 +23,13 @@ bool let_others_in() {
   return false;
 }
 
-// The lock is held: for a moment, or for a whole collection, or for longer.
-void wait_for_lock(unsigned attempt) {
-  constexpr unsigned kShortAttempts = 4;
+// The lock is held. So many times it may be for a moment; then it is for a pause, whose end wakes
+// the thread, or by somebody who tells of no end.
+constexpr unsigned kShortAttempts = 4;
+std::uint64_t nap(unsigned attempt) {
   constexpr std::uint64_t kShortest = 20000;  // ns
   constexpr unsigned kMostDoublings = 10;
-  if (attempt < kShortAttempts) {
-    static_cast<void>(let_others_in());
-  } else {
-    os::sleep_ns(kShortest << base::min_of(attempt - kShortAttempts, kMostDoublings));
-  }
+  return kShortest << base::min_of(attempt - kShortAttempts, kMostDoublings);
 }
 
 }  // namespace
@@ -79,20 +76,28 @@ bool Concurrent::try_lock_heap() const {
 
 void* Concurrent::run(void* self) {
   auto* const thread = static_cast<Concurrent*>(self);
-  for (;;) {
+  bool leaves = true;
+  for (unsigned attempt = 0;;) {
     const std::uint32_t seen = thread->wakes_.load(std::memory_order_relaxed);
-    unsigned attempt = 0;
-    bool leaves = true;
-    for (Turn turn = Turn::More; turn != Turn::Nothing;) {
-      turn = thread->take_turn(leaves);
-      if (turn == Turn::NoLock) {
-        wait_for_lock(attempt++);
-      } else {
+    switch (thread->take_turn(leaves)) {
+      case Turn::More:
         attempt = 0;
         leaves = let_others_in();
-      }
+        break;
+      case Turn::Nothing:
+        attempt = 0;
+        os::futex_wait(&thread->wakes_, seen);
+        break;
+      case Turn::NoLock:
+        if (attempt < kShortAttempts) {
+          static_cast<void>(let_others_in());
+        } else if (os::futex_wait(&thread->wakes_, seen, nap(attempt))) {
+          attempt = 0;
+          break;
+        }
+        ++attempt;
+        break;
     }
-    os::futex_wait(&thread->wakes_, seen);
   }
 }
 
