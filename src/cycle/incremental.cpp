@@ -39,9 +39,9 @@ constexpr std::size_t kMostMeanwhile = 3;
 constexpr double kLessPerTry = 0.75;
 constexpr unsigned kMostTries = 16;
 
-// In a pause that may have to go on in steps, what that takes is left of the limit; but no more
-// than this part of it, or nothing would be marked in large heaps.
-constexpr std::uint64_t kMostToGoOn = 2;
+// In a pause that may be the last, time is left of the limit for the sweep, or for going on in
+// steps instead; but no more than this part of it, or nothing would be marked in large heaps.
+constexpr std::uint64_t kMostForTables = 2;
 // And this part of it is for marking in any case, even if the heap's tables have taken all of it: a
 // pause that marks nothing is never the last.
 constexpr std::uint64_t kLeastMarkingShare = 4;
@@ -231,7 +231,8 @@ Progress step() {
 void limit(const Pause& pause) {
   limited_from = pause.stood();
   if (!is_under_way()) expected_ns = expected_to_take();
-  deadline = pause.began() + limit_ns() - base::min_of(to_go_on_ns, limit_ns() / kMostToGoOn);
+  const std::uint64_t for_tables = base::max_of(to_go_on_ns, measured.sweep_last);
+  deadline = pause.began() + limit_ns() - base::min_of(for_tables, limit_ns() / kMostForTables);
   marker.set_deadline(deadline);
 }
 
