@@ -45,23 +45,9 @@ void expect_well(const char* child, Program program = Program::Waits) {
   }
 }
 
-// Lists that take long to mark.
-class Lists {
- public:
-  Lists() {
-    for (std::size_t i = 0; i < kLists; ++i) table_.get()[i] = make_list(kLength);
-  }
-  [[nodiscard]] bool are_intact() const {
-    for (std::size_t i = 0; i < kLists; ++i) {
-      if (list_length(table_.get()[i]) != kLength) return false;
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kLists = 20;
-  static constexpr std::size_t kLength = 10000;
-  Root<void*> table_{static_cast<void**>(GC_malloc(kLists * sizeof(void*)))};
+// They take long to mark.
+struct Lists : SameLists {
+  Lists() : SameLists(20, 10000) {}
 };
 
 // A list of objects that only a stopped world tells how to scan.

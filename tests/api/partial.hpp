@@ -51,4 +51,23 @@ struct Old {
   void drop() { std::memset(table.get(), 0, kCount * sizeof(void*)); }
 };
 
+// Lists of one length, in a table.
+class SameLists {
+ public:
+  SameLists(std::size_t lists, std::size_t length) : lists_(lists), length_(length) {
+    for (std::size_t i = 0; i < lists; ++i) table_.get()[i] = make_list(length);
+  }
+  [[nodiscard]] bool are_intact() const {
+    for (std::size_t i = 0; i < lists_; ++i) {
+      if (list_length(table_.get()[i]) != length_) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::size_t lists_;
+  std::size_t length_;
+  Root<void*> table_{static_cast<void**>(GC_malloc(lists_ * sizeof(void*)))};
+};
+
 }  // namespace jd::test::partial

@@ -52,22 +52,8 @@ int end() {
 }
 
 // Enough to mark for many steps.
-class Lists {
- public:
-  Lists() {
-    for (std::size_t i = 0; i < kLists; ++i) table_.get()[i] = make_list(kLength);
-  }
-  [[nodiscard]] bool are_intact() const {
-    for (std::size_t i = 0; i < kLists; ++i) {
-      if (list_length(table_.get()[i]) != kLength) return false;
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kLists = 3000;
-  static constexpr std::size_t kLength = 3;
-  Root<void*> table_{static_cast<void**>(GC_malloc(kLists * sizeof(void*)))};
+struct Lists : SameLists {
+  Lists() : SameLists(3000, 3) {}
 };
 
 JD_CHILD(counts_steps) {
