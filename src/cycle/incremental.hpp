@@ -2,10 +2,10 @@
 // incremental mode: the world stands for the roots, then now and then for as long as the limit
 // says, and at last for a partial collection, to which all that the steps have marked is old.
 //
-// Source: Boehm, Demers & Shenker, "Mostly Parallel Garbage Collection" (1991). Differs in: beside
-// the thread that marks while the program runs (mark/concurrent.hpp), or where there is none, steps
-// are taken by the threads that allocate, in a stopped world; the kernel notes what is written
-// meanwhile; what is made meanwhile is not marked until the end (heap/snapshot.hpp).
+// Source: Boehm, Demers & Shenker, "Mostly Parallel Garbage Collection" (1991). Differs in: threads
+// that allocate take steps in a stopped world, where the one that marks while the program runs
+// (mark/concurrent.hpp) is too slow or not there; the kernel notes what is written meanwhile; what
+// is made meanwhile is not marked until the end (heap/snapshot.hpp).
 //
 // Requirement (docs/design/cycle.md): cycle.req.incremental. Pre, of each function: the heap's lock
 // is held.

@@ -18,8 +18,8 @@
 
 namespace jd::cycle {
 
-// What a collection has to look at. AsDue: a partial one does, where there are such. WithinLimit:
-// so, and what is not marked at the program's limit is marked in steps (cycle/incremental.hpp).
+// What a collection has to look at. AsDue: a partial one does, where there are such. The last: so,
+// and what is not marked at the program's limit is marked in steps (cycle/incremental.hpp).
 enum class Extent { Full, AsDue, AsDueWithinLimit };
 
 namespace partial {
