@@ -48,8 +48,9 @@ struct PointerRun {
 };
 
 // A block's record. All fields but the bit words are written under the heap's lock, or in a
-// stopped world, and read by the marker in a stopped world. (One exception: whoever makes a large
-// object that is still to be cleared sets its `scan` afterwards, without the lock.)
+// stopped world, and read by the marker in a stopped world, or under the lock. (One exception:
+// whoever makes a large object that is still to be cleared sets its `scan` afterwards, without the
+// lock.)
 //
 //   byte 0        16                                    136                      256
 //        | header | mark words 0..14                     | allocated words 0..14   |
@@ -77,8 +78,10 @@ struct alignas(256) Block {
     std::uint32_t starts;
   };
 
-  // One bit a slot (mark.req.free). marks: written by markers in a stopped world; meanwhile those
-  // of free slots are set too, so that the marker need not look at the allocated words. allocated:
+  // One bit a slot (mark.req.free). marks: written by markers in a stopped world, or beside the
+  // program (atomic OR, under the heap's lock; mark/concurrent.hpp), when whoever frees a slot
+  // writes them, too (the same without the lock; heap/snapshot.hpp); meanwhile those of free slots
+  // are set too, so that the marker need not look at the allocated words. allocated:
   // written by the thread that owns the block (atomic OR), by one that takes a piece of it (the
   // same, under the heap's lock; alloc/piece.cpp), by whoever frees a slot (atomic AND; a
   // thread that no collection stops holds the heap's lock), and by the sweep (in a stopped world,

@@ -24,7 +24,7 @@ bool let_others_in() {
 }
 
 // The lock is held. So many times it may be for a moment; then it is for a pause, whose end wakes
-// the thread, or by somebody who tells of no end.
+// the thread, or by somebody who tells of no end: naps of 20 us to 20 ms. Guesses.
 constexpr unsigned kShortAttempts = 4;
 std::uint64_t nap(unsigned attempt) {
   constexpr std::uint64_t kShortest = 20000;  // ns
@@ -65,7 +65,7 @@ bool Concurrent::try_lock_heap() const {
     const std::uint32_t before = turns_.load(std::memory_order_acquire);
     if (heap::heap_lock.try_acquire()) return true;
     if (before % 2 == 0 && turns_.load(std::memory_order_acquire) == before) return false;
-    // It may not run at all while a thread of higher priority does.
+    // It may not run at all while a thread of higher priority does. (The numbers are guesses.)
     if (attempt < kShortAttempts) {
       os::cpu_relax();
     } else {

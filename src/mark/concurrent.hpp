@@ -25,10 +25,6 @@ class Concurrent {
   // Once, before there is anything to mark, or never: then there is no thread.
   void configure(Step step) { step_ = step; }
 
-  // Does it run, or will it?
-  [[nodiscard]] bool is_on() const {
-    return step_ != nullptr && !is_refused_.load(std::memory_order_relaxed);
-  }
   // How many threads it is, 0 or 1.
   [[nodiscard]] unsigned threads() const { return runs_.load(std::memory_order_relaxed) ? 1 : 0; }
   // Takes the heap's lock if nobody has it, or waits for this thread to leave it. False if another
@@ -47,6 +43,10 @@ class Concurrent {
  private:
   enum class Turn : std::uint8_t { NoLock, Nothing, More };
 
+  // Does it run, or will it?
+  [[nodiscard]] bool is_on() const {
+    return step_ != nullptr && !is_refused_.load(std::memory_order_relaxed);
+  }
   static void* run(void* self);
   Turn take_turn(bool leaves);
 

@@ -96,7 +96,7 @@ class alignas(128) Marker {
   // Marks until that time, and 4096 entries at least (fewer under stress: Team::is_stress), or
   // until nothing is queued (true).
   bool run_until(std::uint64_t ns);
-  // The same while the program runs, with the heap's lock held: for half a millisecond or so.
+  // The same while the program runs, with the heap's lock held: for some tenths of a millisecond.
   // leaves: or until somebody waits for the lock. False if it can't go on so: nothing is queued, or
   // only what is put aside, or that is much. Objects are put aside that only a stopped world tells
   // how to scan.

@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <random>
-#include <thread>
 
 #include "child.hpp"
 #include "partial.hpp"
@@ -184,14 +183,13 @@ TEST(Beside, ARefusedPauseIsNoStep) {
 struct Cell {
   Cell* next;
   std::uint64_t tag;
-  Cell* other;
 };
 
 constexpr std::uint64_t kMade = 0x6a61636b64617700;
 
 Cell* make_cell(Cell* next, std::uint64_t number) {
   auto* const cell = static_cast<Cell*>(GC_malloc(sizeof(Cell)));
-  *cell = {next, kMade ^ number, nullptr};
+  *cell = {next, kMade ^ number};
   return cell;
 }
 
