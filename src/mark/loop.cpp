@@ -1,6 +1,7 @@
 // The hot part of marking: the loop from a word to its object's mark bit and on to the object's
 // words, through the rings.
 #include "heap/space.hpp"
+#include "mark/filter.hpp"
 #include "mark/marker.hpp"
 #include "mark/ring.hpp"
 #include "mark/team.hpp"
@@ -84,6 +85,14 @@ template <Marker::Company kCompany>
 }
 
 }  // namespace
+
+// Apart, for registers: the loop has none to spare.
+[[gnu::noinline]] const Word* Marker::skip(const Word* next, const Word* end) {
+  return HeapFilter::of_heap().skip(next, end);
+}
+[[gnu::noinline]] const Word* Marker::skip_back(const Word* next, const Word* end) {
+  return HeapFilter::of_heap().skip_back(next, end);
+}
 
 // Copied and passed by value: then the rings' counters stay in registers.
 struct Marker::Rings {
@@ -387,9 +396,11 @@ class Marker::Loop {
   // For as much of a long range as there is room.
   [[gnu::always_inline]] void fill_ring(Entry* range) {
     const bool idle = is_idle();
-    while (range->next < range->end && !words_.full()) {
-      const Word* const end =
-          range->next + base::min_of(range->end - range->next, std::ptrdiff_t{words_.room()});
+    while (!words_.full()) {
+      range->next = skip(range->next, range->end);
+      if (range->next == range->end) return;
+      const std::ptrdiff_t words = base::min_of(range->end - range->next, HeapFilter::kWords);
+      const Word* const end = range->next + base::min_of(words, std::ptrdiff_t{words_.room()});
       for (; range->next < end; ++range->next) {
         const Word word = read<kCompany>(range->next);
         if (view_.holds(word)) await_record(word, idle);
@@ -421,23 +432,31 @@ class Marker::Loop {
   // mostly begin with what is in the list, no more than one waits on the stack.
   [[gnu::always_inline]] void scan_backwards(Entry range) {
     cut(&range);
-    if (__builtin_expect(range.end - range.next >= kWordsOfEntry, 0)) {
-      note_words(range.end - range.next);
-    }
     if (kOnGrey && range.next < range.end) {
       // What is popped next has the shortest time to arrive: fetch it before the others.
       const Word first = read<kCompany>(range.next);
       if (view_.holds(first)) prefetch(first);
     }
-    while (kOnGrey && __builtin_expect(range.end - range.next > kLinearPrefetch, 0)) {
-      prefetch(range.end - kLinearPrefetch);
-      for (const Word* const low = range.end - kLineWords; range.end > low;) {
-        const Word word = read<kCompany>(--range.end);
-        if (__builtin_expect(view_.holds(word), 1)) push_contents(word);
-      }
+    if (__builtin_expect(range.end - range.next > kLinearPrefetch, 0)) {
+      if (range.end - range.next >= kWordsOfEntry) note_words(range.end - range.next);
+      scan_lines_backwards(&range);
     }
-    while (range.end > range.next) {
-      const Word word = read<kCompany>(--range.end);
+    push_contents_back(&range, range.next);
+  }
+  // All but what fills no line.
+  [[gnu::always_inline]] void scan_lines_backwards(Entry* range) {
+    while (range->end - range->next >= HeapFilter::kWords) {
+      if (kOnGrey && range->end - range->next > kLinearPrefetch) {
+        prefetch(range->end - kLinearPrefetch);
+      }
+      range->end = skip_back(range->next, range->end);
+      const std::ptrdiff_t words = base::min_of(range->end - range->next, HeapFilter::kWords);
+      push_contents_back(range, range->end - words);
+    }
+  }
+  [[gnu::always_inline]] void push_contents_back(Entry* range, const Word* low) {
+    while (range->end > low) {
+      const Word word = read<kCompany>(--range->end);
       if (__builtin_expect(view_.holds(word), 1)) push_contents(word);
     }
   }

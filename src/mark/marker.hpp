@@ -243,8 +243,9 @@ class alignas(128) Marker {
   }
   // The stack is to be drained where it grows beyond this, while roots are scanned.
   Entry* drain_above();
+  static const Word* skip(const Word* next, const Word* end);
+  static const Word* skip_back(const Word* next, const Word* end);
   void mark_ambiguous(const View& view, Word word, bool past_end, const Entry* most);
-  void scan_few(const View& view, Word at, Word end, const Entry* most);
   void mark_object_ending_at(const View& view, Word word);
   // At a block's beginning, or in one that has no slots.
   void mark_unusual_object_ending_at(Word word);

@@ -1,4 +1,4 @@
-// Ambiguous roots: static data by fours, of which few words are pointers, and stacks, of which many
+// Ambiguous roots: static data by lines, of which few words are pointers, and stacks, of which many
 // are (docs/design/mark.md, "Roots").
 #include "base/bits.hpp"
 #include "heap/size_class.hpp"
@@ -55,26 +55,22 @@ Entry* Marker::drain_above() {
   if (__builtin_expect(top_ > most, 0)) drain();
 }
 
-// Apart, so that the loop over static data, of which little gets here, stays small.
-[[gnu::noinline, gnu::no_sanitize_address]] void Marker::scan_few(const View& view, Word at,
-                                                                  Word end, const Entry* most) {
-  for (; at < end; at += sizeof(Word)) {
-    const Word word = *reinterpret_cast<const Word*>(at);
-    if (view.holds(word)) mark_ambiguous(view, word, false, most);
-  }
-}
-
 // Helpers are asleep while roots are scanned.
-void Marker::scan_roots(const void* low, const void* high) {
+[[gnu::no_sanitize_address]] void Marker::scan_roots(const void* low, const void* high) {
   const View view;
-  const HeapFilter filter(view.base, view.base + view.span);
+  const HeapFilter filter = HeapFilter::of_heap();
   const Entry* const most = drain_above();
-  const Word end = base::align_down(base::as_word(high), sizeof(Word));
-  Word at = base::align_up(base::as_word(low), sizeof(Word));
-  for (; at + HeapFilter::kBytes <= end; at += HeapFilter::kBytes) {
-    if (filter.may_hold(at)) scan_few(view, at, at + HeapFilter::kBytes, most);
+  const auto* const end =
+      reinterpret_cast<const Word*>(base::align_down(base::as_word(high), sizeof(Word)));
+  const auto* at = reinterpret_cast<const Word*>(base::align_up(base::as_word(low), sizeof(Word)));
+  while (at < end) {
+    at = filter.skip(at, end);
+    for (const Word* const some = at + base::min_of(end - at, HeapFilter::kWords); at < some;
+         ++at) {
+      const Word word = *at;
+      if (view.holds(word)) mark_ambiguous(view, word, false, most);
+    }
   }
-  scan_few(view, at, end, most);
 }
 
 // Reads whole stacks, red zones and all. Of a stack, most fours hold some pointer into the heap, so
