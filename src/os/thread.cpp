@@ -306,8 +306,12 @@ void read_status(int thread, const char* label, Visit visit) {
 }  // namespace
 
 Signalled signal_thread(int thread, int signal) {
+  return signal_thread(process_id(), thread, signal);
+}
+
+Signalled signal_thread(int process, int thread, int signal) {
   const int saved = errno;
-  const bool sent = syscall(SYS_tgkill, getpid(), thread, signal) == 0;
+  const bool sent = syscall(SYS_tgkill, process, thread, signal) == 0;
   const int error = errno;
   errno = saved;
   if (sent) return Signalled::Sent;

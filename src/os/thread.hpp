@@ -95,6 +95,8 @@ void join_thread(pthread_t thread);
 enum class Signalled : unsigned char { Sent, ThreadGone, NoRoom, Refused };
 // Sends a signal to one thread of this process; signal 0 only asks whether it is there.
 Signalled signal_thread(int thread, int signal);
+// The same for who signals many, and has asked for process_id() once.
+Signalled signal_thread(int process, int thread, int signal);
 // True if the thread (of this process) runs no more. Signal 0 alone can't tell that of a main
 // thread which has ended before others.
 bool thread_has_ended(int thread);

@@ -129,11 +129,11 @@ JD_SIGNAL_HANDLER void on_stop_signal(int, siginfo_t*, [[maybe_unused]] void* co
 }
 
 // As os::signal_thread, but waits for room until that time by the clock.
-os::Signalled signal_by(const Thread& thread, std::uint64_t give_up_at) {
+os::Signalled signal_by(int process, const Thread& thread, std::uint64_t give_up_at) {
   constexpr std::uint64_t kPause = 100000;  // 0.1 ms; a guess
   const std::uint64_t begin = os::now_ns();
   for (bool said = false;;) {
-    const os::Signalled result = os::signal_thread(thread.id, the_stop_signal);
+    const os::Signalled result = os::signal_thread(process, thread.id, the_stop_signal);
     if (result != os::Signalled::NoRoom) return result;
     const std::uint64_t now = os::now_ns();
     if (now >= give_up_at) return result;
@@ -149,9 +149,9 @@ os::Signalled signal_by(const Thread& thread, std::uint64_t give_up_at) {
 enum class Asked : unsigned char { Yes, ThreadGone, NoRoom };
 
 // Asks for the thread's answer.
-Asked ask_to_stop(Thread* thread, std::uint64_t give_up_at) {
+Asked ask_to_stop(int process, Thread* thread, std::uint64_t give_up_at) {
   thread->awaited.store(true, std::memory_order_release);
-  switch (signal_by(*thread, give_up_at)) {
+  switch (signal_by(process, *thread, give_up_at)) {
     case os::Signalled::Sent:
       return Asked::Yes;
     case os::Signalled::ThreadGone:
@@ -300,15 +300,16 @@ bool stop_by(std::uint64_t give_up_at) {
   let_all_leave();
   expect_answers();
   change_epoch();
+  const int process = os::process_id();
   std::uint32_t wanted = 0;
   bool had_room = true;
   for_each_thread([&](Thread* thread) {
     if (!had_room || thread == self() || thread->parked) return;
     if (thread->blocked) {
-      thread->gone = os::signal_thread(thread->id, 0) == os::Signalled::ThreadGone;
+      thread->gone = os::signal_thread(process, thread->id, 0) == os::Signalled::ThreadGone;
       return;
     }
-    const Asked asked = ask_to_stop(thread, give_up_at);
+    const Asked asked = ask_to_stop(process, thread, give_up_at);
     had_room = asked != Asked::NoRoom;
     thread->signalled = asked == Asked::Yes;
     if (thread->signalled) ++wanted;
@@ -393,7 +394,7 @@ void suspend_thread(Thread* thread) {
   thread->suspensions.fetch_add(1, std::memory_order_release);
   if (thread == self() || thread->blocked) return;
   expect_answers();
-  if (ask_to_stop(thread, kNever) == Asked::Yes) wait_for_answers(1);
+  if (ask_to_stop(os::process_id(), thread, kNever) == Asked::Yes) wait_for_answers(1);
   if (thread->gone) return drop_gone_threads();
   thread->parked = true;
   heap::heap_lock.mark_contended();
