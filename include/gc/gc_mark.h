@@ -123,6 +123,9 @@ GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
 #define GC_GENERIC_OR_SPECIAL_MALLOC(sz, knd) GC_generic_or_special_malloc(sz, knd)
 #endif
 
+/* Bytes of a block, whose objects are of one kind and size. As of bdwgc 8.3. */
+GC_API GC_ATTR_CONST size_t GC_CALL GC_get_hblk_size(void);
+
 /* The kind of the object that starts at the address, and its size if psize is not null. */
 GC_API int GC_CALL GC_get_kind_and_size(const void*, size_t* psize) GC_ATTR_NONNULL(1);
 

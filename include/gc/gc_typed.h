@@ -57,6 +57,22 @@ GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
 GC_API GC_ATTR_MALLOC GC_ATTR_CALLOC_SIZE(1, 2) void* GC_CALL
     GC_calloc_explicitly_typed(size_t nelements, size_t element_size_in_bytes, GC_descr d);
 
+/*
+ * The same in two steps, for many arrays of one length. The first fills in *p_ctd, for the second;
+ * it returns 0 if the size is no number (and then the second is out of memory), else 1. What it
+ * filled in can be copied and needs no freeing. As of bdwgc 8.3.
+ */
+#define GC_CALLOC_TYPED_DESCR_WORDS 8
+struct GC_calloc_typed_descr_s {
+  GC_word opaque[GC_CALLOC_TYPED_DESCR_WORDS];
+};
+GC_API int GC_CALL GC_calloc_prepare_explicitly_typed(struct GC_calloc_typed_descr_s* p_ctd,
+                                                      size_t sizeof_ctd, size_t nelements,
+                                                      size_t element_size_in_bytes, GC_descr)
+    GC_ATTR_NONNULL(1);
+GC_API GC_ATTR_MALLOC void* GC_CALL GC_calloc_do_explicitly_typed(
+    const struct GC_calloc_typed_descr_s* p_ctd, size_t sizeof_ctd) GC_ATTR_NONNULL(1);
+
 /* The debug allocators know no layouts. */
 #ifdef GC_DEBUG
 #define GC_MALLOC_EXPLICITLY_TYPED(bytes, d) ((void)(d), GC_MALLOC(bytes))

@@ -298,12 +298,19 @@ void warn_of_cycles() {
   if (object != 0) warn("GC Warning: Finalization cycle involving %p\n", object);
 }
 
+namespace {
+bool may_run(int already) {
+  const unsigned most = __atomic_load_n(&settings.most_finalizers, __ATOMIC_RELAXED);
+  return most == 0 || static_cast<unsigned>(already) < most;
+}
+}  // namespace
+
 bool finalizers_due() { return due_count.load(std::memory_order_relaxed) != 0; }
 
 int run_due() {
   int count = 0;
   Entry next;
-  while (take_due(&next)) {
+  while (may_run(count) && take_due(&next)) {
     next.finalizer.function(programs_address(next), next.finalizer.client_data);
     ++count;
   }
@@ -349,6 +356,7 @@ void notify_or_run() {
 }
 
 void finalize_everything() {
+  __atomic_store_n(&settings.most_finalizers, 0, __ATOMIC_RELAXED);
   for (;;) {
     {
       LockGuard guard(heap_lock);

@@ -58,6 +58,8 @@ struct Settings {
   GC_warn_proc warn = nullptr;  // null: to standard error
   GC_stop_func stop_function = nullptr;
   GC_await_finalize_proc await_finalize = nullptr;
+  // That one call of run_due runs; 0: no limit. Any thread's (relaxed).
+  unsigned most_finalizers = 0;
   GC_toggleref_func toggle_reference = nullptr;
   // The next three are stored (relaxed) by every thread that makes a checked object, and read by
   // the collecting thread in the stopped world.

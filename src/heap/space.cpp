@@ -48,6 +48,7 @@ bool try_reserve(BlockNumber count) {
 
 Space space;
 os::Lock heap_lock;
+constinit os::Readers heap_readers{heap_lock};
 
 bool reserve_space(std::size_t wanted) {
   constexpr std::size_t kLeast = 4 * base::kMiB;

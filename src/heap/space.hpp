@@ -7,6 +7,7 @@
 #include "heap/block.hpp"
 #include "heap/kinds.hpp"
 #include "os/lock.hpp"
+#include "os/readers.hpp"
 
 namespace jd::heap {
 
@@ -41,6 +42,9 @@ extern Space space;
 // over our own address ranges (os/own_ranges.cpp). That over exception states
 // (task/exceptions.cpp) goes with none.
 extern os::Lock heap_lock;
+// Threads that only read what it guards, and hold it together (GC_call_with_reader_lock). Nobody
+// else need know of them.
+extern os::Readers heap_readers;
 
 inline bool in_heap(Word address) {
   return address - space.base < __atomic_load_n(&space.span, __ATOMIC_RELAXED);

@@ -136,6 +136,19 @@ void* GC_realloc(void* object, size_t bytes) {
   return resized.object;
 }
 
+void* GC_reallocf(void* object, size_t bytes) {
+  void* const resized = GC_realloc(object, bytes);
+  if (resized == nullptr && bytes != 0) GC_free(object);
+  return resized;
+}
+void GC_freezero(void* object, size_t bytes) {
+  // What is no object's beginning is GC_free's to complain of.
+  if (object != nullptr && GC_base(object) == object) {
+    memset(object, 0, base::min_of(bytes, GC_size(object)));
+  }
+  GC_free(object);
+}
+
 char* GC_strdup(const char* text) {
   return text == nullptr ? nullptr : copy_string(text, strlen(text));
 }

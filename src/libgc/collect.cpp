@@ -3,6 +3,7 @@
 
 #include "alloc/allocate.hpp"
 #include "cycle/collect.hpp"
+#include "cycle/incremental.hpp"
 #include "cycle/measured.hpp"
 #include "cycle/partial.hpp"
 #include "libgc/support.hpp"
@@ -22,6 +23,12 @@ GC_stop_func asked_at_all(GC_stop_func function) {
 // GC_deinit makes GC_is_init_called say no again. Any thread's (relaxed: it says nothing of what
 // else that thread did).
 std::atomic<bool> deinitialised{false};
+
+constexpr std::uint64_t kNsOfMs = 1000000;
+std::uint64_t full_gc_ns() {
+  const cycle::Measurements& m = cycle::measured;
+  return m.measuring_performance ? m.collecting_total - m.full_time_since : 0;
+}
 
 }  // namespace
 
@@ -66,6 +73,15 @@ void GC_disable() {
   LockGuard guard(heap_lock);
   ++GC_dont_gc;
 }
+void GC_finish_and_disable() {
+  const auto is_under_way = [] {
+    LockGuard guard(heap_lock);
+    return cycle::incremental::is_under_way();
+  };
+  while (is_under_way() && cycle::collect_if_due()) {
+  }
+  GC_disable();
+}
 void GC_enable() {
   LockGuard guard(heap_lock);
   if (GC_dont_gc == 0) {
@@ -100,10 +116,8 @@ GC_API void GC_start_performance_measurement() {
   cycle::measured.measuring_performance = true;
   cycle::measured.full_time_since = cycle::measured.collecting_total;
 }
-GC_API unsigned long GC_get_full_gc_total_time() {
-  const cycle::Measurements& m = cycle::measured;
-  return m.measuring_performance ? (m.collecting_total - m.full_time_since) / 1000000 : 0;
-}
+GC_API unsigned long GC_get_full_gc_total_time() { return full_gc_ns() / kNsOfMs; }
+GC_API unsigned long GC_get_full_gc_total_ns_frac() { return full_gc_ns() % kNsOfMs; }
 
 void GC_stop_world_external() {
   cycle::start();

@@ -357,6 +357,22 @@ void* GC_debug_realloc(void* object, size_t bytes, const char* file, int line) {
   return moved;
 }
 
+void* GC_debug_reallocf(void* object, size_t bytes, const char* file, int line) {
+  void* const resized = GC_debug_realloc(object, bytes, file, line);
+  if (resized == nullptr && bytes != 0) GC_debug_free(object);
+  return resized;
+}
+void GC_debug_freezero(void* object, size_t bytes) {
+  const Header* const header = object == nullptr ? nullptr : find_header(object);
+  if (header != nullptr && header->front != freed_mark(header)) {
+    heap::Place place{};
+    const bool extent_known =
+        heap::find_object(base::as_word(header), &place) && length_possible(header, place);
+    if (extent_known) memset(object, 0, base::min_of(bytes, header->bytes));
+  }
+  GC_debug_free(object);
+}
+
 void GC_debug_register_finalizer(void* object, GC_finalization_proc function, void* data,
                                  GC_finalization_proc* old_function, void** old_data) {
   register_checked(GC_register_finalizer, object, function, data, old_function, old_data);

@@ -39,6 +39,14 @@ const DescribedKinds& described_kinds() {
   return kinds;
 }
 
+// What GC_calloc_typed_descr_s holds.
+struct PreparedArray {
+  size_t n;
+  size_t size;
+  GC_descr descriptor;
+};
+static_assert(sizeof(PreparedArray) <= sizeof(GC_calloc_typed_descr_s));
+
 bool bit(const GC_word* bitmap, size_t i) {
   return ((bitmap[i / kWordBits] >> (i % kWordBits)) & 1) != 0;
 }
@@ -116,5 +124,18 @@ void* GC_calloc_explicitly_typed(size_t n, size_t size, GC_descr descriptor) {
   // Last: until then the marker sees an array without elements.
   __atomic_store_n(&tail->elements, n, __ATOMIC_RELEASE);
   return object;
+}
+
+int GC_calloc_prepare_explicitly_typed(GC_calloc_typed_descr_s* prepared, size_t prepared_size,
+                                       size_t n, size_t size, GC_descr descriptor) {
+  if (prepared_size < sizeof(PreparedArray)) {
+    abort_with("GC_calloc_prepare_explicitly_typed: no room for a description");
+  }
+  *reinterpret_cast<PreparedArray*>(prepared) = {n, size, descriptor};
+  return array_bytes(n, size) != SIZE_MAX ? 1 : 0;
+}
+void* GC_calloc_do_explicitly_typed(const GC_calloc_typed_descr_s* prepared, size_t) {
+  const auto& array = *reinterpret_cast<const PreparedArray*>(prepared);
+  return GC_calloc_explicitly_typed(array.n, array.size, array.descriptor);
 }
 }

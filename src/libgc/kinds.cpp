@@ -57,6 +57,8 @@ GC_ms_entry* no_gcj_procedure(GC_word*, GC_ms_entry*, GC_ms_entry*, GC_word) {
 
 extern "C" {
 
+size_t GC_get_hblk_size() { return heap::kBlockSize; }
+
 GC_API void** GC_new_free_list() {
   cycle::start();
   LockGuard guard(heap_lock);

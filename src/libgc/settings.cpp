@@ -128,6 +128,28 @@ void GC_ignore_warn_proc(char* message, GC_word argument) {
   const bool talks = cycle::options.print_stats != 0 || cycle::options.print_verbose_stats != 0;
   if (talks) print_warning(message, argument);
 }
+void GC_set_interrupt_finalizers(unsigned most) {
+  __atomic_store_n(&cycle::settings.most_finalizers, most, __ATOMIC_RELAXED);
+}
+unsigned GC_get_interrupt_finalizers() {
+  return __atomic_load_n(&cycle::settings.most_finalizers, __ATOMIC_RELAXED);
+}
+
+void GC_set_same_obj_print_proc(GC_same_obj_print_proc_t function) {
+  GC_same_obj_print_proc = function;
+}
+GC_same_obj_print_proc_t GC_get_same_obj_print_proc() { return GC_same_obj_print_proc; }
+void GC_set_is_valid_displacement_print_proc(GC_valid_ptr_print_proc_t function) {
+  GC_is_valid_displacement_print_proc = function;
+}
+GC_valid_ptr_print_proc_t GC_get_is_valid_displacement_print_proc() {
+  return GC_is_valid_displacement_print_proc;
+}
+void GC_set_is_visible_print_proc(GC_valid_ptr_print_proc_t function) {
+  GC_is_visible_print_proc = function;
+}
+GC_valid_ptr_print_proc_t GC_get_is_visible_print_proc() { return GC_is_visible_print_proc; }
+
 void GC_set_abort_func(GC_abort_func function) {
   set_locked(&GC_on_abort, function);
   os::set_before_abort(function);

@@ -35,6 +35,13 @@ void* GC_call_with_alloc_lock(GC_fn_type function, void* argument) {
   LockGuard guard(heap_lock);
   return function(argument);
 }
+// What a reader writes is always visible to who has the lock next.
+void* GC_call_with_reader_lock(GC_fn_type function, void* argument, int /*release*/) {
+  heap::heap_readers.enter();
+  void* const result = function(argument);
+  heap::heap_readers.leave();
+  return result;
+}
 
 void* GC_do_blocking(GC_fn_type function, void* argument) {
   return world::call_blocking(function, argument);

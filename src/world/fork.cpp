@@ -111,6 +111,7 @@ void after_fork_in_child() {
   mark::team.forget_helpers_in_child();
   mark::concurrent.forget_in_child();
   heap::heap_lock.reset_in_child();
+  heap::heap_readers.reset_in_child();
   if (hooks.in_child != nullptr) hooks.in_child();
 }
 

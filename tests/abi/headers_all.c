@@ -96,6 +96,10 @@ int main(void) {
   GC_alloc_lock();
   GC_alloc_unlock();
   (void)GC_call_with_alloc_lock(under_lock, pair);
+  (void)GC_call_with_reader_lock(under_lock, pair, 1);
+  pair = GC_REALLOCF(pair, 100);
+  GC_FREEZERO(pair, 10);
+  GC_FREEZEROALL(words);
   GC_FREE(e);
   GC_INIT()
   return finalized;

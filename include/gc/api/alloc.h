@@ -77,6 +77,14 @@ GC_API void* GC_CALL GC_realloc(void* old_object, size_t new_size_in_bytes) GC_A
  */
 GC_API void GC_CALL GC_free(void* p);
 
+/* GC_realloc(), but on failure the old object is freed. As of bdwgc 8.3. */
+GC_API void* GC_CALL GC_reallocf(void* old_object, size_t new_size_in_bytes) GC_ATTR_ALLOC_SIZE(2);
+/*
+ * GC_free() of an object whose first `bytes` bytes, or all of it if it has no more, are set to zero
+ * before: for keys and the like. As of bdwgc 8.3.
+ */
+GC_API void GC_CALL GC_freezero(void* p, size_t bytes);
+
 /* The first byte of the object that holds the address; null if there is none. */
 GC_API void* GC_CALL GC_base(void* displaced_pointer);
 /* Non-zero if the address lies in the collected heap, be there an object or not. */

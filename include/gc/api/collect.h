@@ -100,6 +100,10 @@ GC_API void GC_CALL GC_start_incremental_collection(void);
  */
 GC_API int GC_CALL GC_collect_a_little(void);
 
+/* GC_disable(), but a collection that is being done in steps is done to its end first. Takes the
+ * lock. As of bdwgc 8.3. */
+GC_API void GC_CALL GC_finish_and_disable(void);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

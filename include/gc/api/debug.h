@@ -40,7 +40,10 @@ GC_API GC_ATTR_MALLOC char* GC_CALL GC_debug_strndup(const char*, size_t, GC_EXT
     GC_ATTR_NONNULL(1);
 GC_API void* GC_CALL GC_debug_realloc(void* old_object, size_t new_size_in_bytes, GC_EXTRA_PARAMS)
     GC_ATTR_ALLOC_SIZE(2);
+GC_API void* GC_CALL GC_debug_reallocf(void* old_object, size_t new_size_in_bytes, GC_EXTRA_PARAMS)
+    GC_ATTR_ALLOC_SIZE(2);
 GC_API void GC_CALL GC_debug_free(void*);
+GC_API void GC_CALL GC_debug_freezero(void*, size_t bytes);
 GC_API GC_ATTR_DEPRECATED void GC_CALL GC_debug_change_stubborn(const void*);
 GC_API void GC_CALL GC_debug_end_stubborn_change(const void*) GC_ATTR_NONNULL(1);
 GC_API void GC_CALL GC_debug_ptr_store_and_dirty(void* p, const void* q);
@@ -71,6 +74,9 @@ GC_API GC_ATTR_ALLOC_SIZE(2) void* GC_CALL
 #define GC_STRDUP(s) GC_debug_strdup(s, GC_EXTRAS)
 #define GC_STRNDUP(s, sz) GC_debug_strndup(s, sz, GC_EXTRAS)
 #define GC_FREE(p) GC_debug_free(p)
+#define GC_FREEZERO(p, sz) GC_debug_freezero(p, sz)
+#define GC_FREEZEROALL(p) GC_debug_freezero(p, ~(size_t)0)
+#define GC_REALLOCF(old, sz) GC_debug_reallocf(old, sz, GC_EXTRAS)
 #define GC_REGISTER_FINALIZER(p, f, d, of, od) GC_debug_register_finalizer(p, f, d, of, od)
 #define GC_REGISTER_FINALIZER_IGNORE_SELF(p, f, d, of, od) \
   GC_debug_register_finalizer_ignore_self(p, f, d, of, od)
@@ -93,6 +99,9 @@ GC_API GC_ATTR_ALLOC_SIZE(2) void* GC_CALL
 #define GC_STRDUP(s) GC_strdup(s)
 #define GC_STRNDUP(s, sz) GC_strndup(s, sz)
 #define GC_FREE(p) GC_free(p)
+#define GC_FREEZERO(p, sz) GC_freezero(p, sz)
+#define GC_FREEZEROALL(p) GC_freezero(p, ~(size_t)0)
+#define GC_REALLOCF(old, sz) GC_reallocf(old, sz)
 #define GC_REGISTER_FINALIZER(p, f, d, of, od) GC_register_finalizer(p, f, d, of, od)
 #define GC_REGISTER_FINALIZER_IGNORE_SELF(p, f, d, of, od) \
   GC_register_finalizer_ignore_self(p, f, d, of, od)
@@ -159,9 +168,19 @@ GC_API void* GC_CALL GC_is_valid_displacement(void* p);
 GC_API void* GC_CALL GC_pre_incr(void** p, ptrdiff_t how_much) GC_ATTR_NONNULL(1);
 GC_API void* GC_CALL GC_post_incr(void** p, ptrdiff_t how_much) GC_ATTR_NONNULL(1);
 
-GC_API void(GC_CALLBACK* GC_same_obj_print_proc)(void* p, void* q);
-GC_API void(GC_CALLBACK* GC_is_valid_displacement_print_proc)(void* p);
-GC_API void(GC_CALLBACK* GC_is_visible_print_proc)(void* p);
+typedef void(GC_CALLBACK* GC_same_obj_print_proc_t)(void* p, void* q);
+typedef void(GC_CALLBACK* GC_valid_ptr_print_proc_t)(void* p);
+GC_API GC_same_obj_print_proc_t GC_same_obj_print_proc;
+GC_API GC_valid_ptr_print_proc_t GC_is_valid_displacement_print_proc;
+GC_API GC_valid_ptr_print_proc_t GC_is_visible_print_proc;
+/* Never null. Setters and getters are unsynchronised. As of bdwgc 8.3. */
+GC_API void GC_CALL GC_set_same_obj_print_proc(GC_same_obj_print_proc_t) GC_ATTR_NONNULL(1);
+GC_API GC_same_obj_print_proc_t GC_CALL GC_get_same_obj_print_proc(void);
+GC_API void GC_CALL GC_set_is_valid_displacement_print_proc(GC_valid_ptr_print_proc_t)
+    GC_ATTR_NONNULL(1);
+GC_API GC_valid_ptr_print_proc_t GC_CALL GC_get_is_valid_displacement_print_proc(void);
+GC_API void GC_CALL GC_set_is_visible_print_proc(GC_valid_ptr_print_proc_t) GC_ATTR_NONNULL(1);
+GC_API GC_valid_ptr_print_proc_t GC_CALL GC_get_is_visible_print_proc(void);
 
 /* Pointer arithmetic that is checked with GC_DEBUG. x is evaluated more than once. */
 #if defined(GC_DEBUG) && defined(__GNUC__)

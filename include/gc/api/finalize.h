@@ -136,6 +136,12 @@ GC_API GC_finalizer_notifier_proc GC_CALL GC_get_finalizer_notifier(void);
 GC_API int GC_CALL GC_should_invoke_finalizers(void);
 /* Runs the finalizers that are due and returns how many. Takes the lock for each. */
 GC_API int GC_CALL GC_invoke_finalizers(void);
+/*
+ * The most finalizers that one call of it runs, or an allocation that runs them; the others stay
+ * due. 0, the default: all. GC_finalize_all() sets it to 0. Unsynchronised. As of bdwgc 8.3.
+ */
+GC_API void GC_CALL GC_set_interrupt_finalizers(unsigned);
+GC_API unsigned GC_CALL GC_get_interrupt_finalizers(void);
 
 /*
  * With bdwgc, non-zero: what finalizable objects reach is kept in a pass of its own, after all

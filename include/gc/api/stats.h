@@ -75,6 +75,8 @@ GC_API size_t GC_CALL GC_get_memory_use(void);
 /* From the first call on, the time of full collections is summed up; in milliseconds, wraps. */
 GC_API void GC_CALL GC_start_performance_measurement(void);
 GC_API unsigned long GC_CALL GC_get_full_gc_total_time(void);
+/* Beyond those milliseconds: nanoseconds, less than 1000000. As of bdwgc 8.3. */
+GC_API unsigned long GC_CALL GC_get_full_gc_total_ns_frac(void);
 
 /*
  * Prints to standard output, or to the file of GC_LOG_FILE, for people: the heap's state under a

@@ -18,6 +18,20 @@ extern "C" {
 typedef void*(GC_CALLBACK* GC_fn_type)(void* client_data);
 GC_API void* GC_CALL GC_call_with_alloc_lock(GC_fn_type fn, void* client_data) GC_ATTR_NONNULL(1);
 
+/*
+ * The same with the lock held together with other readers: whoever changes anything waits until the
+ * last of them has returned. fn may do what needs the lock and changes nothing: it reveals hidden
+ * pointers, asks for settings and for marks. Readers that come while somebody waits for the lock
+ * wait, too. A release of non-zero says that fn writes what others will read under the lock; it is
+ * always seen here. Does not nest, neither in itself nor in the lock. As of bdwgc 8.3.
+ */
+#ifdef GC_THREADS
+GC_API void* GC_CALL GC_call_with_reader_lock(GC_fn_type fn, void* client_data, int release)
+    GC_ATTR_NONNULL(1);
+#else
+#define GC_call_with_reader_lock(fn, client_data, release) ((void)(release), (fn)(client_data))
+#endif
+
 #ifdef GC_THREADS
 GC_API void GC_CALL GC_alloc_lock(void);
 GC_API void GC_CALL GC_alloc_unlock(void); /* only the thread that has it */
