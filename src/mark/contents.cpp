@@ -5,6 +5,7 @@
 #include "heap/size_class.hpp"
 #include "heap/snapshot.hpp"
 #include "heap/space.hpp"
+#include "mark/descriptor.hpp"
 #include "mark/elements.hpp"
 #include "mark/marker.hpp"
 #include "mark/visit.hpp"
@@ -129,9 +130,33 @@ bool is_within_object(const Block& block, Word address) {
   return block.state == BlockState::Body || address % kBlockSize != 0;
 }
 
-// What a descriptor says of an object that lies in no mixed block.
+// What the descriptor of an object says that lies in no mixed block.
+[[gnu::always_inline]] inline Marker::Described Marker::describe_by(Word descriptor, Word object,
+                                                                    std::size_t size) {
+  const auto* words = reinterpret_cast<const Word*>(object);
+  const std::size_t count = size / sizeof(Word);
+  descriptor = final_descriptor(object, size, descriptor);
+  switch (descriptor & heap::kDescriptorTag) {
+    case heap::kTagBitmap:
+      return {kNothing, {words, descriptor & ~heap::kDescriptorTag & first_bits(count)}};
+    case heap::kTagLength:
+      return {{words, words + base::min_of(count, descriptor / sizeof(Word))}, {}};
+    default:
+      scan_descriptor(object, size, descriptor);
+      return {};
+  }
+}
+
+// The same of any that lies in no mixed block.
 Marker::Described Marker::describe(Word object) {
-  const Block& block = record_with_slots(View().record_of(object));
+  const Block& record = View().record_of(object);
+  const heap::Kind& own_kind = heap::kinds[record.kind];
+  // Nearly all that have descriptors of the program's.
+  if (__builtin_expect(record.state == BlockState::Small && own_kind.layout == nullptr, 1)) {
+    const std::size_t size = record.slot_size;
+    return describe_by(heap::descriptor_of(own_kind, size), object, size);
+  }
+  const Block& block = record_with_slots(record);
   if (__builtin_expect(block.state != BlockState::Small, 0)) {
     if (is_within_object(block, object)) return {kNothing, waiting_elements(object)};
     // Of a span's objects, none comes here: their pages are not asked for.
@@ -146,27 +171,15 @@ Marker::Described Marker::describe(Word object) {
     return {};
   }
   const std::size_t size = heap::unmixed_size(block);
-  const auto* words = reinterpret_cast<const Word*>(object);
   const std::size_t count = size / sizeof(Word);
-  Word descriptor = heap::descriptor_of(kind, size);
-  if ((descriptor & heap::kDescriptorTag) != heap::kTagBitmap) {
-    descriptor = final_descriptor(object, size, descriptor);
+  const Word descriptor = heap::descriptor_of(kind, size);
+  if (count > heap::kBitmapWords && kind.layout != nullptr &&
+      kind.layout->element_pointers != nullptr &&
+      (descriptor & heap::kDescriptorTag) == heap::kTagBitmap) {
+    scan_layout({kind.layout, object, count});
+    return {};
   }
-  switch (descriptor & heap::kDescriptorTag) {
-    case heap::kTagBitmap: {
-      if (__builtin_expect(count > heap::kBitmapWords, 0) && kind.layout != nullptr &&
-          kind.layout->element_pointers != nullptr) {
-        scan_layout({kind.layout, object, count});
-        return {};
-      }
-      return {kNothing, {words, descriptor & ~heap::kDescriptorTag & first_bits(count)}};
-    }
-    case heap::kTagLength:
-      return {{words, words + base::min_of(count, descriptor / sizeof(Word))}, {}};
-    default:
-      scan_descriptor(object, size, descriptor);
-      return {};
-  }
+  return describe_by(descriptor, object, size);
 }
 
 }  // namespace jd::mark

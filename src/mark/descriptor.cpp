@@ -9,10 +9,6 @@
 namespace jd::mark {
 namespace {
 
-// A kind's per-object descriptor may lead to that in a described object's last word
-// (libgc/described.cpp), and this, which is the program's, to one more.
-constexpr unsigned kMaxDepth = 2;
-
 // A long bitmap: its length, and the words behind it. Never freed: programs make one a type.
 struct LongBitmap {
   std::size_t bits;
@@ -41,25 +37,6 @@ bool make_room() {
 }
 
 }  // namespace
-
-Word Marker::final_descriptor(Word object, std::size_t size, Word descriptor) {
-  for (unsigned depth = 0; (descriptor & heap::kDescriptorTag) == heap::kTagPerObject; ++depth) {
-    if (depth == kMaxDepth) return 0;
-    if (static_cast<std::ptrdiff_t>(descriptor) >= 0) {
-      const std::size_t offset = descriptor - heap::kTagPerObject;
-      if (offset + sizeof(Word) > size) return 0;
-      descriptor = *reinterpret_cast<const Word*>(object + offset);
-    } else {
-      // Through the first word, a pointer to static data of the program's; 0 in an object that is
-      // not initialised yet.
-      const Word first = *reinterpret_cast<const Word*>(object);
-      if (first == 0) return 0;
-      descriptor = *reinterpret_cast<const Word*>(
-          first - (descriptor + (heap::kIndirectBias - heap::kTagPerObject)));
-    }
-  }
-  return descriptor;
-}
 
 bool keep_long_bitmap(const Word* bitmap, std::size_t bits, Word* number) {
   const std::size_t words = base::div_up(bits, 64);
@@ -117,7 +94,7 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
 void (*push_instead)(Word word) = nullptr;
 
 void call_procedure(Word object, std::size_t size, Word descriptor) {
-  descriptor = Marker::final_descriptor(object, size, descriptor);
+  descriptor = final_descriptor(object, size, descriptor);
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   if ((descriptor & heap::kDescriptorTag) != heap::kTagProcedure) return;
   if (index == kDescribedArrayProcedure) {

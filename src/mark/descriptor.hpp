@@ -20,6 +20,31 @@ constexpr Word procedure_descriptor(unsigned procedure, Word environment) {
   return (((environment << heap::kProcedureBits) | procedure) << 2) | heap::kTagProcedure;
 }
 
+// What a descriptor comes to that only says where the object's own is; 0, of an object without
+// pointers, where that is nowhere.
+[[gnu::always_inline]] inline Word final_descriptor(Word object, std::size_t size,
+                                                    Word descriptor) {
+  // A kind's may lead to that in a described object's last word (libgc/described.cpp), and this,
+  // which is the program's, to one more.
+  constexpr unsigned kMaxDepth = 2;
+  for (unsigned depth = 0; (descriptor & heap::kDescriptorTag) == heap::kTagPerObject; ++depth) {
+    if (depth == kMaxDepth) return 0;
+    if (static_cast<std::ptrdiff_t>(descriptor) >= 0) {
+      const std::size_t offset = descriptor - heap::kTagPerObject;
+      if (offset + sizeof(Word) > size) return 0;
+      descriptor = *reinterpret_cast<const Word*>(object + offset);
+    } else {
+      // Through the first word, a pointer to static data of the program's; 0 in an object that is
+      // not initialised yet.
+      const Word first = *reinterpret_cast<const Word*>(object);
+      if (first == 0) return 0;
+      descriptor = *reinterpret_cast<const Word*>(
+          first - (descriptor + (heap::kIndirectBias - heap::kTagPerObject)));
+    }
+  }
+  return descriptor;
+}
+
 // Keeps a bitmap of `bits` bits (bit 0 of word 0 is the object's first word). Its number goes into
 // a procedure descriptor's environment. False when memory has run out. Pre: the heap's lock is
 // held.

@@ -142,9 +142,6 @@ class alignas(128) Marker {
     return overflows;
   }
 
-  // The descriptor behind those that say that it is elsewhere; 0, a length, if there is none.
-  static Word final_descriptor(Word object, std::size_t size, Word descriptor);
-
   // For the team. Marks what the stack's entries lead to, giving some away when others are hungry;
   // takes entries; takes over what another marker's overflow asks for.
   void run_in_team();
@@ -267,6 +264,7 @@ class alignas(128) Marker {
   }
   template <Company kCompany>
   void push_rest(const View& view, Entry range);
+  Described describe_by(Word descriptor, Word object, std::size_t size);
   Described describe(Word object);
   void push_written_pages(Word object, std::size_t size);
   class ChangedPages;
