@@ -360,7 +360,6 @@ void finalize_everything() {
   for (;;) {
     {
       LockGuard guard(heap_lock);
-      if (finalizers.count() == 0) break;
       // Nobody awaits what is still reachable.
       finalizers.sift(&due, [](Entry*) { return Finalizers::To::Queue; });
       due_untold = 0;

@@ -211,12 +211,13 @@ bool is_behind() {
   return static_cast<double>(steps.mark_ns) < share * static_cast<double>(expected_ns);
 }
 
+// A refused step ends it: the lock is held, so that nothing changes until the caller goes on.
 void catch_up() {
-  Progress made = Progress::Step;
-  do {
-    if (is_behind()) made = step();
-  } while (made == Progress::Step && is_under_way() &&
-           allocated_meanwhile() > kMostMeanwhile * meanwhile);
+  const auto is_far_behind = [] {
+    return is_under_way() && allocated_meanwhile() > kMostMeanwhile * meanwhile;
+  };
+  while (is_behind() && step() == Progress::Step && is_far_behind()) {
+  }
 }
 
 Progress step() {

@@ -74,13 +74,18 @@ void GC_disable() {
   ++GC_dont_gc;
 }
 void GC_finish_and_disable() {
-  const auto is_under_way = [] {
-    LockGuard guard(heap_lock);
-    return cycle::incremental::is_under_way();
-  };
-  while (is_under_way() && cycle::collect_if_due()) {
+  for (bool may_go_on = true;;) {
+    {
+      LockGuard guard(heap_lock);
+      // One that is refused to go on would wait for as long as collections are off.
+      if (!may_go_on) cycle::incremental::abandon();
+      if (!cycle::incremental::is_under_way()) {
+        ++GC_dont_gc;
+        return;
+      }
+    }
+    may_go_on = cycle::collect_if_due();
   }
-  GC_disable();
 }
 void GC_enable() {
   LockGuard guard(heap_lock);

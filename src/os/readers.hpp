@@ -2,8 +2,9 @@
 // (GC_call_with_reader_lock). The first who comes takes the lock for all, and the last who leaves
 // releases it: so those who want it alone, nearly everybody, need not know of readers.
 //
-// Who wants the lock alone gets its turn: while somebody waits, newcomers don't join the readers
-// that there are, but wait too. Not recursive. Not async-signal-safe.
+// Who wants the lock alone gets its turn: while somebody waits for it, newcomers don't join the
+// readers that there are. One of them waits for the lock, the others for that one. Not for ever: it
+// may be suspended, or jump out of a handler. Not recursive. Not async-signal-safe.
 #pragma once
 
 #include "os/lock.hpp"
@@ -16,11 +17,19 @@ class ReadersOver {
   explicit constexpr ReadersOver(LockOver<Sync>& lock) : lock_(lock) {}
 
   void enter() {
-    // Who comes while another waits for the lock here joins that one.
-    const Guard<LockOver<Sync>> guard(door_);
     if (!lock_.is_wanted() && join()) return;
+    const std::uint32_t seen = openings_.load(std::memory_order_acquire);
+    std::uint32_t led = 0;
+    if (!is_led_.compare_exchange_strong(led, 1, std::memory_order_acq_rel,
+                                         std::memory_order_acquire)) {
+      static_cast<void>(Sync::wait(&openings_, seen, kPatience));
+      if (join()) return;
+    }
     lock_.acquire();
     inside_.store(1, std::memory_order_relaxed);
+    is_led_.store(0, std::memory_order_release);
+    openings_.fetch_add(1, std::memory_order_release);
+    Sync::wake(&openings_, kAll);
   }
   void leave() {
     // What each reader did comes before what the last one releases.
@@ -28,11 +37,15 @@ class ReadersOver {
   }
   // With the lock that they share (LockOver::reset_in_child).
   void reset_in_child() {
-    door_.reset_in_child();
     inside_.store(0, std::memory_order_relaxed);
+    is_led_.store(0, std::memory_order_relaxed);
   }
 
  private:
+  // For the reader that waits for the lock: as for a reserved lock's.
+  static constexpr std::uint64_t kPatience = 10000000;  // 10 ms
+  static constexpr int kAll = 0x7fffffff;
+
   // False if nobody is inside.
   bool join() {
     std::uint32_t seen = inside_.load(std::memory_order_relaxed);
@@ -43,10 +56,14 @@ class ReadersOver {
   }
 
   LockOver<Sync>& lock_;
-  LockOver<Sync> door_;  // comes before lock_
-  // How many are inside, for whom one of them has taken the lock. Written by each as it enters,
-  // behind the door, and as it leaves.
+  // How many are inside, for whom one of them has taken the lock. Written by each as it enters and
+  // leaves.
   typename Sync::template Atomic<std::uint32_t> inside_{0};
+  // A reader waits for the lock, and the next ones for that one. Written by readers that enter.
+  typename Sync::template Atomic<std::uint32_t> is_led_{0};
+  // Counts the readers that have taken the lock. Written by these, waited for by those who are to
+  // join them.
+  typename Sync::template Atomic<std::uint32_t> openings_{0};
 };
 using Readers = ReadersOver<Machine>;
 

@@ -177,6 +177,36 @@ TEST(Beside, ARefusedPauseIsNoStep) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// Refused now and then, a program that allocates much still goes on.
+JD_CHILD(refuses_while_it_allocates) {
+  GC_INIT();
+  static unsigned asked;
+  GC_set_stop_func([] { return ++asked % 3 == 0 ? 0 : 1; });
+  constexpr std::size_t kCells = 20000;
+  const Root<void*> cells(static_cast<void**>(GC_malloc(kCells * sizeof(void*))));
+  Random random(3);
+  for (int i = 0; i < 1000000; ++i) {
+    auto** object = static_cast<void**>(GC_malloc(32 + random.below(700)));
+    void*& cell = cells.get()[random.below(kCells)];
+    object[0] = cell;
+    if (cell != nullptr) *static_cast<void**>(cell) = nullptr;
+    cell = object;
+  }
+  GC_finish_and_disable();
+  const GC_word collections = GC_get_gc_no();
+  for (int i = 0; i < 10000; ++i) opaque(GC_malloc(100));
+  return asked > 100 && GC_get_gc_no() == collections ? 0 : 1;
+}
+TEST(Beside, ARefusedStepIsNotTriedAgainAtOnce) {
+  JD_NEEDS_MODE();
+  for (const char* const target : {"0", "2"}) {
+    Environment environment = beside;
+    environment.emplace_back("GC_PAUSE_TIME_TARGET", target);
+    const ChildResult r = run_child("refuses_while_it_allocates", environment);
+    EXPECT_TRUE(r.ok()) << r;
+  }
+}
+
 // --- What threads do meanwhile
 // --------------------------------------------------------------------
 

@@ -144,6 +144,36 @@ TEST(ReaderLock, AForksChildHasIt) {
   over.store(true);
 }
 
+// It holds nothing that others need.
+TEST(ReaderLock, OneThatIsSuspendedAsItWaitsKeepsNobodyOut) {
+  JD_SKIP_UNDER_TSAN("delivers no signal to a thread that waits for a lock");
+  const auto nothing = [](void* argument) -> void* { return argument; };
+  std::atomic<bool> runs{false};
+  std::atomic<bool> may_read{false};
+  std::atomic<bool> reads{false};
+  std::atomic<pthread_t> reader{};
+  GcThread waiting([&, nothing] {
+    reader.store(pthread_self());
+    runs.store(true);
+    while (!may_read.load()) usleep(100);
+    reads.store(true);
+    read(nothing, &reads);
+  });
+  while (!runs.load()) usleep(100);
+  GC_alloc_lock();
+  may_read.store(true);
+  while (!reads.load()) usleep(100);
+  usleep(20000);
+  GC_alloc_unlock();
+  // Before it has the lock, as a rule: it sleeps.
+  GC_suspend_thread(reader.load());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(read(nothing, &reads), &reads);
+    GC_gcollect();
+  }
+  GC_resume_thread(reader.load());
+}
+
 // --- Allocation
 // --------------------------------------------------------------------------------------
 
@@ -169,6 +199,20 @@ TEST(Newer, CheckedReallocf) {
   object = static_cast<char*>(GC_debug_reallocf(object, 4000, "new.c", 2));
   EXPECT_STREQ(object, "kept");
   EXPECT_EQ(GC_debug_reallocf(object, SIZE_MAX / 2, "new.c", 3), nullptr);
+}
+
+TEST(Newer, FinalizeAllRunsWhatAPortionLeft) {
+  finalized.store(0);
+  const int on_demand = GC_get_finalize_on_demand();
+  GC_set_finalize_on_demand(1);
+  make_finalizable(100);
+  for (int i = 0; i < 3; ++i) collect();
+  GC_set_interrupt_finalizers(1);
+  GC_invoke_finalizers();
+  GC_finalize_all();
+  EXPECT_EQ(finalized.load(), 100u);
+  EXPECT_EQ(GC_get_interrupt_finalizers(), 0u);
+  GC_set_finalize_on_demand(on_demand);
 }
 
 // What was there is gone from the slot that others get.

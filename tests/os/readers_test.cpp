@@ -117,6 +117,46 @@ TEST_F(ReadersTest, LetAWriterInThatWaits) {
   EXPECT_GT(waited, 0u) << "the writer never waited, so nothing was tested";
 }
 
+// A reader that waits for the lock is suspended there: thread 0.
+struct Suspending : Scheduled {
+  static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                            std::uint64_t nanoseconds) {
+    if (running_thread() != 0) return Scheduled::wait_for_lock(word, expected, nanoseconds);
+    ++suspended;
+    for (;;) Scheduled::wait(gate.get(), 0);
+  }
+  static inline std::shared_ptr<Atomic<std::uint32_t>> gate;
+  static inline std::uint64_t suspended;
+};
+
+TEST_F(ReadersTest, DontWaitForOneThatIsSuspended) {
+  Suspending::suspended = 0;
+  const Report report = explore({.preemptions = 2}, [](Program* program) {
+    Suspending::gate = std::make_shared<Suspending::Atomic<std::uint32_t>>(0);
+    struct Both {
+      os::LockOver<Suspending> lock;
+      os::ReadersOver<Suspending> readers{lock};
+    };
+    auto both = std::make_shared<Both>();
+    const auto read = [=] {
+      both->readers.enter();
+      both->readers.leave();
+    };
+    program->add_server(read);
+    program->add_thread([=] {
+      both->lock.acquire();
+      both->lock.release();
+    });
+    program->add_thread([=] {
+      read();
+      read();
+    });
+  });
+  EXPECT_TRUE(report.passed()) << report;
+  EXPECT_GT(Suspending::suspended, 0u) << "none was suspended, so nothing was tested";
+  Suspending::gate = nullptr;
+}
+
 // That the exploration finds what is wrong: readers that leave too early.
 TEST_F(ReadersTest, OneThatReleasesForAllIsFound) {
   const Report report = explore({}, [](Program* program) {
