@@ -33,10 +33,13 @@ class HeapFilter {
     for (; end - next >= kWords && !may_hold(next); next += kWords) fetch(next + kAhead);
     return next;
   }
-  // The same from the end.
+  // The same from the end; with kFetches, what comes is fetched ahead.
+  template <bool kFetches>
   [[nodiscard, gnu::no_sanitize("address", "thread")]] const Word* skip_back(
       const Word* begin, const Word* end) const {
-    for (; end - begin >= kWords && !may_hold(end - kWords); end -= kWords) fetch(end - kAhead);
+    for (; end - begin >= kWords && !may_hold(end - kWords); end -= kWords) {
+      if (kFetches) fetch(end - kAhead);
+    }
     return end;
   }
 

@@ -90,8 +90,9 @@ template <Marker::Company kCompany>
 [[gnu::noinline]] const Word* Marker::skip(const Word* next, const Word* end) {
   return HeapFilter::of_heap().skip(next, end);
 }
+template <bool kFetches>
 [[gnu::noinline]] const Word* Marker::skip_back(const Word* next, const Word* end) {
-  return HeapFilter::of_heap().skip_back(next, end);
+  return HeapFilter::of_heap().skip_back<kFetches>(next, end);
 }
 
 // Copied and passed by value: then the rings' counters stay in registers.
@@ -449,7 +450,7 @@ class Marker::Loop {
       if (kOnGrey && range->end - range->next > kLinearPrefetch) {
         prefetch(range->end - kLinearPrefetch);
       }
-      range->end = skip_back(range->next, range->end);
+      range->end = skip_back<kStrategy != MarkStrategy::None>(range->next, range->end);
       const std::ptrdiff_t words = base::min_of(range->end - range->next, HeapFilter::kWords);
       push_contents_back(range, range->end - words);
     }

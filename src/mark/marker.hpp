@@ -240,7 +240,9 @@ class alignas(128) Marker {
   }
   // The stack is to be drained where it grows beyond this, while roots are scanned.
   Entry* drain_above();
+  // Past the lines of a long range that lead nowhere (filter.hpp).
   static const Word* skip(const Word* next, const Word* end);
+  template <bool kFetches>
   static const Word* skip_back(const Word* next, const Word* end);
   void mark_ambiguous(const View& view, Word word, bool past_end, const Entry* most);
   void mark_object_ending_at(const View& view, Word word);

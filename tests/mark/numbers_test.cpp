@@ -70,7 +70,7 @@ TEST_P(FilterTest, PassesNothingOfTheHeap) {
     };
     const Word* const next = filter.skip(begin, end);
     ASSERT_FALSE(holds_any(begin, next));
-    const Word* const last = filter.skip_back(begin, end);
+    const Word* const last = filter.skip_back<true>(begin, end);
     ASSERT_FALSE(holds_any(last, end));
 #if defined(__SSE2__)
     // And it stops only for what is near, or too short.
