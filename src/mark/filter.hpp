@@ -28,14 +28,14 @@ class HeapFilter {
 
   // The first of the words from `next` to `end` whose line may hold an address in the heap; or the
   // first of the last few, which fill no line.
-  [[nodiscard, gnu::no_sanitize("address", "thread")]] const Word* skip(const Word* next,
-                                                                        const Word* end) const {
+  [[nodiscard, gnu::no_sanitize_address, gnu::no_sanitize_thread]] const Word* skip(
+      const Word* next, const Word* end) const {
     for (; end - next >= kWords && !may_hold(next); next += kWords) fetch(next + kAhead);
     return next;
   }
   // The same from the end; with kFetches, what comes is fetched ahead.
   template <bool kFetches>
-  [[nodiscard, gnu::no_sanitize("address", "thread")]] const Word* skip_back(
+  [[nodiscard, gnu::no_sanitize_address, gnu::no_sanitize_thread]] const Word* skip_back(
       const Word* begin, const Word* end) const {
     for (; end - begin >= kWords && !may_hold(end - kWords); end -= kWords) {
       if (kFetches) fetch(end - kAhead);
@@ -49,8 +49,8 @@ class HeapFilter {
   using Unaligned [[gnu::vector_size(16), gnu::aligned(8), gnu::may_alias]] = std::int32_t;
 
   // False if none of the words of that line lies there.
-  [[nodiscard, gnu::always_inline, gnu::no_sanitize("address", "thread")]] bool may_hold(
-      [[maybe_unused]] const Word* line) const {
+  [[nodiscard, gnu::always_inline, gnu::no_sanitize_address, gnu::no_sanitize_thread]] bool
+  may_hold([[maybe_unused]] const Word* line) const {
 #if defined(__SSE2__)
     const Halves match =
         (upper(line) - offset_ < beyond_) | (upper(line + kWords / 2) - offset_ < beyond_);
@@ -61,7 +61,7 @@ class HeapFilter {
   }
 
   // Of four words.
-  [[gnu::always_inline, gnu::no_sanitize("address", "thread")]] static Halves upper(
+  [[gnu::always_inline, gnu::no_sanitize_address, gnu::no_sanitize_thread]] static Halves upper(
       const Word* words) {
     const Halves low = *reinterpret_cast<const Unaligned*>(words);
     const Halves high = *reinterpret_cast<const Unaligned*>(words + 2);
