@@ -60,7 +60,8 @@ GC_API GC_ATTR_MALLOC GC_ATTR_CALLOC_SIZE(1, 2) void* GC_CALL
 /*
  * The same in two steps, for many arrays of one length. The first fills in *p_ctd, for the second;
  * it returns 0 if the size is no number (and then the second is out of memory), else 1. What it
- * filled in can be copied and needs no freeing. As of bdwgc 8.3.
+ * filled in can be copied and needs no freeing. A sizeof_ctd that has no room for it ends the
+ * program. As of bdwgc 8.3.
  */
 #define GC_CALLOC_TYPED_DESCR_WORDS 8
 struct GC_calloc_typed_descr_s {

@@ -56,6 +56,8 @@ constexpr unsigned kEnoughWords = 40;
 constexpr std::ptrdiff_t kRestWords = 64;
 
 // Words ahead of the scan at which large objects are prefetched with on-grey, a line at a time.
+// What is longer is looked at by lines (filter.hpp); for less, words one by one are as quick (a
+// guess).
 constexpr std::ptrdiff_t kLineWords = base::kLine / sizeof(Word);
 // Slots of no more words never lie in two lines.
 constexpr std::ptrdiff_t kHalfLineWords = kLineWords / 2;

@@ -43,7 +43,7 @@ class ReadersOver {
 
  private:
   // For the reader that waits for the lock: as for a reserved lock's.
-  static constexpr std::uint64_t kPatience = 10000000;  // 10 ms
+  static constexpr std::uint64_t kPatience = 10000000;  // 10 ms; a guess
   static constexpr int kAll = 0x7fffffff;
 
   // False if nobody is inside.
@@ -56,10 +56,12 @@ class ReadersOver {
   }
 
   LockOver<Sync>& lock_;
-  // How many are inside, for whom one of them has taken the lock. Written by each as it enters and
-  // leaves.
+  // How many are inside, for whom one of them has taken the lock. Written by each as it enters
+  // (acquire: what the one that took the lock sees) and leaves (release, for the one that leaves
+  // last); by the one that took the lock under that.
   typename Sync::template Atomic<std::uint32_t> inside_{0};
-  // A reader waits for the lock, and the next ones for that one. Written by readers that enter.
+  // A reader waits for the lock, and the next ones for that one. Written and read by readers that
+  // enter; a hint, whose order is that of openings_ (acquire, release).
   typename Sync::template Atomic<std::uint32_t> is_led_{0};
   // Counts the readers that have taken the lock. Written by these, waited for by those who are to
   // join them.
