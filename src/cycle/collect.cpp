@@ -85,14 +85,13 @@ int (*StopQuestion::asked)() = nullptr;
 
 // False if the collection was abandoned.
 bool mark_everything(char* stack_top, Cycle* cycle) {
-  // The threads stand: a function that allows a collection so much time wants to know how long that
-  // took.
-  if (cycle->asked_to_stop()) return false;
   StopQuestion question(*cycle);
   if (cycle->partial) cycle->partial = partial::queue_changed();
   queue_roots(stack_top);
-  if (marker.was_stopped() || cycle->asked_to_stop()) return false;
-  incremental::note_queued();
+  if (marker.was_stopped()) return false;
+  const bool refused = cycle->asked_to_stop();
+  if (refused && !cycle->limited) return false;
+  if (!refused) incremental::note_queued();
   marker.drain();
   if (cycle->outcome == Outcome::Done && cycle->limited && !marker.was_stopped()) {
     using incremental::Begun;
@@ -100,6 +99,7 @@ bool mark_everything(char* stack_top, Cycle* cycle) {
       cycle->outcome = Outcome::GoesOn;
       return true;
     }
+    if (refused) return false;
     marker.drain();
   }
   measured.mark_stack_overflows += marker.take_overflows();
@@ -150,12 +150,8 @@ Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   const std::uint64_t cleared = os::now_ns();
   // Nothing may move for words that nobody looked at.
   const bool copies = copy::policy.mcc && cycle->outcome == Outcome::Done;
-  if (copies && cycle->asked_to_stop()) cycle->outcome = Outcome::Abandoned;
-  *copied =
-      copies && cycle->outcome == Outcome::Done && copy_everything(stack_top, &measured.root_bytes);
-  if (!*copied && cycle->outcome != Outcome::Abandoned && !mark_everything(stack_top, cycle)) {
-    cycle->outcome = Outcome::Abandoned;
-  }
+  *copied = copies && copy_everything(stack_top, &measured.root_bytes);
+  if (!*copied && !mark_everything(stack_top, cycle)) cycle->outcome = Outcome::Abandoned;
   return {os::now_ns() - cleared, mark::team.had_choice()};
 }
 
@@ -303,7 +299,11 @@ void run_cycle(void* data, char* stack_top) {
   pause.begin(Pause::At::KnownLibraries);
   cycle->outcome = pause.outcome();
   if (cycle->limited) incremental::limit(pause);
-  heap::SweepCount count = pause.stands() ? run_stopped(stack_top, cycle) : heap::SweepCount{};
+  heap::SweepCount count;
+  // The threads stand: a function that allows a collection so much time wants to know how long that
+  // took. Nothing has been touched yet, and what steps have marked is kept.
+  if (pause.stands() && cycle->asked_to_stop()) cycle->outcome = Outcome::Abandoned;
+  if (pause.stands() && cycle->outcome != Outcome::Abandoned) count = run_stopped(stack_top, cycle);
   // While nobody makes or frees an object.
   if (cycle->outcome == Outcome::Done && settings.check_heap != nullptr) settings.check_heap();
   pause.end();

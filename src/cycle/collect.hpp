@@ -10,8 +10,9 @@ namespace jd::cycle {
 // roots cannot be known, this is a borrowed process (vfork; asked where malloc is served), or
 // stop_function (may be null) returned non-zero. It is asked before the world stops, when it
 // stands, after the roots, and now and then while objects are marked (but not before the program's
-// limit); never once everything is marked. False, too, if it goes on in steps. (Where every
-// collection copies, it is asked before the threads stop and once when they stand, and not after.)
+// limit); never once everything is marked. False, too, if it goes on in steps, as a collection with
+// such a limit does that was refused after the roots. (Where every collection copies, it is asked
+// before the threads stop and once when they stand, and not after.)
 bool collect_locked(int (*stop_function)() = nullptr, Extent extent = Extent::Full);
 // Did the last call collect nothing since threads could not be stopped (world::try_to_stop_world)?
 // Pre: the heap's lock is held since.

@@ -177,11 +177,8 @@ TEST(Beside, ARefusedPauseIsNoStep) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
-// Refused now and then, a program that allocates much still goes on.
-JD_CHILD(refuses_while_it_allocates) {
-  GC_INIT();
-  static unsigned asked;
-  GC_set_stop_func([] { return ++asked % 3 == 0 ? 0 : 1; });
+// A program that allocates much, and refuses collections now and then.
+void allocate_much() {
   constexpr std::size_t kCells = 20000;
   const Root<void*> cells(static_cast<void**>(GC_malloc(kCells * sizeof(void*))));
   Random random(3);
@@ -192,6 +189,14 @@ JD_CHILD(refuses_while_it_allocates) {
     if (cell != nullptr) *static_cast<void**>(cell) = nullptr;
     cell = object;
   }
+}
+unsigned asked;
+
+// Each that is allowed to begin is refused when the threads stand. The program goes on.
+JD_CHILD(refuses_what_it_allowed) {
+  GC_INIT();
+  GC_set_stop_func([] { return ++asked % 3 == 0 ? 0 : 1; });
+  allocate_much();
   GC_finish_and_disable();
   const GC_word collections = GC_get_gc_no();
   for (int i = 0; i < 10000; ++i) opaque(GC_malloc(100));
@@ -202,7 +207,34 @@ TEST(Beside, ARefusedStepIsNotTriedAgainAtOnce) {
   for (const char* const target : {"0", "2"}) {
     Environment environment = beside;
     environment.emplace_back("GC_PAUSE_TIME_TARGET", target);
-    const ChildResult r = run_child("refuses_while_it_allocates", environment);
+    const ChildResult r = run_child("refuses_what_it_allowed", environment);
+    EXPECT_TRUE(r.ok()) << r;
+  }
+}
+
+// What was marked before a refusal is not marked again: collections end, and the heap stays small.
+JD_CHILD(refuses_half) {
+  GC_INIT();
+  static Random answers(7);
+  GC_set_stop_func([] {
+    ++asked;
+    return static_cast<int>(answers.below(2));
+  });
+  allocate_much();
+  constexpr std::size_t kMostHeap = 128 << 20;
+  const std::size_t heap = GC_get_heap_size();
+  if (heap > kMostHeap || GC_get_gc_no() < 10) {
+    std::printf("%zu bytes, %lu collections, asked %u times\n", heap, GC_get_gc_no(), asked);
+    return 1;
+  }
+  return 0;
+}
+TEST(Beside, ARefusalLosesNothingThatIsMarked) {
+  JD_NEEDS_MODE();
+  for (const char* const target : {"0", "2"}) {
+    Environment environment = beside;
+    environment.emplace_back("GC_PAUSE_TIME_TARGET", target);
+    const ChildResult r = run_child("refuses_half", environment);
     EXPECT_TRUE(r.ok()) << r;
   }
 }
