@@ -52,3 +52,7 @@ target_compile_options(jackdaw_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wimplicit-fallthrough;-Wvla>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   $<$<AND:$<BOOL:${JD_WERROR}>,$<COMPILE_LANGUAGE:C,CXX>>:-Werror>)
+
+# For what waits for others most of the time: half as long to compile.
+add_library(jackdaw_compiled_quickly INTERFACE)
+target_compile_options(jackdaw_compiled_quickly INTERFACE $<$<CONFIG:Release>:-Og>)

@@ -95,12 +95,23 @@ function(jackdaw_discover target)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
 
+# Tests of compilers on public headers tell the same of every preset, and take minutes: they are there
+# where the collector's checks are not, in release.
+set(jd_tests_of_headers ON)
+if(JD_DEBUG_CHECKS OR JD_SANITIZER)
+  set(jd_tests_of_headers OFF)
+  message(STATUS "tests that only compile public headers are left out: they are release's")
+endif()
+
 # One test a compiler and language level, of a script that compiles public headers
 # (tests/support/headers.sh). Exit status 77, for a compiler that is not installed, is ctest's
 # "skipped".
 #
 # jackdaw_header_tests(<prefix> <script> [<another C++ standard>])
 function(jackdaw_header_tests prefix script)
+  if(NOT jd_tests_of_headers)
+    return()
+  endif()
   foreach(compiler IN ITEMS gcc g++ clang clang++)
     if(compiler MATCHES "\\+\\+$")
       set(levels ${ARGN} c++17 c++20)

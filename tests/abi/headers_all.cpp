@@ -2,10 +2,8 @@
 #include <gc/gc_allocator.h>
 #include <gc/gc_cpp.h>
 
-#include <functional>
 #include <list>
 #include <map>
-#include <memory>
 #include <vector>
 
 #define main c_main
@@ -33,6 +31,16 @@ struct File : public Other, public gc_cleanup {
 
 void cleanup(void*, void*) {}
 
+// Like std::unique_ptr and std::less, whose headers take most of the time in C++20.
+struct Moved {
+  Moved() = default;
+  Moved(Moved&&) noexcept {}
+  Moved& operator=(Moved&&) noexcept { return *this; }
+};
+struct Less {
+  bool operator()(int a, int b) const { return a < b; }
+};
+
 }  // namespace
 
 int main() {
@@ -58,9 +66,9 @@ int main() {
   nodes.emplace_back(node);
   std::vector<long long, gc_allocator_ignore_off_page<long long>> numbers(100);
   std::list<int, gc_allocator<int>> list{1, 2, 3};
-  std::vector<std::unique_ptr<int>, gc_allocator<std::unique_ptr<int>>> owners;
-  owners.push_back(std::unique_ptr<int>(new int(4)));
-  std::map<int, Node*, std::less<int>, traceable_allocator<std::pair<const int, Node*>>> map;
+  std::vector<Moved, gc_allocator<Moved>> owners;
+  owners.push_back(Moved());
+  std::map<int, Node*, Less, traceable_allocator<std::pair<const int, Node*>>> map;
   map[1] = node;
   gc_allocator<void>::rebind<int>::other rebound;
   gc_allocator<int> of_int(rebound);

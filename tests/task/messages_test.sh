@@ -11,13 +11,22 @@ source "$(dirname "${BASH_SOURCE[0]}")/../support/headers.sh"
 standard=c++20
 find_compiler "$1"
 
+# Precompiled, since most of a compilation's time is its headers'.
+printf '%s\n' '#include <jackdaw/task.hpp>' '#include <vector>' \
+  'struct Fixed { const int v; };' 'struct Stays { Stays() {} Stays(Stays&&) = delete; };' \
+  'struct Unique { Unique() = default; Unique(Unique&&) = default;' 'Unique& operator=(Unique&&) = default; };' \
+  'int global; std::vector<int> some;' >"$work/before.hpp"
+case $kind in
+  g++) precompiled=$work/before.hpp.gch ;;
+  clang++) precompiled=$work/before.hpp.pch ;;
+esac
+"$compiler" -std="$standard" -I "$include" -x c++-header -o "$precompiled" "$work/before.hpp"
+
 refuse() { # message, statements
   compiled=$((compiled + 1))
-  printf '%s\n' '#include <jackdaw/task.hpp>' '#include <vector>' \
-    'struct Fixed { const int v; };' 'struct Stays { Stays() {} Stays(Stays&&) = delete; };' \
-    'struct Unique { Unique() = default; Unique(Unique&&) = default;' 'Unique& operator=(Unique&&) = default; };' \
-    "int global; std::vector<int> some; void f() { $2 }" >"$work/wrong.cpp"
-  if "$compiler" -std="$standard" -I "$include" -fsyntax-only "$work/wrong.cpp" 2>"$work/errors"; then
+  echo "void f() { $2 }" >"$work/wrong.cpp"
+  if "$compiler" -std="$standard" -I "$include" -include "$work/before.hpp" -fsyntax-only \
+    "$work/wrong.cpp" 2>"$work/errors"; then
     failures=$((failures + 1))
     echo "FAILED: this compiles: $2"
   elif [[ $(grep -c 'error:' "$work/errors") -ne 1 ]] || ! grep -q "error:.*$1" "$work/errors"; then

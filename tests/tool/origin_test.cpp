@@ -2,6 +2,7 @@
 #include "measure/origin.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "failure.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "commands.hpp"

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "commands.hpp"
 #include "failure.hpp"

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <nlohmann/json.hpp>
 
 #include "commands.hpp"
 #include "failure.hpp"

@@ -1,6 +1,7 @@
 #include "figures/statistics.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace jackdaw {
 

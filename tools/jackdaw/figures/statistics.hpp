@@ -1,7 +1,7 @@
 // Medians and spreads of repeated measurements.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // The facts about the machine that a measurement depends on.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "failure.hpp"

@@ -2,7 +2,7 @@
 // runs.cpp) and its page (page.cpp, tables.cpp and goals.cpp).
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "failure.hpp"
 #include "program/process.hpp"

@@ -1,6 +1,7 @@
 #include "reports/scale/results.hpp"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "failure.hpp"
 

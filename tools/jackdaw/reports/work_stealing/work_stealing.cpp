@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <future>
+#include <nlohmann/json.hpp>
 
 #include "failure.hpp"
 #include "figures/output.hpp"
