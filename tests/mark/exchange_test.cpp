@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "../support/interleaving.hpp"
+#include "../support/interleaved_test.hpp"
 
 namespace jd::test {
 namespace {
@@ -118,17 +118,7 @@ Report run(const Limits& limits, const Phases& phases, int* given = nullptr,
   });
 }
 
-class ExchangeTest : public testing::Test {
- protected:
-  void SetUp() override {
-#if defined(JD_SANITIZE_THREAD)
-    GTEST_SKIP() << "ThreadSanitizer does not know coroutines";
-#endif
-    Scheduled::most_looks = 0;
-    Scheduled::time_passes = 0;
-    Scheduled::after_wait = nullptr;
-  }
-};
+class ExchangeTest : public InterleavedTest {};
 
 void expect_all(const Report& report, const char* what) {
   EXPECT_TRUE(report.passed()) << report;

@@ -6,16 +6,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "../support/interleaving.hpp"
+#include "../support/interleaved_test.hpp"
 
 namespace jd::test {
 namespace {
-
-#if defined(JD_SANITIZE_THREAD)
-#define JD_NEEDS_COROUTINES() GTEST_SKIP() << "ThreadSanitizer does not know coroutines"
-#else
-#define JD_NEEDS_COROUTINES() static_cast<void>(0)
-#endif
 
 using TestedLock = os::LockOver<Scheduled>;
 
@@ -50,15 +44,7 @@ Report run(const Limits& limits, unsigned threads, int times) {
   });
 }
 
-class LockTest : public testing::Test {
- protected:
-  void SetUp() override {
-    JD_NEEDS_COROUTINES();
-    Scheduled::most_looks = 0;
-    Scheduled::time_passes = 0;
-    Scheduled::after_wait = nullptr;
-  }
-};
+class LockTest : public InterleavedTest {};
 constexpr std::uint64_t kLong = 2000000;  // what makes a waiter starve
 
 TEST_F(LockTest, ExcludesAndForgetsNobody) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "../support/interleaving.hpp"
+#include "../support/interleaved_test.hpp"
 
 namespace jd::test {
 namespace {
@@ -43,38 +43,28 @@ struct Shared {
   }
 };
 
-class ReadersTest : public testing::Test {
- protected:
-  void SetUp() override {
-#if defined(JD_SANITIZE_THREAD)
-    GTEST_SKIP() << "ThreadSanitizer does not know coroutines";
-#endif
-    Scheduled::most_looks = 0;
-    Scheduled::time_passes = 0;
-    Scheduled::after_wait = nullptr;
-  }
-
-  // So many threads read and write so many times each.
-  static Report run(const Limits& limits, int readers, int writers, int times, int* most_reading) {
-    return explore(limits, [=](Program* program) {
-      auto shared = std::make_shared<Shared>();
-      for (int r = 0; r < readers; ++r) {
-        program->add_thread([=] {
-          for (int i = 0; i < times; ++i) shared->read();
-        });
-      }
-      for (int w = 0; w < writers; ++w) {
-        program->add_thread([=] {
-          for (int i = 0; i < times; ++i) shared->write();
-        });
-      }
-      program->at_end([=] {
-        check(shared->data.load() == writers * times, "two wrote at the same time");
-        *most_reading = std::max(*most_reading, shared->most_reading);
+// So many threads read and write so many times each.
+Report run(const Limits& limits, int readers, int writers, int times, int* most_reading) {
+  return explore(limits, [=](Program* program) {
+    auto shared = std::make_shared<Shared>();
+    for (int r = 0; r < readers; ++r) {
+      program->add_thread([=] {
+        for (int i = 0; i < times; ++i) shared->read();
       });
+    }
+    for (int w = 0; w < writers; ++w) {
+      program->add_thread([=] {
+        for (int i = 0; i < times; ++i) shared->write();
+      });
+    }
+    program->at_end([=] {
+      check(shared->data.load() == writers * times, "two wrote at the same time");
+      *most_reading = std::max(*most_reading, shared->most_reading);
     });
-  }
-};
+  });
+}
+
+class ReadersTest : public InterleavedTest {};
 
 TEST_F(ReadersTest, AreTogether) {
   int most_reading = 0;
