@@ -16,6 +16,7 @@ template <class Sync>
 class LockOver {
  public:
   void acquire() {
+    if (Sync::is_alone() && change_alone(kFree, kHeld)) return Sync::tell_acquired(&state_);
     std::uint32_t free = kFree;
     // Pairs with the release in release(): what the last holder wrote is visible here.
     if (!state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
@@ -35,6 +36,7 @@ class LockOver {
   }
   void release() {
     Sync::tell_released(&state_);
+    if (Sync::is_alone() && change_alone(kHeld, kFree)) return;
     std::uint32_t held = kHeld;
     if (!state_.compare_exchange_strong(held, kFree, std::memory_order_release,
                                         std::memory_order_relaxed)) {
@@ -101,6 +103,12 @@ class LockOver {
   // well under the cost of sleeping and waking.
   static constexpr unsigned kLooks = 7;
 
+  // Without the cost of an atomic change. Pre: there is no other thread.
+  bool change_alone(std::uint32_t from, std::uint32_t to) {
+    if (state_.load(std::memory_order_relaxed) != from) return false;
+    state_.store(to, std::memory_order_relaxed);
+    return true;
+  }
   void acquire_slowly();
   void release_slowly();
 

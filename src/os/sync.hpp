@@ -3,6 +3,8 @@
 // every interleaving (tests/support/interleaving.hpp).
 #pragma once
 
+#include <sys/single_threaded.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -36,6 +38,10 @@ struct Machine {
   static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
                             std::uint64_t nanoseconds);
   static int wake(Atomic<std::uint32_t>* word, int count) { return futex_wake(word, count); }
+
+  // Is there no other thread, so that a word can be changed in two steps? libc knows of all that
+  // can call it. As long as this thread makes none, none comes.
+  static bool is_alone() { return __libc_single_threaded != 0; }
 
   // How often to look before sleeping, where `most` is worth while. A single processor never spins:
   // whoever is waited for can't run meanwhile.

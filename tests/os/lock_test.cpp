@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "../support/interleaved_test.hpp"
 
@@ -219,6 +221,26 @@ TEST_F(LockTest, AForgottenWakeIsFound) {
     }
   });
   EXPECT_NE(report.failure.find("nobody can go on"), std::string::npos) << report;
+}
+
+// The machine's own lock, taken while there is no other thread.
+TEST(LockAlone, IsWaitedForByThreadsThatComeLater) {
+  static os::Lock lock;
+  int turns = 0;
+  for (int round = 0; round < 100; ++round) {
+    lock.acquire();
+    std::thread other([&] {
+      const os::LockGuard guard(lock);
+      ++turns;
+    });
+    if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_FALSE(lock.try_acquire());
+    ASSERT_EQ(turns, round);
+    lock.release();
+    other.join();
+    ASSERT_EQ(turns, round + 1);
+  }
+  EXPECT_TRUE(lock.try_acquire());
 }
 
 }  // namespace

@@ -153,6 +153,7 @@ struct Scheduled {
     return detail::wake(word, count);
   }
 
+  static bool is_alone() { return false; }
   static unsigned looks(unsigned most) { return most < most_looks ? most : most_looks; }
   static void pause() {}
   // So long passes between two readings of the clock.
