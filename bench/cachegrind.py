@@ -297,7 +297,11 @@ def parse_arguments():
         type=pathlib.Path,
         help="folder of the benchmarks (jackdaw/bench beside our library)",
     )
-    parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
+    parser.add_argument(
+        "--json",
+        type=argparse.FileType("a", encoding="utf-8"),
+        help="write the figures to this file",
+    )
     parser.add_argument("--only", choices=[name for name, *_ in WORK], help="one benchmark alone")
     parser.add_argument("--quick", action="store_true", help="smaller inputs, in a smaller cache")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once (the CPUs)")
@@ -352,7 +356,9 @@ def main():
             "caption": caption,
             "rows": good,
         }
-        arguments.json.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        with arguments.json as file:
+            file.truncate(0)
+            file.write(json.dumps(facts, indent=2) + "\n")
     return 0 if len(good) == len(rows) else 1
 
 

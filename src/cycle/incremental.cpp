@@ -27,6 +27,13 @@ using mark::marker;
 constexpr std::uint64_t kLateShare = 2;
 constexpr std::size_t kShareMeanwhile = 2;
 constexpr std::size_t kLeastMeanwhile = base::kMiB;
+// What was refused is tried again when such a part of what makes a collection due was allocated.
+// And when so many times that was, the program's function is not asked any more: bdwgc asks it
+// before few of the collections that allocation starts, so a heap stays small whose function says
+// no often.
+constexpr std::size_t kRetryShare = 8;
+constexpr std::size_t kMostRefused = 3;
+
 // When so many times as much was allocated, a step comes whenever blocks are taken from the heap;
 // and then whoever takes them does all steps that are left, one after another: they are too short
 // for what the program allocates.
@@ -110,12 +117,10 @@ void set_state(State now) {
   note_whether_collection_waits();
 }
 
-// Nothing came of a step: the next try comes when as much more was allocated as it was to take.
 bool was_refused = false;
 std::size_t allocated_when_refused = 0;
 Progress refuse() {
-  was_refused = true;
-  allocated_when_refused = alloc::totals_unsynchronised().allocated_since_gc;
+  note_refusal();
   return Progress::None;
 }
 
@@ -145,7 +150,7 @@ bool is_to_have_limit() {
 
 Progress end_or_go_on(Extent extent) {
   went_on = false;
-  const bool done = collect_locked(settings.stop_function, extent);
+  const bool done = collect_locked(stop_function_now(), extent);
   limited_from = 0;
   marker.set_deadline(0);
   if (done) return Progress::End;
@@ -184,7 +189,8 @@ Progress mark_some() {
 }
 
 bool is_allowed() {
-  if (settings.stop_function != nullptr && settings.stop_function() != 0) return false;
+  int (*const stop_function)() = stop_function_now();
+  if (stop_function != nullptr && stop_function() != 0) return false;
   return settings.may_begin == nullptr || settings.may_begin();
 }
 
@@ -198,9 +204,22 @@ bool is_wanted() { return may_be_wanted() && expected_to_take() >= limit_ns() / 
 
 bool begins_early() { return may_be_wanted() && expected_to_take() >= limit_ns(); }
 
+void note_refusal() {
+  was_refused = true;
+  allocated_when_refused = alloc::totals_unsynchronised().allocated_since_gc;
+}
+
+bool waits_after_refusal() {
+  return was_refused && allocated_since(allocated_when_refused) < due_after() / kRetryShare;
+}
+
+int (*stop_function_now())() {
+  const std::size_t allocated = alloc::totals_unsynchronised().allocated_since_gc;
+  return allocated / kMostRefused > due_after() ? nullptr : settings.stop_function;
+}
+
 bool is_behind() {
-  const std::size_t wait = base::max_of(meanwhile, kLeastMeanwhile);
-  if (was_refused && allocated_since(allocated_when_refused) < wait) return false;
+  if (waits_after_refusal()) return false;
   if (state == State::Idle) return true;
   if (allocated_meanwhile() > kMuchMeanwhile * meanwhile) return true;
   const bool is_late = state == State::Marked || allocated_meanwhile() > meanwhile;
@@ -301,6 +320,7 @@ void abandon() {
 }
 
 void note(bool was_partial, std::uint64_t mark_ns, std::size_t live_bytes) {
+  was_refused = false;
   if (was_partial) {
     partial_cost = {mark_ns, base::max_of(alloc::totals().allocated_since_gc, std::size_t{1})};
   } else {

@@ -3,7 +3,10 @@
 #include "cycle/runtime.hpp"
 #include "cycle/settings.hpp"
 #include "heap/kinds.hpp"
+#include "heap/space.hpp"
 #include "heap/walk.hpp"
+#include "mark/concurrent.hpp"
+#include "os/cpu.hpp"
 #include "os/log.hpp"
 
 namespace jd::cycle {
@@ -39,9 +42,26 @@ void tell(const heap::Place& place) {
   }
 }
 
+// The caller may hold the lock itself, in a function of the program's that calls exit().
+bool is_locked_for_long() {
+  constexpr unsigned kTries = 2000;
+  constexpr std::uint64_t kNap = 1000000;  // 1 ms
+  for (unsigned tries = 0; !mark::concurrent.try_lock_heap(); ++tries) {
+    if (tries == kTries) return true;
+    os::sleep_ns(kNap);
+  }
+  heap::heap_lock.release();
+  return false;
+}
+
 // Whatever the program still holds when it ends it may hold.
 [[gnu::destructor]] void look_at_the_end() {
-  if (GC_find_leak != 0 && started()) collect_now(nullptr);
+  if (GC_find_leak == 0 || !started()) return;
+  if (is_locked_for_long()) {
+    os::warn("leaks are not looked for at the end: the program ends while a collection goes on");
+    return;
+  }
+  collect_now(nullptr);
 }
 
 }  // namespace

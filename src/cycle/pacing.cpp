@@ -434,17 +434,22 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
     note_whether_collection_waits();
     return false;
   }
+  if (incremental::waits_after_refusal()) return false;
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
   if (due) {
     // In steps the heap would grow meanwhile.
-    const bool done = GC_dont_expand != 0 ? collect_locked(settings.stop_function, Extent::AsDue)
-                                          : incremental::step() == incremental::Progress::End;
+    const bool done = GC_dont_expand != 0
+                          ? collect_locked(incremental::stop_function_now(), Extent::AsDue)
+                          : incremental::step() == incremental::Progress::End;
     if (done) return true;
     // Whoever was asked may have switched collections off.
     if (collecting_is_off()) return false;
   }
   if (incremental::is_under_way() || incremental::is_wanted()) return false;
-  return attempt == 0 && is_early_for_run(blocks) && collect_locked(settings.stop_function);
+  if (attempt != 0 || !is_early_for_run(blocks)) return false;
+  if (collect_locked(incremental::stop_function_now())) return true;
+  incremental::note_refusal();
+  return false;
 }
 
 // Is a small object to have what is kept for copies and for large ones? Its thread takes it.

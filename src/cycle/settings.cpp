@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "os/context.hpp"
 #include "os/log.hpp"
 
 namespace jd::cycle {
@@ -10,14 +11,17 @@ base::Options options;
 Settings settings;
 
 void warn(const char* format, GC_word argument) {
-  // The program's function may allocate, and where there is no memory would be called for that.
-  // (One that leaves by longjmp has its thread's later warnings on standard error.)
-  static thread_local bool is_telling = false;
+  // The program's function may allocate, and where there is no memory would be called for that. It
+  // may leave by longjmp or an exception, too: a call that is not deeper on the stack finds it
+  // gone.
+  static thread_local const char* telling_at = nullptr;
+  const char* const here = os::frame_address();
+  const bool is_telling = telling_at != nullptr && here < telling_at;
   if (settings.warn == nullptr || is_telling) return print_warning(format, argument);
-  is_telling = true;
+  telling_at = here;
   // The type wants a writable string; nobody writes.
   settings.warn(const_cast<char*>(format), argument);
-  is_telling = false;
+  telling_at = nullptr;
 }
 
 // The format may be the program's.

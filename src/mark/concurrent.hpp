@@ -37,6 +37,10 @@ class Concurrent {
   // Makes it. Pre: the world runs, and no lock of ours is held: making a thread allocates, maybe
   // through us.
   void start();
+  // Until let_start or forget_in_child, none is made: a fork is under way. Pre: the caller is the
+  // process's only thread.
+  void hold_back() { starting_.store(true, std::memory_order_relaxed); }
+  void let_start() { starting_.store(false, std::memory_order_release); }
   // The child of a fork has no such thread; it gets one when it is wanted again.
   void forget_in_child();
 

@@ -12,6 +12,7 @@
 
 #include "base/bits.hpp"
 #include "os/futex.hpp"
+#include "os/kept_errno.hpp"
 
 namespace jd::os {
 namespace {
@@ -21,11 +22,16 @@ namespace {
 std::atomic<unsigned> known_cpus{0};
 
 unsigned allowed_cpus() {
-  cpu_set_t set;
-  const int saved = errno;
-  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
-  errno = saved;
-  return known && CPU_COUNT(&set) > 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
+  // The kernel fills no set that is shorter than its own; cpu_set_t has 1024, which it may pass.
+  constexpr std::size_t kMostCpus = 8192;
+  constexpr std::size_t kPerWord = 8 * sizeof(unsigned long);
+  unsigned long set[kMostCpus / kPerWord] = {};
+  const KeptErrno kept;
+  unsigned count = 0;
+  if (syscall(SYS_sched_getaffinity, 0, sizeof set, set) > 0) {
+    for (const unsigned long word : set) count += static_cast<unsigned>(__builtin_popcountl(word));
+  }
+  return count != 0 ? count : 1;
 }
 
 }  // namespace

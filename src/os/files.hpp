@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/bits.hpp"
+#include "os/kept_errno.hpp"
 
 namespace jd::os {
 
@@ -34,6 +35,7 @@ class LineReader {
 
  private:
   bool fill();
+  KeptErrno kept_;
   int file_;
   bool failed_ = false;
   std::size_t begin_ = 0;

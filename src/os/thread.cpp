@@ -13,6 +13,7 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/files.hpp"
+#include "os/kept_errno.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
 #include "os/signals.hpp"
@@ -267,6 +268,7 @@ Extent static_thread_locals(void* control_block) {
 
 bool start_thread(void* (*function)(void*), void* argument, std::size_t stack_size,
                   const char* name, pthread_t* to_join, std::size_t guard) {
+  const KeptErrno kept;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   if (to_join == nullptr) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <cstring>
+
 #include "os/cpu.hpp"
 
 namespace jd::os {
@@ -48,12 +50,26 @@ bool WakingPlace::leave_this_cpu() {
   return true;
 }
 
+// The kernel keeps a mask that was asked for, and takes it into account when the thread's cpuset
+// changes: one of all processors leaves a thread free to follow that. Only a mask that is narrower
+// than the cpuset, the program's own, has to be asked for by name.
+void WakingPlace::give_back_mask() {
+  cpu_set_t all;
+  std::memset(&all, 0xff, sizeof all);
+  cpu_set_t now;
+  if (sched_setaffinity(thread_, sizeof all, &all) == 0 &&
+      sched_getaffinity(thread_, sizeof now, &now) == 0 && CPU_EQUAL(&now, &before_)) {
+    return;
+  }
+  sched_setaffinity(thread_, sizeof before_, &before_);
+}
+
 void WakingPlace::put_back() {
   const int saved = errno;
   // Unless the program has given it another mask meanwhile.
   cpu_set_t now;
   if (is_moved_ && sched_getaffinity(thread_, sizeof now, &now) == 0 && CPU_EQUAL(&now, &since_)) {
-    sched_setaffinity(thread_, sizeof before_, &before_);
+    give_back_mask();
   }
   errno = saved;
   state_.store(kAwake, std::memory_order_release);

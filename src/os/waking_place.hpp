@@ -31,6 +31,8 @@ class WakingPlace {
   void put_back();
 
  private:
+  void give_back_mask();
+
   enum : std::uint32_t {
     kAwake,   // by the thread, from kAsleep; by a waker, from kMoving
     kAsleep,  // by the thread, from kAwake

@@ -1,4 +1,5 @@
 #include "os/write_watch.hpp"
+#include "os/kept_errno.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,18 +23,6 @@ constexpr const char* kPageMap = "/proc/thread-self/pagemap";
 // The kernel's answers. One visit at a time.
 constexpr std::size_t kMostRegions = 256;
 PageRegion regions[kMostRegions];
-
-// The thread that collects may be in the middle of what sets errno.
-class KeptErrno {
- public:
-  KeptErrno() = default;
-  ~KeptErrno() { errno = value_; }
-  KeptErrno(const KeptErrno&) = delete;
-  KeptErrno& operator=(const KeptErrno&) = delete;
-
- private:
-  int value_ = errno;
-};
 
 bool files_ran_out() { return errno == EMFILE || errno == ENFILE; }
 constexpr const char* kNoFiles = "no more files can be opened";

@@ -23,6 +23,10 @@ bool forked_beside_others = false;
 // The same of the parent of this process or of one before. Written by a child's only thread.
 bool child_of_several = false;
 
+// Are the heap's lock and the own ranges held throughout the fork? As forked_by_main, but that a
+// program's only thread reads it without the lock.
+bool holds_locks = true;
+
 // Under the heap's lock.
 ForkHooks hooks;
 
@@ -79,8 +83,16 @@ void before_fork() {
   forked_beside_others = os::count_threads() != 1 + own_threads();
   // For the child, which may not be able to ask. Without memory it tries all the same.
   if (forked_beside_others) static_cast<void>(update_static_roots());
-  os::hold_own_ranges();
   forked_by_main = os::thread_id() == os::process_id();
+  // The only thread needs no lock for the child to find everything as it is here; and handlers of
+  // the program's that come after this one, or before the next, may allocate.
+  holds_locks = forked_beside_others || own_threads() != 0;
+  if (holds_locks) {
+    os::hold_own_ranges();
+  } else {
+    mark::concurrent.hold_back();
+    heap::heap_lock.release();
+  }
 }
 
 void after_fork_in_parent() {
@@ -88,8 +100,13 @@ void after_fork_in_parent() {
     in_handler = false;
     return;
   }
-  os::let_go_of_own_ranges();
+  if (!holds_locks) heap::heap_lock.acquire();
   const ForkHooks called = hooks;
+  if (holds_locks) {
+    os::let_go_of_own_ranges();
+  } else {
+    mark::concurrent.let_start();
+  }
   heap::heap_lock.release();
   if (called.in_parent != nullptr) called.in_parent();
 }

@@ -239,6 +239,26 @@ TEST(Beside, ARefusalLosesNothingThatIsMarked) {
   }
 }
 
+// Nor is it asked for ever: without steps neither, a heap stays small.
+JD_CHILD(refuses_always) {
+  GC_INIT();
+  GC_set_stop_func([] {
+    ++asked;
+    return 1;
+  });
+  allocate_much();
+  std::printf("%zu bytes, %lu collections, asked %u times\n", GC_get_heap_size(), GC_get_gc_no(),
+              asked);
+  return GC_get_heap_size() < std::size_t{128} << 20 && GC_get_gc_no() >= 5 && asked < 1000 ? 0 : 1;
+}
+TEST(Refusal, IsTriedAgainNowAndThenAndNotForEver) {
+  for (const char* const incremental : {kUnset, "1"}) {
+    const ChildResult r = run_child("refuses_always", {{"GC_ENABLE_INCREMENTAL", incremental},
+                                                       {"JACKDAW_COLLECT_EVERY", kUnset}});
+    EXPECT_TRUE(r.ok()) << r;
+  }
+}
+
 // --- What threads do meanwhile
 // --------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csetjmp>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -161,6 +162,23 @@ TEST(Callbacks, WarningsGoToTheWarnProc) {
   EXPECT_EQ(GC_malloc(opaque(std::size_t{1} << 60)), nullptr);
   EXPECT_GE(warnings, 1);
   EXPECT_EQ(last_warning.rfind("GC Warning: ", 0), 0u) << last_warning;
+  GC_set_warn_proc(before);
+}
+
+// One that leaves by longjmp is called the next time, too.
+std::jmp_buf out_of_warning;
+TEST(Callbacks, AWarnProcMayLeave) {
+  const GC_warn_proc before = GC_get_warn_proc();
+  warnings = 0;
+  GC_set_warn_proc([](char*, GC_word) {
+    ++warnings;
+    std::longjmp(out_of_warning, 1);
+  });
+  static int call;
+  for (call = 0; call < 3; ++call) {
+    if (setjmp(out_of_warning) == 0) opaque(GC_malloc(opaque(std::size_t{1} << 60)));
+  }
+  EXPECT_EQ(warnings, 3);
   GC_set_warn_proc(before);
 }
 

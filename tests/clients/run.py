@@ -45,7 +45,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=positive, default=None, metavar="N",
                         help="measured runs on each library (default 3)")
     parser.add_argument("--quick", action="store_true", help="one pair of runs with small inputs")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all the samples there")
+    parser.add_argument("--json", type=argparse.FileType("a", encoding="utf-8"), metavar="FILE",
+                        help="write all the samples there")
     parser.add_argument("--ours", type=Path, metavar="PATH",
                         default=ROOT / "build/release/lib/libgc.so.1",
                         help="our libgc.so.1, or its folder (default: build/release/lib)")
@@ -70,8 +71,10 @@ def positive(text: str) -> int:
 
 def choose(clients: list, only: list[str]) -> list:
     wanted = [name for names in only for name in names.split(",") if name]
-    if not wanted:
+    if not only:
         return clients
+    if not wanted:
+        raise SystemExit("--only names no client; --list shows them")
     for name in wanted:
         if not any(name in (c.name, c.source.name) for c in clients):
             raise SystemExit(f"there is no client '{name}'; --list shows them")
@@ -200,13 +203,16 @@ def main() -> int:
         result = measure(client, run, peer, ours, pairs, progress)
         results.append(result)
         progress.done(report.row(result))
+        # After each, so that an interrupted series leaves what it has.
+        if options.json:
+            options.json.truncate(0)
+            options.json.write(json.dumps({
+                "peer": str(peer.file), "ours": str(ours.file), "runs": runs, "size": size,
+                "machine": {"cpus": os.cpu_count(), "system": platform.platform()},
+                "clients": [r.to_json() for r in results]}, indent=2) + "\n")
+            options.json.flush()
     print("\n" + report.summary(results))
 
-    if options.json:
-        options.json.write_text(json.dumps({
-            "peer": str(peer.file), "ours": str(ours.file), "runs": runs, "size": size,
-            "machine": {"cpus": os.cpu_count(), "system": platform.platform()},
-            "clients": [r.to_json() for r in results]}, indent=2) + "\n")
     # Where nothing ran, nothing was shown.
     ran = any(r.status != "not run" for r in results)
     return 1 if not ran or any(r.status == "failed" for r in results) else 0
@@ -217,3 +223,6 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # whoever reads has seen enough
+        sys.stdout = None
+        sys.exit(0)

@@ -101,5 +101,18 @@ TEST(LeakFinding, IsOffByDefault) {
   EXPECT_EQ(r.err.find("leaked"), std::string::npos) << r;
 }
 
+// The program ends where the collector has its lock.
+JD_CHILD(leak_and_end_in_a_callback) {
+  GC_INIT();
+  GC_set_start_callback([] { exit(3); });
+  collect_all();
+  return 1;
+}
+TEST(LeakFinding, IsNotDoneAtTheEndWhereACollectionEndsTheProgram) {
+  const ChildResult r = run_child("leak_and_end_in_a_callback", {{"GC_FIND_LEAK", "1"}});
+  EXPECT_EQ(r.status, 3) << r;
+  EXPECT_NE(r.err.find("leaks are not looked for at the end"), std::string::npos) << r;
+}
+
 }  // namespace
 }  // namespace jd::test

@@ -68,6 +68,17 @@ TEST_F(Output, FollowsLinks) {
   EXPECT_EQ(read(at("figures")), "two");
 }
 
+TEST_F(Output, MakesWhatALinkNames) {
+  fs::create_directory(at("there"));
+  fs::create_symlink("there/file", at("link"));
+  write_file(at("link"), "text");
+  EXPECT_TRUE(fs::is_symlink(at("link")));
+  EXPECT_EQ(read(at("there/file")), "text");
+  const std::string long_name = at(std::string(250, 'n').c_str());
+  write_file(long_name, "text");
+  EXPECT_EQ(read(long_name), "text");
+}
+
 TEST_F(Output, WritesToWhatIsNoFile) {
   write_file("/dev/null", "lost");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
@@ -89,7 +100,11 @@ TEST_F(Output, SaysBeforehandWhatCannotBeWritten) {
   EXPECT_THROW(require_writable(at("no/folder"), kExitUsage), Failure);
   EXPECT_THROW(require_writable(at(""), kExitUsage), Failure);
   EXPECT_THROW(write_file(at("no/folder"), "text"), Failure);
+  EXPECT_THROW(require_writable(at(std::string(300, 'n').c_str()), kExitUsage), Failure);
+  EXPECT_NO_THROW(require_writable(at(std::string(250, 'n').c_str()), kExitUsage));
   EXPECT_EQ(files(), 0u);
+  fs::create_symlink(at("no/file"), at("astray"));
+  EXPECT_THROW(require_writable(at("astray"), kExitUsage), Failure);
 }
 
 TEST_F(Output, AFullDiskIsAnErrorAndLosesNothing) {

@@ -336,6 +336,12 @@ TEST(RunUsage, BadOptionsAreNamed) {
   r = run_jackdaw({"run"});
   EXPECT_TRUE(r.exited_with(125)) << describe(r);
   EXPECT_THAT(r.err, HasSubstr("PROGRAM"));
+  r = run_jackdaw({"options", "--colour"});
+  EXPECT_TRUE(r.exited_with(2)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("unknown option --colour\nTry: jackdaw options --help"));
+  r = run_jackdaw({"jump", "--help"});
+  EXPECT_TRUE(r.exited_with(2)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("'jump'"));
   r = run_jackdaw({"run", "--runs", "3", "--", JD_TEST_CLIENT});
   EXPECT_TRUE(r.exited_with(125)) << describe(r);
   EXPECT_THAT(r.err, HasSubstr("--compare"));
@@ -346,6 +352,23 @@ TEST(RunUsage, BadOptionsAreNamed) {
   EXPECT_THAT(r.err, HasSubstr("'jump'"));
   r = run_jackdaw({});
   EXPECT_TRUE(r.exited_with(2)) << describe(r);
+}
+
+TEST(RunUsage, EmptyNamesAreRefused) {
+  for (const char* option : {"--json", "--markdown", "--library", "--peer"}) {
+    const Result r = run_jackdaw({"bench", option, "", "--list"});
+    EXPECT_TRUE(r.exited_with(2)) << describe(r);
+    EXPECT_THAT(r.err, HasSubstr(option));
+    EXPECT_THAT(r.err, HasSubstr("empty"));
+  }
+  for (const char* option : {"--stats-json", "--library"}) {
+    const Result r = run_jackdaw({"run", option, "", "--", JD_TEST_CLIENT});
+    EXPECT_TRUE(r.exited_with(125)) << describe(r);
+    EXPECT_THAT(r.err, HasSubstr("empty"));
+  }
+  const Result r = run_jackdaw({"bench", "--json", "./f", "--markdown", "f", "--list"});
+  EXPECT_TRUE(r.exited_with(2)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("same file"));
 }
 
 TEST(RunUsage, HelpAndVersion) {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -169,6 +170,19 @@ std::string conditions(const BenchSettings& settings, Origin origin, const Libra
                      : " after a small warm-up");
 }
 
+void require_two_files(const BenchSettings& settings) {
+  if (settings.json.empty() || settings.markdown.empty()) return;
+  std::error_code error;
+  const auto json =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(settings.json), error);
+  const auto markdown =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(settings.markdown), error);
+  const bool is_device =  // /dev/null takes both
+      std::filesystem::is_character_file(std::filesystem::status(json, error));
+  if (json != markdown || is_device) return;
+  throw Failure(kExitUsage, "--json and --markdown name the same file");
+}
+
 void require_assignments(const std::vector<std::string>& variables) {
   for (const std::string& variable : variables) {
     const std::size_t equals = variable.find('=');
@@ -186,6 +200,7 @@ void require_assignments(const std::vector<std::string>& variables) {
 int bench_command(const BenchSettings& settings) {
   require_writable(settings.json, kExitRefused);
   require_writable(settings.markdown, kExitRefused);
+  require_two_files(settings);
   require_assignments(settings.variables);
   if (const Report* report = chosen_report(settings); report != nullptr) {
     chosen_parts(settings);  // throws if one is none
@@ -224,6 +239,17 @@ int bench_command(const BenchSettings& settings) {
   json["quick"] = settings.quick;
   json["benchmarks"] = Json::array();
   Table table({"benchmark", "figure", "ours", "peer", "ratio"});
+  const std::string heading =
+      conditions(settings, origin, ours, ours.portable_path(), peer, peer.portable_path());
+  const auto write_files = [&] {
+    if (!settings.json.empty()) write_file(settings.json, to_text(json));
+    if (settings.markdown.empty()) return;
+    write_file(settings.markdown,
+               fmt::format("# Benchmarks\n\nWritten by `jackdaw bench --markdown`.\n\n"
+                           "```\n{}```\n\n{}",
+                           heading, table.markdown()));
+  };
+  std::optional<Failure> unwritten;
   int failures = 0;
   {
     Progress progress;
@@ -240,19 +266,16 @@ int bench_command(const BenchSettings& settings) {
                                      : leave_out(chosen[i], &table));
       if (json["benchmarks"].back().contains("failure")) ++failures;
       // After each, so that an interrupted series leaves what it has.
-      if (!settings.json.empty()) write_file(settings.json, to_text(json));
-      if (!settings.markdown.empty()) {
-        write_file(
-            settings.markdown,
-            fmt::format("# Benchmarks\n\nWritten by `jackdaw bench --markdown`.\n\n```\n{}```\n"
-                        "\n{}",
-                        conditions(settings, origin, ours, ours.portable_path(), peer,
-                                   peer.portable_path()),
-                        table.markdown()));
+      try {
+        write_files();
+        unwritten.reset();
+      } catch (const Failure& failure) {
+        unwritten = failure;  // the disk may be full; the table can be printed
       }
     }
   }
   fmt::print("{}", table.text());
+  if (unwritten) throw Failure(*unwritten);
   if (failures == 0) return 0;
   fmt::print("\n{} of {} benchmarks failed\n", failures, chosen.size());
   return kExitFailed;

@@ -276,7 +276,8 @@ int compare_command(const RunSettings& settings) {
       }
     }
   }
-  fmt::print("{}: {} pairs of runs after a warm-up\n", settings.command.front(), settings.runs);
+  fmt::print("{}: {} pair{} of runs after a warm-up\n", settings.command.front(), settings.runs,
+             settings.runs == 1 ? "" : "s");
   for (const Side* side : {&ours, &theirs}) {
     fmt::print("  {:<13} libgc {}, {}\n", side->name, side->library.version_text(),
                side->library.path.string());

@@ -21,6 +21,13 @@ namespace {
 constexpr const char* kDescription = "Jackdaw: a garbage collector that stands in for libgc.so.1";
 constexpr const char* kCannotWrite = "cannot write to the standard output";
 
+// Of an option that is given as "$UNSET": as if it were not there, a long run would write nothing.
+const CLI::Validator kNotEmpty(
+    [](const std::string& value) {
+      return value.empty() ? std::string("the name is empty") : std::string();
+    },
+    "");
+
 // Without the value in braces that CLI11 puts behind the name of a flag that may have one.
 struct HelpText : CLI::Formatter {
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
@@ -58,6 +65,7 @@ struct CommandLine {
         "--stats", run.stats,
         "At the end, print on stderr what the collector did, each figure measured");
     run_app->add_option("--stats-json", run.stats_json, "Write the figures to this file as JSON")
+        ->check(kNotEmpty)
         ->type_name("FILE");
     CLI::Option* malloc_mode =
         run_app
@@ -79,11 +87,13 @@ struct CommandLine {
                    ->type_name("N");
     run_app->add_option("--library", run.library, "Use this libgc.so.1 instead of Jackdaw's")
         ->excludes(malloc_mode)
+        ->check(kNotEmpty)
         ->type_name("PATH");
     run_app
         ->add_option("--system-library", run.system_library,
                      "With --compare: compare with this libgc.so.1 instead of the system's")
         ->needs(compare)
+        ->check(kNotEmpty)
         ->type_name("PATH");
     run_app
         ->add_flag("--force", run.force,
@@ -109,8 +119,10 @@ struct CommandLine {
     bench_app->add_flag("--list", bench.list,
                         "List the benchmarks, or a report's parts, and run none");
     bench_app->add_option("--peer", bench.peer, "The libgc.so.1 to compare with (the system's)")
+        ->check(kNotEmpty)
         ->type_name("PATH");
     bench_app->add_option("--library", bench.library, "Use this libgc.so.1 instead of Jackdaw's")
+        ->check(kNotEmpty)
         ->type_name("PATH");
     bench_app
         ->add_option(
@@ -123,8 +135,10 @@ struct CommandLine {
                      ->check(CLI::Range(1, 10000))
                      ->type_name("N");
     bench_app->add_option("--json", bench.json, "Write the results to this file as JSON")
+        ->check(kNotEmpty)
         ->type_name("FILE");
     bench_app->add_option("--markdown", bench.markdown, "Write the table to this file as Markdown")
+        ->check(kNotEmpty)
         ->type_name("FILE");
     bench_app->add_flag("--quick", bench.quick,
                         "Small sizes, one pair: shows that everything runs, not how fast");
@@ -186,12 +200,21 @@ struct CommandLine {
   }
 };
 
+bool is_command(const std::string& word) {
+  return word == "run" || word == "bench" || word == "options";
+}
+
 // CLI11 calls an unknown first word a missing subcommand.
 std::string explain(const CLI::ParseError& error, const std::string& first) {
   if (first.starts_with('-')) return fmt::format("unknown option {}", first);
   if (first.empty()) return "which command? run, bench or options";
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+  if (!is_command(first)) {
     return fmt::format("there is no command '{}'; there are run, bench and options", first);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::string text = error.what();
+    const std::string word = text.substr(text.rfind(": ") + 2);
+    return fmt::format("unknown {} {}", word.starts_with('-') ? "option" : "argument", word);
   }
   return error.what();
 }
@@ -205,16 +228,15 @@ int run_main(int argc, char** argv) {
   try {
     line.app.parse(is_run ? line.take_command(argc, argv) : argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) {  // --help, --version
+    // --help, --version; of a command that there is.
+    if (e.get_exit_code() == 0 && (first.starts_with('-') || is_command(first))) {
       line.app.exit(e);
       if (std::fflush(stdout) == 0 && std::cout.flush()) return 0;
       fmt::print(stderr, "jackdaw: {}\n", kCannotWrite);
       return kExitRefused;
     }
     fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", explain(e, first),
-               is_run             ? "run "
-               : first == "bench" ? "bench "
-                                  : "");
+               is_command(first) ? first + " " : "");
     return is_run ? kExitRefused : kExitUsage;
   }
   try {

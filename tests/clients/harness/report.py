@@ -103,7 +103,7 @@ def summary(results: list[Result]) -> str:
     same = [r for r in results if r.status == "same"]
     failed = [r for r in results if r.status == "failed"]
     absent = [r for r in results if r.status == "not run"]
-    lines = [f"{len(same)} clients do the same on both libraries, {len(failed)} failed, "
+    lines = [f"{len(same)} client{' does' if len(same) == 1 else 's do'} the same on both libraries, {len(failed)} failed, "
              f"{len(absent)} not run"]
     measured = [r for r in same if r.peer]
     if any(r.judged for r in measured):

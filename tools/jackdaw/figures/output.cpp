@@ -47,11 +47,20 @@ mode_t mode_of_new_files() {
   return 0666 & ~mask;
 }
 
-// The file that a path means, through links.
+// The file that a path means, through links; it need not be there.
 fs::path behind_links(const std::string& path) {
   std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  return error ? fs::path(path) : real;
+  if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
+  fs::path target = fs::read_symlink(path, error);
+  if (error) return path;
+  if (target.is_relative()) target = fs::path(path).parent_path() / target;
+  const fs::path real = fs::weakly_canonical(target, error);
+  return error ? target : real;
+}
+
+// A new file beside that one, for what is to take its place.
+std::string name_beside(const fs::path& target) {
+  return (target.parent_path() / ".jackdaw-XXXXXX").string();
 }
 
 }  // namespace
@@ -60,8 +69,8 @@ void write_file(const std::string& path, const std::string& text) {
   struct stat old {};
   const bool exists = stat(path.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode)) return write_in_place(path, text);
-  const fs::path target = exists ? behind_links(path) : fs::path(path);
-  std::string temporary = target.string() + ".XXXXXX";
+  const fs::path target = behind_links(path);
+  std::string temporary = name_beside(target);
   const File file(mkostemp(temporary.data(), O_CLOEXEC));
   if (file.fd() < 0) {
     const int error = errno;
@@ -86,7 +95,8 @@ void require_writable(const std::string& path, int exit_status) {
     if (access(path.c_str(), W_OK) != 0) fail(path, errno, exit_status);
     return;
   }
-  const fs::path folder = fs::path(path).parent_path();
+  if (errno != ENOENT) fail(path, errno, exit_status);
+  const fs::path folder = behind_links(path).parent_path();
   if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
     fail(path, errno, exit_status);
   }
