@@ -9,8 +9,9 @@
  * parts. gc_allocator_ignore_off_page: the same for big arrays of which the program keeps the
  * start. traceable_allocator: memory that is searched for pointers and reclaimed by the container.
  *
- * Element types without pointers are not searched if they are arithmetic or named by
- * GC_DECLARE_PTRFREE(type), at namespace scope, before their first use here.
+ * gc_allocator and gc_allocator_ignore_off_page do not search elements of the types char, short,
+ * int, long (signed or not), float, double and long double, nor those of a type that is named by
+ * GC_DECLARE_PTRFREE(type), at namespace scope, before its first use here.
  */
 #ifndef GC_ALLOCATOR_H
 #define GC_ALLOCATOR_H

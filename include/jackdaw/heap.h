@@ -42,12 +42,14 @@ JD_HEAP_API int jd_thread_register(void);
 /* How objects move. JD_EVACUATE: the heap is marked, and where blocks are sparse, their objects
  * move together. JD_MCC: as Smith & Morrisett's collector does it; every collection copies all that
  * is not pinned; homogeneous layouts become JD_HEADER ones. JD_NON_MOVING: typed objects stay where
- * they are. */
+ * they are. In none of them has the incremental mode (GC_enable_incremental) any effect: while a
+ * program has layouts, every collection is a full one and stops the world. */
 enum jd_policy { JD_EVACUATE = 0, JD_MCC = 1, JD_NON_MOVING = 2 };
 
 /* Chooses the policy. The last call counts that comes before the first layout is defined, root
- * added or weak reference made; 0 if it is too late, or for no policy. JACKDAW_POLICY overrules it,
- * where this still returns 1 (jd_heap_get_policy tells). Never needed: the default is JD_EVACUATE.
+ * added or weak reference made; 0 if it is too late, or if the value is none of them.
+ * JACKDAW_POLICY overrules it, where this still returns 1 (jd_heap_get_policy tells). Never needed:
+ * the default is JD_EVACUATE.
  */
 JD_HEAP_API int jd_heap_set_policy(enum jd_policy policy);
 JD_HEAP_API enum jd_policy jd_heap_get_policy(void);
@@ -159,7 +161,8 @@ JD_HEAP_API uint64_t jd_epoch(void);
  * program with a message. 0 if memory has run out, and the object has none yet. */
 JD_HEAP_API uint64_t jd_address_hash(const void* object);
 /* A collection. With `compact`, all that may move does where that frees memory, in as many as three
- * collections, and what is free goes back to the system. */
+ * collections, and what is free goes back to the system. Does nothing while collections are
+ * disabled (GC_disable, GC_DONT_GC). */
 JD_HEAP_API void jd_collect(int compact);
 
 /* ---- Weak references ---- */

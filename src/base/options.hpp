@@ -132,11 +132,11 @@ inline constexpr OptionInfo kOptions[] = {
      "Most collections look only at what is new and what changed (Linux 6.7 or newer).", 0, 1,
      &Options::enable_incremental, nullptr},
     {"GC_FULL_FREQUENCY", OptionType::Count, "0 to 1000000", "19",
-     "In that mode, one collection is a full one after so many.", 0, 1000000,
+     "In the incremental mode, so many partial collections come before a full one.", 0, 1000000,
      &Options::full_frequency, nullptr},
     {"GC_PAUSE_TIME_TARGET", OptionType::Count, "0 to 999999; 999999: no limit", "999999",
-     "In that mode, the milliseconds that the world stands while objects are marked: collections "
-     "that take longer are done in steps.",
+     "In the incremental mode, the milliseconds that the world stands while objects are marked: "
+     "collections that take longer are done in steps.",
      0, 999999, &Options::pause_target, nullptr},
     {"GC_DONT_GC", OptionType::Flag, "", "off", "Never collect.", 0, 1, &Options::dont_gc, nullptr},
     {"GC_FIND_LEAK", OptionType::Flag, "", "off",
@@ -171,10 +171,10 @@ inline constexpr OptionInfo kOptions[] = {
      "Entries of the mark stack; a small one forces the overflow path.", 16, std::uint64_t{1} << 32,
      &Options::mark_stack, nullptr, true},
     {"JACKDAW_MARK_PATIENCE", OptionType::Count, "1 or more", "2048",
-     "Visits of its stack after which a lone marker wakes helpers; 1 shares the smallest work. "
-     "If it isn't given, 16 times as many where fewer than 65536 objects, and 4 MiB, were alive "
-     "the last time; there are no helpers before marking has taken 2 ms, and none is woken where a "
-     "lone marker was quicker lately.",
+     "Entries that a lone marker takes from its stack before it wakes helpers; 1 shares the "
+     "smallest work. Unless given, it is 16 times as many where fewer than 65536 objects, and less "
+     "than 4 MiB, were alive the last time; then, too, no helper is woken before marking has taken "
+     "2 ms, nor where one marker was quicker lately.",
      1, kNoLimit, &Options::mark_patience, nullptr},
     {"JACKDAW_MARK_TURN", OptionType::Count, "1 or more; 0: always with the ring", "1024",
      "Objects that the ring strategy marks without it before it looks whether that is quicker "
@@ -192,8 +192,8 @@ inline constexpr OptionInfo kOptions[] = {
      "When the free slots of blocks in use are found and cleared: at need, or in each collection.",
      0, 1, &Options::sweep_time, nullptr},
     {"JACKDAW_NEARLY_FULL", OptionType::Count, "1 to 64; 0: no block is passed over", "16",
-     "Allocation passes over blocks of whose slots less than one in so many is free; where slots "
-     "were freed by hand, one in four times as many.",
+     "With n, allocation passes over blocks of whose slots less than 1/n is free; of blocks with "
+     "slots that were freed by hand, those with less than 1/(4n).",
      1, 64, &Options::nearly_full, nullptr, true},
     {"JACKDAW_COARSE_CLASSES", OptionType::Size, "any; 0: never", "3M",
      "Up to this size of the heap, objects of 33 to 504 bytes have eleven sizes of slots.", 0,

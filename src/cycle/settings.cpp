@@ -11,17 +11,20 @@ base::Options options;
 Settings settings;
 
 void warn(const char* format, GC_word argument) {
-  // The program's function may allocate, and where there is no memory would be called for that. It
-  // may leave by longjmp or an exception, too: a call that is not deeper on the stack finds it
-  // gone.
-  static thread_local const char* telling_at = nullptr;
+  // The program's function may allocate, and where there is no memory would be called for that, and
+  // so on. It may leave by longjmp or an exception, too: a call is over when another comes that is
+  // no deeper on the stack.
+  constexpr unsigned kDeepest = 8;
+  static thread_local const char* calls[kDeepest];
+  static thread_local unsigned depth = 0;
   const char* const here = os::frame_address();
-  const bool is_telling = telling_at != nullptr && here < telling_at;
-  if (settings.warn == nullptr || is_telling) return print_warning(format, argument);
-  telling_at = here;
+  while (depth != 0 && calls[depth - 1] <= here) --depth;
+  if (settings.warn == nullptr || depth == kDeepest) return print_warning(format, argument);
+  const unsigned outer = depth;
+  calls[depth++] = here;
   // The type wants a writable string; nobody writes.
   settings.warn(const_cast<char*>(format), argument);
-  telling_at = nullptr;
+  depth = outer;
 }
 
 // The format may be the program's.

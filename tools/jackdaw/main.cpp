@@ -140,8 +140,10 @@ struct CommandLine {
     bench_app->add_option("--markdown", bench.markdown, "Write the table to this file as Markdown")
         ->check(kNotEmpty)
         ->type_name("FILE");
-    bench_app->add_flag("--quick", bench.quick,
-                        "Small sizes, one pair: shows that everything runs, not how fast");
+    bench_app->add_flag(
+        "--quick", bench.quick,
+        "Small sizes, no warm-up, one pair unless --runs says otherwise: shows that "
+        "everything runs, not how fast");
     bench_app->add_flag("--add", bench.add,
                         "For the reports " + reports_with_parts() +
                             ": add the rounds to those in the file of --json");

@@ -48,7 +48,8 @@ GC_API GC_ATTR_DEPRECATED void GC_CALL GC_debug_change_stubborn(const void*);
 GC_API void GC_CALL GC_debug_end_stubborn_change(const void*) GC_ATTR_NONNULL(1);
 GC_API void GC_CALL GC_debug_ptr_store_and_dirty(void* p, const void* q);
 
-/* The first and the last of them with malloc's and realloc's parameters: the place is unknown. */
+/* GC_debug_malloc() and GC_debug_realloc() with malloc's and realloc's parameters: the place is
+ * unknown. */
 GC_API GC_ATTR_MALLOC GC_ATTR_ALLOC_SIZE(1) void* GC_CALL
     GC_debug_malloc_replacement(size_t size_in_bytes);
 GC_API GC_ATTR_ALLOC_SIZE(2) void* GC_CALL

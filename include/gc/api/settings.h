@@ -2,8 +2,8 @@
  * api/settings.h - the collector's settings: callbacks, pacing, roots policy.
  *
  * Many settings exist twice: as a variable of the old interface (deprecated; reads and writes are
- * unsynchronised, and a program linked with a non-PIC executable owns the copy) and as a pair of
- * functions. Unless a pair says otherwise it is unsynchronised: call it before threads start, or
+ * unsynchronised, and in a non-PIC executable they are the executable's own copies) and as a pair
+ * of functions. Unless a pair says otherwise it is unsynchronised: call it before threads start, or
  * inside GC_call_with_alloc_lock().
  */
 #ifndef GC_API_SETTINGS_H
@@ -47,9 +47,9 @@ GC_API GC_word GC_CALL GC_get_max_retries(void);
 
 /*
  * Receives warnings: a printf format that uses at most one word-sized argument, and the argument.
- * Called with or without the lock; must not call the collector. The default prints to the log.
- * GC_ignore_warn_proc drops warnings (but lets them through while statistics are printed).
- * Setter and getter take the lock; the setter's argument must not be null.
+ * Called with or without the lock; must not call the collector. The default prints to the log and
+ * to standard error. GC_ignore_warn_proc drops warnings (but lets them through while statistics are
+ * printed). Setter and getter take the lock; the setter's argument must not be null.
  */
 typedef void(GC_CALLBACK* GC_warn_proc)(char* msg, GC_word arg);
 GC_API void GC_CALL GC_set_warn_proc(GC_warn_proc) GC_ATTR_NONNULL(1);
@@ -66,7 +66,8 @@ typedef void(GC_CALLBACK* GC_abort_func)(const char* msg);
 GC_API void GC_CALL GC_set_abort_func(GC_abort_func) GC_ATTR_NONNULL(1);
 GC_API GC_abort_func GC_CALL GC_get_abort_func(void);
 
-/* The file descriptor that statistics and warnings go to. Default: stderr, or GC_LOG_FILE. */
+/* The file descriptor of the log: statistics and warnings, which go to standard error as well.
+ * Default: stderr, or GC_LOG_FILE. */
 GC_API void GC_CALL GC_set_log_fd(int);
 
 /* ---- Events ---- */
@@ -183,7 +184,7 @@ GC_API GC_ATTR_DEPRECATED char* GC_stackbottom;
  * Space against time. A collection starts after about N / divisor bytes of allocation, where N is
  * the work of one collection: twice the bytes in pointer-bearing objects, plus a quarter of those
  * in pointer-free ones, plus the roots. Larger values: smaller heap, more collections. Default 3; 1
- * counts as 2.
+ * counts as 2; with many finalizers or links, both count as 3.
  */
 GC_API GC_ATTR_DEPRECATED GC_word GC_free_space_divisor;
 GC_API void GC_CALL GC_set_free_space_divisor(GC_word);
