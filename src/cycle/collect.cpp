@@ -91,7 +91,12 @@ bool mark_everything(char* stack_top, Cycle* cycle) {
   if (marker.was_stopped()) return false;
   const bool refused = cycle->asked_to_stop();
   if (refused && !cycle->limited) return false;
-  if (!refused) incremental::note_queued();
+  if (refused) {
+    constexpr std::uint64_t kLongAgo = 1;
+    marker.set_deadline(kLongAgo);
+  } else {
+    incremental::note_queued();
+  }
   marker.drain();
   if (cycle->outcome == Outcome::Done && cycle->limited && !marker.was_stopped()) {
     using incremental::Begun;

@@ -1,5 +1,4 @@
 #include "os/write_watch.hpp"
-#include "os/kept_errno.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/bits.hpp"
+#include "os/kept_errno.hpp"
 #include "os/page_scan.hpp"
 #include "os/thread.hpp"
 
