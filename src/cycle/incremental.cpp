@@ -28,11 +28,11 @@ constexpr std::uint64_t kLateShare = 2;
 constexpr std::size_t kShareMeanwhile = 2;
 constexpr std::size_t kLeastMeanwhile = base::kMiB;
 // What was refused is tried again when such a part of what makes a collection due was allocated.
-// And when so many times that was, the program's function is not asked any more: bdwgc asks it
-// before few of the collections that allocation starts, so a heap stays small whose function says
-// no often.
+// And when so many times that was since the first refusal, the program's function is not asked any
+// more: bdwgc asks it before few of the collections that allocation starts, so a heap stays small
+// whose function says no often.
 constexpr std::size_t kRetryShare = 8;
-constexpr std::size_t kMostRefused = 3;
+constexpr std::size_t kMostRefused = 2;
 
 // When so many times as much was allocated, a step comes whenever blocks are taken from the heap;
 // and then whoever takes them does all steps that are left, one after another: they are too short
@@ -119,6 +119,9 @@ void set_state(State now) {
 
 bool was_refused = false;
 std::size_t allocated_when_refused = 0;
+// Since the last collection, whatever came of steps meanwhile.
+bool was_ever_refused = false;
+std::size_t allocated_when_first_refused = 0;
 Progress refuse() {
   note_refusal();
   return Progress::None;
@@ -207,6 +210,8 @@ bool begins_early() { return may_be_wanted() && expected_to_take() >= limit_ns()
 void note_refusal() {
   was_refused = true;
   allocated_when_refused = alloc::totals_unsynchronised().allocated_since_gc;
+  if (!was_ever_refused) allocated_when_first_refused = allocated_when_refused;
+  was_ever_refused = true;
 }
 
 bool waits_after_refusal() {
@@ -214,8 +219,9 @@ bool waits_after_refusal() {
 }
 
 int (*stop_function_now())() {
-  const std::size_t allocated = alloc::totals_unsynchronised().allocated_since_gc;
-  return allocated / kMostRefused > due_after() ? nullptr : settings.stop_function;
+  const bool is_overdue = was_ever_refused && allocated_since(allocated_when_first_refused) >
+                                                  kMostRefused * due_after();
+  return is_overdue ? nullptr : settings.stop_function;
 }
 
 bool is_behind() {
@@ -320,7 +326,7 @@ void abandon() {
 }
 
 void note(bool was_partial, std::uint64_t mark_ns, std::size_t live_bytes) {
-  was_refused = false;
+  was_refused = was_ever_refused = false;
   if (was_partial) {
     partial_cost = {mark_ns, base::max_of(alloc::totals().allocated_since_gc, std::size_t{1})};
   } else {

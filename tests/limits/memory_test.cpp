@@ -155,7 +155,7 @@ JD_CHILD(warn_procedure_that_allocates) {
   GC_set_warn_proc(allocate_in_warning);
   bool whole = false;
   fill(64, SIZE_MAX, &whole);
-  return whole && warnings_nested == 1 ? 0 : 1;
+  return whole && warnings_nested >= 1 && warnings_nested <= 8 ? 0 : 1;
 }
 
 TEST(Memory, AWarnProcedureMayAllocateWhereThereIsNoRoom) {
