@@ -33,6 +33,7 @@ constexpr std::size_t kLeastMeanwhile = base::kMiB;
 // whose function says no often.
 constexpr std::size_t kRetryShare = 8;
 constexpr std::size_t kMostRefused = 2;
+constexpr std::size_t kLeastOverdue = 4 * base::kMiB;  // a small heap grows by a MiB at a time
 
 // When so many times as much was allocated, a step comes whenever blocks are taken from the heap;
 // and then whoever takes them does all steps that are left, one after another: they are too short
@@ -219,8 +220,8 @@ bool waits_after_refusal() {
 }
 
 int (*stop_function_now())() {
-  const bool is_overdue = was_ever_refused && allocated_since(allocated_when_first_refused) >
-                                                  kMostRefused * due_after();
+  const std::size_t most = base::max_of(kMostRefused * due_after(), kLeastOverdue);
+  const bool is_overdue = was_ever_refused && allocated_since(allocated_when_first_refused) > most;
   return is_overdue ? nullptr : settings.stop_function;
 }
 

@@ -32,8 +32,8 @@ GC_API int GC_CALL GC_try_to_collect(GC_stop_func) GC_ATTR_NONNULL(1);
 /*
  * The stop function of GC_gcollect() and of collections that allocation starts, but for those
  * without which an allocation would fail, or that are overdue: it is not asked once twice as
- * much was allocated since it first said no as makes a collection due. Not null; the default never
- * stops. Setter and getter take the lock.
+ * much was allocated since it first said no as makes a collection due, and 4 MiB. Not null; the
+ * default never stops. Setter and getter take the lock.
  */
 GC_API void GC_CALL GC_set_stop_func(GC_stop_func) GC_ATTR_NONNULL(1);
 GC_API GC_stop_func GC_CALL GC_get_stop_func(void);
