@@ -22,7 +22,7 @@ constexpr const char* kDescription = "Jackdaw: a garbage collector that stands i
 constexpr const char* kCannotWrite = "cannot write to the standard output";
 
 // Of an option that is given as "$UNSET": as if it were not there, a long run would write nothing.
-const CLI::Validator kNotEmpty(
+const CLI::Validator not_empty(
     [](const std::string& value) {
       return value.empty() ? std::string("the name is empty") : std::string();
     },
@@ -65,7 +65,7 @@ struct CommandLine {
         "--stats", run.stats,
         "At the end, print on stderr what the collector did, each figure measured");
     run_app->add_option("--stats-json", run.stats_json, "Write the figures to this file as JSON")
-        ->check(kNotEmpty)
+        ->check(not_empty)
         ->type_name("FILE");
     CLI::Option* malloc_mode =
         run_app
@@ -87,13 +87,13 @@ struct CommandLine {
                    ->type_name("N");
     run_app->add_option("--library", run.library, "Use this libgc.so.1 instead of Jackdaw's")
         ->excludes(malloc_mode)
-        ->check(kNotEmpty)
+        ->check(not_empty)
         ->type_name("PATH");
     run_app
         ->add_option("--system-library", run.system_library,
                      "With --compare: compare with this libgc.so.1 instead of the system's")
         ->needs(compare)
-        ->check(kNotEmpty)
+        ->check(not_empty)
         ->type_name("PATH");
     run_app
         ->add_flag("--force", run.force,
@@ -119,10 +119,10 @@ struct CommandLine {
     bench_app->add_flag("--list", bench.list,
                         "List the benchmarks, or a report's parts, and run none");
     bench_app->add_option("--peer", bench.peer, "The libgc.so.1 to compare with (the system's)")
-        ->check(kNotEmpty)
+        ->check(not_empty)
         ->type_name("PATH");
     bench_app->add_option("--library", bench.library, "Use this libgc.so.1 instead of Jackdaw's")
-        ->check(kNotEmpty)
+        ->check(not_empty)
         ->type_name("PATH");
     bench_app
         ->add_option(
@@ -135,10 +135,10 @@ struct CommandLine {
                      ->check(CLI::Range(1, 10000))
                      ->type_name("N");
     bench_app->add_option("--json", bench.json, "Write the results to this file as JSON")
-        ->check(kNotEmpty)
+        ->check(not_empty)
         ->type_name("FILE");
     bench_app->add_option("--markdown", bench.markdown, "Write the table to this file as Markdown")
-        ->check(kNotEmpty)
+        ->check(not_empty)
         ->type_name("FILE");
     bench_app->add_flag(
         "--quick", bench.quick,
