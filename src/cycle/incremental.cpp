@@ -30,7 +30,7 @@ constexpr std::size_t kLeastMeanwhile = base::kMiB;
 // What was refused is tried again when such a part of what makes a collection due was allocated.
 // And when so many times that was since the first refusal, the program's function is not asked any
 // more: bdwgc asks it before few of the collections that allocation starts, so a heap stays small
-// whose function says no often.
+// whose function says no often. Guesses.
 constexpr std::size_t kRetryShare = 8;
 constexpr std::size_t kMostRefused = 2;
 constexpr std::size_t kLeastOverdue = 4 * base::kMiB;  // a small heap grows by a MiB at a time

@@ -44,7 +44,7 @@ void tell(const heap::Place& place) {
 
 // The caller may hold the lock itself, in a function of the program's that calls exit().
 bool is_locked_for_long() {
-  constexpr unsigned kTries = 2000;
+  constexpr unsigned kTries = 2000;  // longer than a collection of another thread takes; a guess
   constexpr std::uint64_t kNap = 1000000;  // 1 ms
   for (unsigned tries = 0; !mark::concurrent.try_lock_heap(); ++tries) {
     if (tries == kTries) return true;

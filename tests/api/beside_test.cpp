@@ -192,6 +192,15 @@ void allocate_much() {
 }
 unsigned asked;
 
+void expect_ok_with_limits(const char* child) {
+  for (const char* const target : {"0", "2"}) {
+    Environment environment = beside;
+    environment.emplace_back("GC_PAUSE_TIME_TARGET", target);
+    const ChildResult r = run_child(child, environment);
+    EXPECT_TRUE(r.ok()) << r;
+  }
+}
+
 // Each that is allowed to begin is refused when the threads stand. The program goes on.
 JD_CHILD(refuses_what_it_allowed) {
   GC_INIT();
@@ -204,12 +213,7 @@ JD_CHILD(refuses_what_it_allowed) {
 }
 TEST(Beside, ARefusedStepIsNotTriedAgainAtOnce) {
   JD_NEEDS_MODE();
-  for (const char* const target : {"0", "2"}) {
-    Environment environment = beside;
-    environment.emplace_back("GC_PAUSE_TIME_TARGET", target);
-    const ChildResult r = run_child("refuses_what_it_allowed", environment);
-    EXPECT_TRUE(r.ok()) << r;
-  }
+  expect_ok_with_limits("refuses_what_it_allowed");
 }
 
 // What was marked before a refusal is not marked again: collections end, and the heap stays small.
@@ -231,12 +235,7 @@ JD_CHILD(refuses_half) {
 }
 TEST(Beside, ARefusalLosesNothingThatIsMarked) {
   JD_NEEDS_MODE();
-  for (const char* const target : {"0", "2"}) {
-    Environment environment = beside;
-    environment.emplace_back("GC_PAUSE_TIME_TARGET", target);
-    const ChildResult r = run_child("refuses_half", environment);
-    EXPECT_TRUE(r.ok()) << r;
-  }
+  expect_ok_with_limits("refuses_half");
 }
 
 // Nor is it asked for ever: without steps neither, a heap stays small.
