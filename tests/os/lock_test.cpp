@@ -223,7 +223,8 @@ TEST_F(LockTest, AForgottenWakeIsFound) {
   EXPECT_NE(report.failure.find("nobody can go on"), std::string::npos) << report;
 }
 
-// The machine's own lock, taken while there is no other thread.
+// The machine's own lock, taken while there is no other thread: in the first round, where the case
+// runs in a process of its own; libc does not say so again once there was one.
 TEST(LockAlone, IsWaitedForByThreadsThatComeLater) {
   static os::Lock lock;
   int turns = 0;
