@@ -1,6 +1,4 @@
 // Explicit freeing.
-#include <errno.h>
-
 #include <optional>
 
 #include "alloc/allocate.hpp"
@@ -14,6 +12,7 @@
 #include "heap/snapshot.hpp"
 #include "heap/spans.hpp"
 #include "heap/sweep.hpp"
+#include "os/kept_errno.hpp"
 #include "world/thread.hpp"
 
 namespace jd::alloc {
@@ -191,9 +190,8 @@ bool free_without_being_stopped(void* object, const char* name) {
 
 // Out of line, and errno stays as it is.
 [[gnu::noinline]] static void make_own_cache() {
-  const int kept = errno;
+  const os::KeptErrno kept;
   own_cache(world::self());
-  errno = kept;
 }
 
 namespace {

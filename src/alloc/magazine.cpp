@@ -1,13 +1,12 @@
 #include "alloc/magazine.hpp"
 
-#include <errno.h>
-
 #include "alloc/collecting.hpp"
 #include "alloc/objects.hpp"
 #include "alloc/refill.hpp"
 #include "alloc/settings.hpp"
 #include "base/sharing.hpp"
 #include "heap/arena.hpp"
+#include "os/kept_errno.hpp"
 #include "os/log.hpp"
 
 namespace jd::alloc {
@@ -56,7 +55,7 @@ void choose_magazine_key(std::uint64_t random) { magazine_key |= random; }
 
 // Errno stays as it is.
 bool make_magazine(Hole* hole) {
-  const int before = errno;
+  const os::KeptErrno kept;
   Magazine* fresh = nullptr;
   {
     const os::LockGuard guard(heap::heap_lock);
@@ -77,7 +76,6 @@ bool make_magazine(Hole* hole) {
       hole->magazine = fresh;
     }
   }
-  errno = before;
   return fresh != nullptr;
 }
 

@@ -24,6 +24,7 @@
 #include "cycle/pacing.hpp"
 #include "cycle/partial.hpp"
 #include "cycle/pause.hpp"
+#include "cycle/refusal.hpp"
 #include "cycle/return_memory.hpp"
 #include "cycle/roots.hpp"
 #include "cycle/settings.hpp"
@@ -46,11 +47,15 @@ using mark::marker;
 // What threads_did_not_stop says. Under the heap's lock.
 bool last_did_not_stop = false;
 
+// GoesOn: in steps (cycle/incremental.hpp).
+enum class Outcome { Done, GoesOn, Abandoned };
+
 struct Cycle {
   int (*stop_function)();
   bool partial;  // what is marked already stays so
   bool limited;  // what is not marked at the program's limit is marked in steps
-  Outcome outcome;
+  bool roots_are_known = true;
+  Outcome outcome = Outcome::Abandoned;
   incremental::Begun begun = incremental::Begun::NotAtAll;
 
   // All in one pause, from no marks on: it tells how long such ones take.
@@ -83,14 +88,13 @@ class StopQuestion {
 };
 int (*StopQuestion::asked)() = nullptr;
 
-// False if the collection was abandoned.
-bool mark_everything(char* stack_top, Cycle* cycle) {
+Outcome mark_everything(char* stack_top, Cycle* cycle) {
   StopQuestion question(*cycle);
   if (cycle->partial) cycle->partial = partial::queue_changed();
   queue_roots(stack_top);
-  if (marker.was_stopped()) return false;
+  if (marker.was_stopped()) return Outcome::Abandoned;
   const bool refused = cycle->asked_to_stop();
-  if (refused && !cycle->limited) return false;
+  if (refused && !cycle->limited) return Outcome::Abandoned;
   if (refused) {
     constexpr std::uint64_t kLongAgo = 1;
     marker.set_deadline(kLongAgo);
@@ -98,17 +102,16 @@ bool mark_everything(char* stack_top, Cycle* cycle) {
     incremental::note_queued();
   }
   marker.drain();
-  if (cycle->outcome == Outcome::Done && cycle->limited && !marker.was_stopped()) {
+  if (cycle->roots_are_known && cycle->limited && !marker.was_stopped()) {
     using incremental::Begun;
     if (incremental::goes_on(cycle->is_full() ? Begun::Full : Begun::Partial)) {
-      cycle->outcome = Outcome::GoesOn;
-      return true;
+      return Outcome::GoesOn;
     }
-    if (refused) return false;
+    if (refused) return Outcome::Abandoned;
     marker.drain();
   }
   measured.mark_stack_overflows += marker.take_overflows();
-  return !marker.was_stopped();
+  return cycle->roots_are_known && !marker.was_stopped() ? Outcome::Done : Outcome::Abandoned;
 }
 
 // Kinds that ask for it keep what their unreachable objects point to, until those are disclaimed.
@@ -141,8 +144,8 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
 }
 
 // Marks all that the roots lead to; where every collection copies, copies it, if there is memory
-// for that. The collection is abandoned where the program's function says so. Returns how long it
-// took, from the moment on when there were no marks.
+// for that. The collection is abandoned where the program's function says so, or not all roots are
+// known. Returns how long it took, from the moment on when there were no marks.
 Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   choose_how_to_mark(cycle->is_plain() ? Marking::Whole : Marking::PartialOrInSteps);
   if (cycle->partial) {
@@ -154,9 +157,9 @@ Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
   }
   const std::uint64_t cleared = os::now_ns();
   // Nothing may move for words that nobody looked at.
-  const bool copies = copy::policy.mcc && cycle->outcome == Outcome::Done;
+  const bool copies = copy::policy.mcc && cycle->roots_are_known;
   *copied = copies && copy_everything(stack_top, &measured.root_bytes);
-  if (!*copied && !mark_everything(stack_top, cycle)) cycle->outcome = Outcome::Abandoned;
+  cycle->outcome = *copied ? Outcome::Done : mark_everything(stack_top, cycle);
   return {os::now_ns() - cleared, mark::team.had_choice()};
 }
 
@@ -183,8 +186,7 @@ heap::SweepCount reclaim(char* stack_top, bool copied) {
   return count;
 }
 
-// Where not all roots are known, everything is done that the program takes part in, and nothing is
-// reclaimed.
+// In an abandoned one everything is done that the program takes part in, and nothing is reclaimed.
 heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const bool verify = options.verify != 0;
   // Here, so that what holes give back was counted before.
@@ -205,7 +207,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   }
   // A word one past the last object may have marked where a hole begins.
   alloc::unmark_mixed_holes();
-  if (cycle->outcome != Outcome::Done) {
+  if (cycle->outcome == Outcome::Abandoned) {
     tell(GC_EVENT_MARK_END);
     marker.forget_queued();
     heap::keep_everything();
@@ -234,6 +236,7 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   const std::uint64_t mark_ns = incremental::last_steps().mark_ns + marked - begin;
   const std::size_t live_bytes = count.live_bytes + count.deferred_bytes;
   incremental::note(!cycle->is_full(), mark_ns, live_bytes);
+  refusal::forget_all();
   partial::end_collection({!cycle->is_full(), cycle->begun != incremental::Begun::NotAtAll, copied,
                            mark_ns, live_bytes});
   const std::uint64_t swept = os::now_ns();
@@ -302,13 +305,13 @@ void run_cycle(void* data, char* stack_top) {
 
   Pause pause;
   pause.begin(Pause::At::KnownLibraries);
-  cycle->outcome = pause.outcome();
+  last_did_not_stop = !pause.stands();
+  cycle->roots_are_known = pause.roots_are_known();
   if (cycle->limited) incremental::limit(pause);
   heap::SweepCount count;
   // The threads stand: a function that allows a collection so much time wants to know how long that
   // took. Nothing has been touched yet, and what steps have marked is kept.
-  if (pause.stands() && cycle->asked_to_stop()) cycle->outcome = Outcome::Abandoned;
-  if (pause.stands() && cycle->outcome != Outcome::Abandoned) count = run_stopped(stack_top, cycle);
+  if (pause.is_wanted() && !cycle->asked_to_stop()) count = run_stopped(stack_top, cycle);
   // While nobody makes or frees an object.
   if (cycle->outcome == Outcome::Done && settings.check_heap != nullptr) settings.check_heap();
   pause.end();
@@ -340,8 +343,7 @@ Measurements measured;
 
 bool collect_locked(int (*stop_function)(), Extent extent) {
   const bool keeps = incremental::is_under_way() ? partial::may_watch() : partial::is_possible();
-  Cycle cycle{stop_function, extent != Extent::Full && keeps, extent == Extent::AsDueWithinLimit,
-              Outcome::NotBegun};
+  Cycle cycle{stop_function, extent != Extent::Full && keeps, extent == Extent::AsDueWithinLimit};
   last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;
@@ -350,7 +352,6 @@ bool collect_locked(int (*stop_function)(), Extent extent) {
     os::call_with_registers_on_stack(run_cycle, &cycle);
     os::clear_vector_registers();
   }
-  last_did_not_stop = cycle.outcome == Outcome::NotStopped;
   return cycle.outcome == Outcome::Done;
 }
 

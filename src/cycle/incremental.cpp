@@ -8,6 +8,7 @@
 #include "cycle/pacing.hpp"
 #include "cycle/partial.hpp"
 #include "cycle/pause.hpp"
+#include "cycle/refusal.hpp"
 #include "cycle/settings.hpp"
 #include "heap/snapshot.hpp"
 #include "mark/concurrent.hpp"
@@ -27,14 +28,6 @@ using mark::marker;
 constexpr std::uint64_t kLateShare = 2;
 constexpr std::size_t kShareMeanwhile = 2;
 constexpr std::size_t kLeastMeanwhile = base::kMiB;
-// What was refused is tried again when such a part of what makes a collection due was allocated.
-// And when so many times that was since the first refusal, the program's function is not asked any
-// more: bdwgc asks it before few of the collections that allocation starts, so a heap stays small
-// whose function says no often. Guesses.
-constexpr std::size_t kRetryShare = 8;
-constexpr std::size_t kMostRefused = 2;
-constexpr std::size_t kLeastOverdue = 4 * base::kMiB;  // a small heap grows by a MiB at a time
-
 // When so many times as much was allocated, a step comes whenever blocks are taken from the heap;
 // and then whoever takes them does all steps that are left, one after another: they are too short
 // for what the program allocates.
@@ -60,27 +53,56 @@ enum class State {
   Marked    // nothing was, at the end of the last step
 };
 
-// All under the heap's lock.
+// All that follows is under the heap's lock.
 State state = State::Idle;
 Begun begun = Begun::NotAtAll;
 Steps steps;
-std::size_t allocated_before = 0;
-std::size_t meanwhile = 0;
-std::size_t last_meanwhile = 0;  // what the program allocated during the steps of the last one
 std::uint64_t expected_ns = 0;
-std::uint64_t last_step_ended = 0;
-std::uint64_t last_step_took = 0;
-// When the world stood for the pause that is to end within the limit; 0: it has none.
-std::uint64_t limited_from = 0;
-bool went_on = false;        // that pause, in steps
-std::uint64_t deadline = 0;  // of its marking
+
+// What the program allocates while a collection is under way.
+struct Meanwhile {
+  std::size_t before = 0;      // was allocated when it began
+  std::size_t planned = 0;     // by the end of marking
+  std::size_t in_earlier = 0;  // during the steps of the collection before
+
+  [[nodiscard]] std::size_t allocated() const {
+    const std::size_t now = alloc::totals_unsynchronised().allocated_since_gc;
+    return now - base::min_of(now, before);
+  }
+};
+Meanwhile meanwhile;
+
+struct LastStep {
+  std::uint64_t ended = 0;
+  std::uint64_t took = 0;
+};
+LastStep last_step;
+
+// The pause that is to end within the limit.
+struct LimitedPause {
+  std::uint64_t stood = 0;     // when the world did; 0: there is no such pause
+  std::uint64_t deadline = 0;  // of its marking
+  bool went_on = false;        // in steps
+};
+LimitedPause limited;
 // How long the last such pause took to prepare for more steps.
 std::uint64_t to_go_on_ns = 0;
-// Pauses that had the limit, and went on. For how long steps had marked after the latest, and how
-// long between that and the one before.
-unsigned tries = 0;
-std::uint64_t marked_by_then = 0;
-std::uint64_t marked_between = 0;
+
+// Such pauses of a collection that went on; and for how long it had marked by the end of the
+// latest, and between that and the one before.
+struct Tries {
+  unsigned count = 0;
+  std::uint64_t marked_by_then = 0;
+  std::uint64_t marked_between = 0;
+
+  // The collection had marked for so long when the pause began, and when it ended.
+  void note(std::uint64_t at_begin, std::uint64_t at_end) {
+    ++count;
+    marked_between = at_begin - marked_by_then;
+    marked_by_then = at_end;
+  }
+};
+Tries tries;
 
 // How long a collection marked, and how much it was for: what was alive, or new.
 struct Cost {
@@ -107,33 +129,21 @@ std::uint64_t expected_to_take() {
   return full_cost.for_bytes(measured.live_bytes + allocated);
 }
 
-std::size_t allocated_since(std::size_t before) {
-  const std::size_t allocated = alloc::totals_unsynchronised().allocated_since_gc;
-  return allocated - base::min_of(allocated, before);
-}
-std::size_t allocated_meanwhile() { return allocated_since(allocated_before); }
-
 void set_state(State now) {
   state = now;
   note_whether_collection_waits();
 }
 
-bool was_refused = false;
-std::size_t allocated_when_refused = 0;
-// Since the last collection, whatever came of steps meanwhile.
-bool was_ever_refused = false;
-std::size_t allocated_when_first_refused = 0;
 Progress refuse() {
-  note_refusal();
+  refusal::note();
   return Progress::None;
 }
 
 // The one that is under way has had its first pause.
 void begin_steps() {
-  allocated_before = alloc::totals_unsynchronised().allocated_since_gc;
-  meanwhile = base::max_of(due_after() / kShareMeanwhile, kLeastMeanwhile);
-  tries = 0;
-  marked_by_then = 0;
+  meanwhile.before = alloc::totals_unsynchronised().allocated_since_gc;
+  meanwhile.planned = base::max_of(due_after() / kShareMeanwhile, kLeastMeanwhile);
+  tries = {};
 }
 
 void note_step(std::uint64_t began) {
@@ -141,21 +151,22 @@ void note_step(std::uint64_t began) {
   steps.mark_ns += took;
   measured.mark_total += took;
   ++steps.count;
-  last_step_ended = began + took;
-  last_step_took = took;
+  last_step = {began + took, took};
 }
 
 // The next pause that may be the last.
 bool is_to_have_limit() {
-  if (tries <= 1) return true;
-  const auto between = static_cast<double>(steps.mark_ns - marked_by_then);
-  return tries < kMostTries && between <= kLessPerTry * static_cast<double>(marked_between);
+  if (tries.count <= 1) return true;
+  const auto between = static_cast<double>(steps.mark_ns - tries.marked_by_then);
+  return tries.count < kMostTries &&
+         between <= kLessPerTry * static_cast<double>(tries.marked_between);
 }
 
 Progress end_or_go_on(Extent extent) {
-  went_on = false;
-  const bool done = collect_locked(stop_function_now(), extent);
-  limited_from = 0;
+  limited = {};
+  const bool done = collect_locked(refusal::stop_function(), extent);
+  const bool went_on = limited.went_on;
+  limited = {};
   marker.set_deadline(0);
   if (done) return Progress::End;
   if (!went_on) return refuse();
@@ -182,18 +193,17 @@ Progress mark_some() {
   const MeasuredCollecting collecting;
   Pause pause;
   pause.begin(Pause::At::AnyTime);
-  const bool stands = pause.outcome() == Outcome::Done;
-  if (stands) mark_stopped(pause);
+  if (pause.is_wanted()) mark_stopped(pause);
   pause.end();
   os::clear_vector_registers();
-  if (!stands) return refuse();
+  if (!pause.is_wanted()) return refuse();
   if (state == State::Marking) mark::concurrent.wake();
   // It was abandoned, for what would come again.
   return state == State::Idle ? end_or_go_on(Extent::AsDue) : Progress::Step;
 }
 
 bool is_allowed() {
-  int (*const stop_function)() = stop_function_now();
+  int (*const stop_function)() = refusal::stop_function();
   if (stop_function != nullptr && stop_function() != 0) return false;
   return settings.may_begin == nullptr || settings.may_begin();
 }
@@ -208,39 +218,23 @@ bool is_wanted() { return may_be_wanted() && expected_to_take() >= limit_ns() / 
 
 bool begins_early() { return may_be_wanted() && expected_to_take() >= limit_ns(); }
 
-void note_refusal() {
-  was_refused = true;
-  allocated_when_refused = alloc::totals_unsynchronised().allocated_since_gc;
-  if (!was_ever_refused) allocated_when_first_refused = allocated_when_refused;
-  was_ever_refused = true;
-}
-
-bool waits_after_refusal() {
-  return was_refused && allocated_since(allocated_when_refused) < due_after() / kRetryShare;
-}
-
-int (*stop_function_now())() {
-  const std::size_t most = base::max_of(kMostRefused * due_after(), kLeastOverdue);
-  const bool is_overdue = was_ever_refused && allocated_since(allocated_when_first_refused) > most;
-  return is_overdue ? nullptr : settings.stop_function;
-}
-
 bool is_behind() {
-  if (waits_after_refusal()) return false;
+  if (refusal::waits()) return false;
   if (state == State::Idle) return true;
-  if (allocated_meanwhile() > kMuchMeanwhile * meanwhile) return true;
-  const bool is_late = state == State::Marked || allocated_meanwhile() > meanwhile;
-  const std::uint64_t pause = is_late ? last_step_took / kLateShare : last_step_took;
-  if (os::now_ns() - last_step_ended < pause) return false;
+  const std::size_t allocated = meanwhile.allocated();
+  if (allocated > kMuchMeanwhile * meanwhile.planned) return true;
+  const bool is_late = state == State::Marked || allocated > meanwhile.planned;
+  const std::uint64_t pause = is_late ? last_step.took / kLateShare : last_step.took;
+  if (os::now_ns() - last_step.ended < pause) return false;
   if (is_late) return true;
-  const double share = static_cast<double>(allocated_meanwhile()) / static_cast<double>(meanwhile);
+  const double share = static_cast<double>(allocated) / static_cast<double>(meanwhile.planned);
   return static_cast<double>(steps.mark_ns) < share * static_cast<double>(expected_ns);
 }
 
 // A refused step ends it: the lock is held, so that nothing changes until the caller goes on.
 void catch_up() {
   const auto is_far_behind = [] {
-    return is_under_way() && allocated_meanwhile() > kMostMeanwhile * meanwhile;
+    return is_under_way() && meanwhile.allocated() > kMostMeanwhile * meanwhile.planned;
   };
   while (is_behind() && step() == Progress::Step && is_far_behind()) {
   }
@@ -249,23 +243,25 @@ void catch_up() {
 Progress step() {
   // As collect_locked does, before anything is abandoned: in a child of vfork it is the parent's.
   if (settings.serves_malloc && world::is_borrowed_process()) return Progress::None;
-  was_refused = false;
+  refusal::forget_last();
   if (is_under_way() && !partial::may_watch()) abandon();
   if (state != State::Marking) return begin_or_end();
   return is_allowed() ? mark_some() : refuse();
 }
 
 void limit(const Pause& pause) {
-  limited_from = pause.stood();
+  limited.stood = pause.stood();
   if (!is_under_way()) expected_ns = expected_to_take();
   const std::uint64_t for_tables = base::max_of(to_go_on_ns, measured.sweep_last);
-  deadline = pause.began() + limit_ns() - base::min_of(for_tables, limit_ns() / kMostForTables);
-  marker.set_deadline(deadline);
+  limited.deadline =
+      pause.began() + limit_ns() - base::min_of(for_tables, limit_ns() / kMostForTables);
+  marker.set_deadline(limited.deadline);
 }
 
 void note_queued() {
-  if (limited_from == 0) return;
-  marker.set_deadline(base::max_of(deadline, os::now_ns() + limit_ns() / kLeastMarkingShare));
+  if (limited.stood == 0) return;
+  marker.set_deadline(
+      base::max_of(limited.deadline, os::now_ns() + limit_ns() / kLeastMarkingShare));
 }
 
 bool mark_beside(bool leaves) {
@@ -288,14 +284,14 @@ Begun end() {
   marker.take_put_aside();
   if (heap::take_freed_in_steps()) marker.forget_queued_that_are_gone();
   heap::end_marking_in_steps();
-  last_meanwhile = allocated_meanwhile();
+  meanwhile.in_earlier = meanwhile.allocated();
   set_state(State::Idle);
   return begun;
 }
 
 bool goes_on(Begun now) {
   marker.set_deadline(0);
-  if (limited_from == 0 || !marker.has_queued() || marker.has_overflowed()) return false;
+  if (limited.stood == 0 || !marker.has_queued() || marker.has_overflowed()) return false;
   const std::uint64_t began = os::now_ns();
   if (!heap::begin_marking_in_steps()) return false;
   if (!partial::watch_in_use()) {
@@ -305,17 +301,16 @@ bool goes_on(Begun now) {
   partial::forget_marks();
   begun = now;
   if (steps.count == 0) begin_steps();
-  marked_between = steps.mark_ns - marked_by_then;
-  note_step(limited_from);
-  marked_by_then = steps.mark_ns;
-  ++tries;
+  const std::uint64_t marked_before = steps.mark_ns;
+  note_step(limited.stood);
+  tries.note(marked_before, steps.mark_ns);
   to_go_on_ns = os::now_ns() - began;
-  went_on = true;
+  limited.went_on = true;
   set_state(State::Marking);
   return true;
 }
 
-std::size_t allocated_in_last() { return last_meanwhile; }
+std::size_t allocated_in_last() { return meanwhile.in_earlier; }
 
 void abandon() {
   steps = {};
@@ -327,7 +322,6 @@ void abandon() {
 }
 
 void note(bool was_partial, std::uint64_t mark_ns, std::size_t live_bytes) {
-  was_refused = was_ever_refused = false;
   if (was_partial) {
     partial_cost = {mark_ns, base::max_of(alloc::totals().allocated_since_gc, std::size_t{1})};
   } else {

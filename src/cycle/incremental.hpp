@@ -40,14 +40,6 @@ bool begins_early();
 // Can there be such collections at all?
 bool may_be_wanted();
 
-// Nothing came of a collection, or of a step, that allocation started: nobody allowed it, or
-// threads did not stop. Then the next try is to wait until some more was allocated.
-void note_refusal();
-bool waits_after_refusal();
-// The program's function for those, or null: it has said no for too long. (The other collections
-// have Settings::stop_function.)
-int (*stop_function_now())();
-
 // For a collection (Extent::AsDueWithinLimit) whose pause has begun: it is to mark until the limit.
 void limit(const Pause& pause);
 // All that it begins at is queued.

@@ -9,6 +9,7 @@
 #include "cycle/incremental.hpp"
 #include "cycle/measured.hpp"
 #include "cycle/moving.hpp"
+#include "cycle/refusal.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/size_classes.hpp"
 #include "heap/huge_pages.hpp"
@@ -434,21 +435,20 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
     note_whether_collection_waits();
     return false;
   }
-  if (incremental::waits_after_refusal()) return false;
+  if (refusal::waits()) return false;
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
   if (due) {
     // In steps the heap would grow meanwhile.
-    const bool done = GC_dont_expand != 0
-                          ? collect_locked(incremental::stop_function_now(), Extent::AsDue)
-                          : incremental::step() == incremental::Progress::End;
+    const bool done = GC_dont_expand != 0 ? collect_locked(refusal::stop_function(), Extent::AsDue)
+                                          : incremental::step() == incremental::Progress::End;
     if (done) return true;
     // Whoever was asked may have switched collections off.
     if (collecting_is_off()) return false;
   }
   if (incremental::is_under_way() || incremental::is_wanted()) return false;
   if (attempt != 0 || !is_early_for_run(blocks)) return false;
-  if (collect_locked(incremental::stop_function_now())) return true;
-  incremental::note_refusal();
+  if (collect_locked(refusal::stop_function())) return true;
+  refusal::note();
   return false;
 }
 

@@ -14,26 +14,25 @@
 namespace jd::cycle {
 namespace {
 
+constexpr const char* kNoTable = "no memory for the table of static roots";
+
 // Stops the world at a moment at which the known libraries are the loaded ones. A thread stopped
-// in the middle of dlopen is let go again; if that goes on and on, what is known has to do.
-// RootsUnknown if there was no memory to know them (cycle.req.roots), or for what *why_unknown
-// says. Done: so far.
-Outcome stop_at_known_libraries(const char** why_unknown) {
+// in the middle of dlopen is let go again; if that goes on and on, what is known has to do. False
+// if the world does not stand. Sets *why_unknown where the roots are not known (cycle.req.roots).
+bool stop_at_known_libraries(const char** why_unknown) {
   constexpr int kTries = 20;
-  bool known = true;
   for (int attempt = 1;; ++attempt) {
-    if (!world::try_to_stop_world()) return Outcome::NotStopped;
+    if (!world::try_to_stop_world()) return false;
     if (world::using_mappings()) {
       *why_unknown = world::read_mappings();
-      known = *why_unknown == nullptr;
+      return true;
     }
-    if (!known) return Outcome::RootsUnknown;
-    if (world::using_mappings() || !world::static_roots_are_stale() || attempt == kTries) {
-      return Outcome::Done;
+    if (*why_unknown != nullptr || !world::static_roots_are_stale() || attempt == kTries) {
+      return true;
     }
     world::resume_world();
     os::sleep_ns(static_cast<std::uint64_t>(attempt) * 50000);
-    known = world::update_static_roots();
+    if (!world::update_static_roots()) *why_unknown = kNoTable;
   }
 }
 
@@ -46,12 +45,8 @@ void note_pause(std::uint64_t begin, std::uint64_t stopped, std::uint64_t end) {
   measured.pause_longest = base::max_of(measured.pause_longest, end - begin);
 }
 
-// `why` counts where roots are read off the mappings.
 void complain_about_roots(const char* why, const char* consequence) {
-  if (!world::using_mappings()) {
-    os::warn("no memory for the table of static roots; ", consequence);
-    return;
-  }
+  if (!world::using_mappings()) return os::warn(why, "; ", consequence);
   // Once: it may be so at every collection from now on.
   static bool said = false;
   if (said) return;
@@ -87,7 +82,7 @@ bool may_look_for_roots() {
   // It is its parent's turn, once it has executed another program.
   if (settings.serves_malloc && world::is_borrowed_process()) return false;
   if (world::update_static_roots()) return true;
-  complain_about_roots(world::kNoList, "not collecting");
+  complain_about_roots(world::using_mappings() ? world::kNoList : kNoTable, "not collecting");
   return false;
 }
 
@@ -95,16 +90,11 @@ void Pause::begin(At at) {
   tell(GC_EVENT_PRE_STOP_WORLD);
   began_ = os::now_ns();
   committed_ = heap::space.committed;
-  if (at == At::KnownLibraries) {
-    outcome_ = stop_at_known_libraries(&why_unknown_);
-  } else {
-    outcome_ = world::try_to_stop_world() ? Outcome::Done : Outcome::NotStopped;
-  }
-  // Callbacks hear of a stop all the same, and of its end: some take a lock at the one event and
-  // let it go at the other.
-  if (stands() && settings.may_collect != nullptr && !settings.may_collect()) {
-    outcome_ = Outcome::Abandoned;
-  }
+  stands_ = at == At::KnownLibraries ? stop_at_known_libraries(&why_unknown_)
+                                     : world::try_to_stop_world();
+  // Where it is not wanted, callbacks hear of a stop all the same, and of its end: some take a lock
+  // at the one event and let it go at the other.
+  wanted_ = stands_ && (settings.may_collect == nullptr || settings.may_collect());
   stopped_ = os::now_ns();
   tell_threads(GC_EVENT_THREAD_SUSPENDED);
   tell(GC_EVENT_POST_STOP_WORLD);
@@ -120,8 +110,7 @@ void Pause::end() {
 }
 
 void Pause::complain() const {
-  if (outcome_ == Outcome::RootsUnknown)
-    complain_about_roots(why_unknown_, "nothing was reclaimed");
+  if (wanted_ && !roots_are_known()) complain_about_roots(why_unknown_, "nothing was reclaimed");
 }
 
 }  // namespace jd::cycle

@@ -9,10 +9,6 @@
 
 namespace jd::cycle {
 
-// GoesOn: in steps (cycle/incremental.hpp). NotBegun: in a borrowed process, or for lack of memory.
-// NotStopped: some threads run (world::try_to_stop_world).
-enum class Outcome { Done, GoesOn, NotBegun, RootsUnknown, Abandoned, NotStopped };
-
 void tell(GC_EventType event);
 void tell_threads(GC_EventType event);
 
@@ -40,10 +36,12 @@ class Pause {
   enum class At { AnyTime, KnownLibraries };
 
   void begin(At at);
-  // Done: so far. Abandoned: the program wants no collection (Settings::may_collect).
-  [[nodiscard]] Outcome outcome() const { return outcome_; }
-  // The world stands; whatever else the outcome says.
-  [[nodiscard]] bool stands() const { return outcome_ != Outcome::NotStopped; }
+  // The world stands. (It does not if some thread can't be stopped: world::try_to_stop_world.)
+  [[nodiscard]] bool stands() const { return stands_; }
+  // It does, and the program allows a collection (Settings::may_collect).
+  [[nodiscard]] bool is_wanted() const { return wanted_; }
+  // Where they are not, nothing may be reclaimed. Of KnownLibraries.
+  [[nodiscard]] bool roots_are_known() const { return why_unknown_ == nullptr; }
   // The world runs again, and it was noted how long it stood.
   void end();
   // Warns if it was for want of roots that nothing was reclaimed.
@@ -54,7 +52,8 @@ class Pause {
   [[nodiscard]] std::uint64_t stood() const { return stopped_; }
 
  private:
-  Outcome outcome_ = Outcome::NotBegun;
+  bool stands_ = false;
+  bool wanted_ = false;
   const char* why_unknown_ = nullptr;
   std::uint64_t began_ = 0;
   std::uint64_t stopped_ = 0;

@@ -43,21 +43,13 @@ void* allocate_uncollectable(size_t bytes, heap::KindNumber kind) {
 }
 
 char* copy_string(const char* text, size_t length) {
-  auto* copy = static_cast<char*>(alloc::allocate_atomic(length + 1));
-  if (copy == nullptr) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  memcpy(copy, text, length);
-  copy[length] = '\0';
-  return copy;
+  return filled_with(text, length, alloc::allocate_atomic(length + 1));
 }
 
-bool valid_kind(int kind) { return kind >= 0 && static_cast<unsigned>(kind) < heap::kind_count; }
+constexpr const char* kUnknownKind = "allocation of a kind that does not exist";
 
 void* allocate_kind(size_t bytes, int kind) {
-  if (!valid_kind(kind)) abort_with("allocation of a kind that does not exist");
-  const auto number = static_cast<heap::KindNumber>(kind);
+  const heap::KindNumber number = known_kind(kind, kUnknownKind);
   if (heap::is_uncollectable(number)) return allocate_uncollectable(bytes, number);
   return alloc::allocate(bytes, number);
 }
@@ -91,8 +83,7 @@ GC_API void* GC_generic_malloc(size_t bytes, int kind) { return allocate_kind(by
 GC_API void* GC_malloc_kind(size_t bytes, int kind) { return allocate_kind(bytes, kind); }
 GC_API void* GC_malloc_kind_global(size_t bytes, int kind) { return allocate_kind(bytes, kind); }
 GC_API void* GC_generic_malloc_ignore_off_page(size_t bytes, int kind) {
-  if (!valid_kind(kind)) abort_with("allocation of a kind that does not exist");
-  const auto number = static_cast<heap::KindNumber>(kind);
+  const heap::KindNumber number = known_kind(kind, kUnknownKind);
   void* object = alloc::allocate_held_by_first_block(bytes, number);
   return heap::is_uncollectable(number) ? count_uncollectable(object) : object;
 }
@@ -112,8 +103,7 @@ void* GC_malloc_many(size_t bytes) {
 }
 
 GC_API void GC_generic_malloc_many(size_t bytes, int kind, void** result) {
-  if (!valid_kind(kind)) abort_with("GC_generic_malloc_many: no such kind");
-  const auto number = static_cast<heap::KindNumber>(kind);
+  const heap::KindNumber number = known_kind(kind, "GC_generic_malloc_many: no such kind");
   alloc::allocate_list(bytes, number, result);
   if (!heap::is_uncollectable(number)) return;
   for (void* object = *result; object != nullptr; object = *static_cast<void**>(object)) {

@@ -61,12 +61,11 @@ int GC_try_to_collect(GC_stop_func stop_function) {
 int GC_collect_a_little() { return cycle::collect_if_due() ? 1 : 0; }
 
 void GC_set_stop_func(GC_stop_func function) {
-  LockGuard guard(heap_lock);
-  cycle::settings.stop_function = asked_at_all(function);
+  set_locked(&cycle::settings.stop_function, asked_at_all(function));
 }
 GC_stop_func GC_get_stop_func() {
-  LockGuard guard(heap_lock);
-  return cycle::settings.stop_function != nullptr ? cycle::settings.stop_function : never_stop;
+  const GC_stop_func function = get_locked(&cycle::settings.stop_function);
+  return function != nullptr ? function : never_stop;
 }
 
 void GC_disable() {

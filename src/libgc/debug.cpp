@@ -6,7 +6,6 @@
 //
 // The back guard begins at the next whole word, and what lies between is zero and the program's, as
 // in bdwgc: programs read and write the last words of their objects whole.
-#include <errno.h>
 #include <string.h>
 
 #include <atomic>
@@ -230,14 +229,7 @@ void register_checked(Register function, void* object, GC_finalization_proc fina
 }
 
 char* copy_text(const char* text, size_t length, const char* file, int line) {
-  auto* copy = static_cast<char*>(allocate_checked(length + 1, heap::kAtomic, file, line));
-  if (copy == nullptr) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  memcpy(copy, text, length);
-  copy[length] = '\0';
-  return copy;
+  return filled_with(text, length, allocate_checked(length + 1, heap::kAtomic, file, line));
 }
 
 }  // namespace

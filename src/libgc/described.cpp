@@ -94,10 +94,7 @@ GC_descr GC_make_descriptor(const GC_word* bitmap, size_t bits) {
 
 void* GC_malloc_explicitly_typed(size_t bytes, GC_descr descriptor) {
   const DescribedKinds& known = described_kinds();
-  size_t with_word = 0;
-  if (!base::checked_add(base::max_of(bytes, size_t{1}), sizeof(Word), &with_word)) {
-    with_word = SIZE_MAX;
-  }
+  const size_t with_word = bytes_and(base::max_of(bytes, size_t{1}), sizeof(Word));
   auto* object = static_cast<char*>(alloc::allocate(with_word, known.object));
   // The marker finds it in the last word of what the object occupies.
   const size_t size = room_in(object, known.object);
@@ -111,10 +108,10 @@ void* GC_malloc_explicitly_typed_ignore_off_page(size_t bytes, GC_descr descript
 
 void* GC_calloc_explicitly_typed(size_t n, size_t size, GC_descr descriptor) {
   const DescribedKinds& known = described_kinds();
-  size_t bytes = array_bytes(n, size);
+  const size_t bytes = array_bytes(n, size);
   if (n <= 1) return GC_malloc_explicitly_typed(bytes, n == 0 ? 0 : descriptor);
-  if (!base::checked_add(bytes, sizeof(mark::DescribedArrayTail), &bytes)) bytes = SIZE_MAX;
-  auto* object = static_cast<char*>(alloc::allocate(bytes, known.array));
+  const size_t with_tail = bytes_and(bytes, sizeof(mark::DescribedArrayTail));
+  auto* object = static_cast<char*>(alloc::allocate(with_tail, known.array));
   const size_t room = room_in(object, known.array);
   if (room == 0) return object;
   auto* tail =

@@ -145,30 +145,22 @@ void GC_set_java_finalization(int value) { GC_java_finalization = value; }
 int GC_get_java_finalization() { return GC_java_finalization; }
 
 void GC_set_finalizer_notifier(GC_finalizer_notifier_proc notifier) {
-  LockGuard guard(heap_lock);
-  GC_finalizer_notifier = notifier;
+  set_locked(&GC_finalizer_notifier, notifier);
 }
 GC_finalizer_notifier_proc GC_get_finalizer_notifier() {
-  LockGuard guard(heap_lock);
-  return GC_finalizer_notifier;
+  return get_locked(&GC_finalizer_notifier);
 }
 void GC_set_await_finalize_proc(GC_await_finalize_proc function) {
-  LockGuard guard(heap_lock);
-  cycle::settings.await_finalize = function;
+  set_locked(&cycle::settings.await_finalize, function);
 }
 GC_await_finalize_proc GC_get_await_finalize_proc() {
-  LockGuard guard(heap_lock);
-  return cycle::settings.await_finalize;
+  return get_locked(&cycle::settings.await_finalize);
 }
 
 void GC_set_toggleref_func(GC_toggleref_func function) {
-  LockGuard guard(heap_lock);
-  cycle::settings.toggle_reference = function;
+  set_locked(&cycle::settings.toggle_reference, function);
 }
-GC_toggleref_func GC_get_toggleref_func() {
-  LockGuard guard(heap_lock);
-  return cycle::settings.toggle_reference;
-}
+GC_toggleref_func GC_get_toggleref_func() { return get_locked(&cycle::settings.toggle_reference); }
 int GC_toggleref_add(void* object, int strong) {
   if (GC_get_toggleref_func() == nullptr) return GC_SUCCESS;
   return code_of(with_memory([&] { return cycle::add_toggle_reference(object, strong != 0); }));

@@ -81,12 +81,10 @@ GC_API unsigned GC_new_proc(GC_mark_proc procedure) {
 GC_API unsigned GC_new_proc_inner(GC_mark_proc procedure) { return make_procedure(procedure); }
 
 void GC_register_disclaim_proc(int kind, GC_disclaim_proc function, int mark_unconditionally) {
-  if (kind < 0 || static_cast<unsigned>(kind) >= heap::kind_count) {
-    abort_with("GC_register_disclaim_proc: no such kind");
-  }
+  const heap::KindNumber number = known_kind(kind, "GC_register_disclaim_proc: no such kind");
   if (GC_find_leak != 0) return;
   LockGuard guard(heap_lock);
-  heap::set_disclaim(static_cast<unsigned>(kind), function, mark_unconditionally != 0);
+  heap::set_disclaim(number, function, mark_unconditionally != 0);
 }
 
 void GC_init_finalized_malloc() {
@@ -100,10 +98,8 @@ void GC_init_finalized_malloc() {
 }
 void* GC_finalized_malloc(size_t bytes, const GC_finalizer_closure* closure) {
   GC_init_finalized_malloc();
-  size_t with_word = 0;
-  if (!base::checked_add(bytes, sizeof(base::Word), &with_word)) with_word = SIZE_MAX;
-  auto* object = static_cast<base::Word*>(
-      alloc::allocate(with_word, static_cast<heap::KindNumber>(finalized_kind)));
+  auto* object = static_cast<base::Word*>(alloc::allocate(
+      bytes_and(bytes, sizeof(Word)), static_cast<heap::KindNumber>(finalized_kind)));
   if (object == nullptr) return nullptr;
   *object = base::as_word(closure) | kHasClosure;
   return object + 1;

@@ -19,17 +19,6 @@ GC_word allocated_per_finalizer = 10000;
 
 void print_warning(char* message, GC_word argument) { cycle::print_warning(message, argument); }
 
-template <class T>
-void set_locked(T* variable, T value) {
-  LockGuard guard(heap_lock);
-  *variable = value;
-}
-template <class T>
-T get_locked(const T* variable) {
-  LockGuard guard(heap_lock);
-  return *variable;
-}
-
 }  // namespace
 
 extern "C" {
@@ -121,8 +110,8 @@ GC_start_callback_proc GC_get_start_callback() {
 
 void GC_set_warn_proc(GC_warn_proc function) { set_locked(&cycle::settings.warn, function); }
 GC_warn_proc GC_get_warn_proc() {
-  LockGuard guard(heap_lock);
-  return cycle::settings.warn != nullptr ? cycle::settings.warn : print_warning;
+  const GC_warn_proc function = get_locked(&cycle::settings.warn);
+  return function != nullptr ? function : print_warning;
 }
 void GC_ignore_warn_proc(char* message, GC_word argument) {
   const bool talks = cycle::options.print_stats != 0 || cycle::options.print_verbose_stats != 0;

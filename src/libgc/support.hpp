@@ -1,6 +1,8 @@
 // What several files of the ABI need.
 #pragma once
 
+#include <errno.h>
+
 #include "alloc/allocate.hpp"
 #include "alloc/totals.hpp"
 #include "cycle/finalization.hpp"
@@ -65,6 +67,41 @@ void no_other_roots();
 inline std::size_t array_bytes(std::size_t n, std::size_t size) {
   std::size_t bytes = 0;
   return base::checked_multiply(n, size, &bytes) ? bytes : SIZE_MAX;
+}
+// So much and so much more; likewise.
+inline std::size_t bytes_and(std::size_t bytes, std::size_t more) {
+  std::size_t sum = 0;
+  return base::checked_add(bytes, more, &sum) ? sum : SIZE_MAX;
+}
+
+// The kind of that number; aborts with the message if there is none.
+inline heap::KindNumber known_kind(int kind, const char* message) {
+  if (kind < 0 || static_cast<unsigned>(kind) >= heap::kind_count) abort_with(message);
+  return static_cast<heap::KindNumber>(kind);
+}
+
+// What setters and getters do whose header says "locks".
+template <class T>
+void set_locked(T* variable, T value) {
+  LockGuard guard(heap_lock);
+  *variable = value;
+}
+template <class T>
+T get_locked(const T* variable) {
+  LockGuard guard(heap_lock);
+  return *variable;
+}
+
+// What GC_strdup and its like return: in `copy`, which has a byte more than `length`, or is null.
+inline char* filled_with(const char* text, std::size_t length, void* copy) {
+  if (copy == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  auto* const characters = static_cast<char*>(copy);
+  base::copy_bytes(characters, text, length);
+  characters[length] = '\0';
+  return characters;
 }
 
 }  // namespace jd::libgc

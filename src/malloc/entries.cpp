@@ -11,6 +11,7 @@
 #include "malloc/foreign.hpp"
 #include "malloc/hiding.hpp"
 #include "malloc/serve.hpp"
+#include "os/kept_errno.hpp"
 #include "os/memory.hpp"
 #include "os/symbols.hpp"
 
@@ -26,7 +27,7 @@ namespace {
 void release(void* object, const char* name) {
   // What is in no heap is told, too, but by one that serves.
   if (serve::is_early(object)) return;
-  const int saved = errno;
+  const os::KeptErrno kept;
   if (serve::fast || serve::start()) {
     if (serve::is_foreign(object)) {
       serve::release_foreign(object, name);
@@ -34,7 +35,6 @@ void release(void* object, const char* name) {
       alloc::free_object(object, name);
     }
   }
-  errno = saved;
 }
 
 // From the start's own time; its size is not known, but what follows can be read.
@@ -176,9 +176,8 @@ JD_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
 JD_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
   JD_PASS_ON(posix_memalign, result, alignment, bytes)
   if (alignment < sizeof(void*) || !base::is_power_of_two(alignment)) return EINVAL;
-  const int saved = errno;
+  const os::KeptErrno kept;
   void* object = serve::allocate_aligned(bytes, alignment, JD_CALLER);
-  errno = saved;
   if (object == nullptr) return ENOMEM;
   *result = object;
   return 0;

@@ -109,13 +109,23 @@ bool is_ours(int number) { return cycle::started() && number == world::stop_sign
 // (relaxed: programs that race there get either answer from the system, too).
 std::atomic<bool> would_block_ours[NSIG];
 
-// The set, or a copy without the stop signal.
-const sigset_t* without_ours(const sigset_t* set, sigset_t* copy) {
-  if (set == nullptr || !cycle::started()) return set;
-  *copy = *set;
-  sigdelset(copy, world::stop_signal());
-  return copy;
-}
+// A set that the program passes to a call, without the stop signal.
+class WithoutOurs {
+ public:
+  explicit WithoutOurs(const sigset_t* set) : set_(set) {
+    if (set == nullptr || !cycle::started()) return;
+    copy_ = *set;
+    sigdelset(&copy_, world::stop_signal());
+    set_ = &copy_;
+  }
+  WithoutOurs(const WithoutOurs&) = delete;
+  WithoutOurs& operator=(const WithoutOurs&) = delete;
+  [[nodiscard]] const sigset_t* get() const { return set_; }
+
+ private:
+  const sigset_t* set_;
+  sigset_t copy_;
+};
 
 // In place: a copy would have to outlive the call, on a stack that may be a small one.
 [[gnu::noinline]] void unblock_ours(const ucontext_t* context) {
@@ -194,8 +204,7 @@ int dlclose(void* handle) {
 // call, and waited for by nobody ...
 JD_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
   if (how != SIG_BLOCK && how != SIG_SETMASK) return os::change_signal_mask(how, set, old);
-  sigset_t copy;
-  return os::change_signal_mask(how, without_ours(set, &copy), old);
+  return os::change_signal_mask(how, WithoutOurs(set).get(), old);
 }
 
 JD_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) {
@@ -206,8 +215,7 @@ JD_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* old) {
 }
 
 JD_EXPORT int sigsuspend(const sigset_t* set) {
-  sigset_t copy;
-  return find(&real_sigsuspend, "sigsuspend")(without_ours(set, &copy));
+  return find(&real_sigsuspend, "sigsuspend")(WithoutOurs(set).get());
 }
 
 extern "C" [[gnu::visibility("default")]] Swapcontext swapcontext;
@@ -225,52 +233,43 @@ JD_OPTIMIZED int setcontext(const ucontext_t* to) {
 }
 
 JD_EXPORT int sigwait(const sigset_t* set, int* number) {
-  sigset_t copy;
-  return find(&real_sigwait, "sigwait")(without_ours(set, &copy), number);
+  return find(&real_sigwait, "sigwait")(WithoutOurs(set).get(), number);
 }
 
 JD_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
-  sigset_t copy;
-  return find(&real_sigwaitinfo, "sigwaitinfo")(without_ours(set, &copy), info);
+  return find(&real_sigwaitinfo, "sigwaitinfo")(WithoutOurs(set).get(), info);
 }
 
 JD_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
-  sigset_t copy;
-  return find(&real_sigtimedwait, "sigtimedwait")(without_ours(set, &copy), info, timeout);
+  return find(&real_sigtimedwait, "sigtimedwait")(WithoutOurs(set).get(), info, timeout);
 }
 
 JD_EXPORT int signalfd(int file, const sigset_t* set, int flags) {
-  sigset_t copy;
-  return find(&real_signalfd, "signalfd")(file, without_ours(set, &copy), flags);
+  return find(&real_signalfd, "signalfd")(file, WithoutOurs(set).get(), flags);
 }
 
 JD_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set) {
-  sigset_t copy;
-  return find(&real_ppoll, "ppoll")(files, count, timeout, without_ours(set, &copy));
+  return find(&real_ppoll, "ppoll")(files, count, timeout, WithoutOurs(set).get());
 }
 
 // NOLINTBEGIN(bugprone-reserved-identifier): ppoll, as fortified programs call it.
 extern "C" [[gnu::visibility("default")]] PpollChk __ppoll_chk;
 int __ppoll_chk(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* set,
                 std::size_t bytes) {
-  sigset_t copy;
-  return find(&real_ppoll_chk, "__ppoll_chk")(files, count, timeout, without_ours(set, &copy),
-                                              bytes);
+  return find(&real_ppoll_chk, "__ppoll_chk")(files, count, timeout, WithoutOurs(set).get(), bytes);
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
 JD_EXPORT int pselect(int count, fd_set* reading, fd_set* writing, fd_set* exceptions,
                       const timespec* timeout, const sigset_t* set) {
-  sigset_t copy;
   return find(&real_pselect, "pselect")(count, reading, writing, exceptions, timeout,
-                                        without_ours(set, &copy));
+                                        WithoutOurs(set).get());
 }
 
 JD_EXPORT int epoll_pwait(int file, epoll_event* events, int most, int timeout,
                           const sigset_t* set) {
-  sigset_t copy;
   return find(&real_epoll_pwait, "epoll_pwait")(file, events, most, timeout,
-                                                without_ours(set, &copy));
+                                                WithoutOurs(set).get());
 }
 
 JD_EXPORT int epoll_pwait2(int file, epoll_event* events, int most, const timespec* timeout,
@@ -280,8 +279,7 @@ JD_EXPORT int epoll_pwait2(int file, epoll_event* events, int most, const timesp
     errno = ENOSYS;
     return -1;
   }
-  sigset_t copy;
-  return wait(file, events, most, timeout, without_ours(set, &copy));
+  return wait(file, events, most, timeout, WithoutOurs(set).get());
 }
 
 // ... nor while a handler runs, and keeps its own: a program that resets every signal's would be

@@ -1,7 +1,5 @@
 #include "malloc/transfer.hpp"
 
-#include <errno.h>
-
 #include "base/bits.hpp"
 #include "os/mappings.hpp"
 #include "os/memory.hpp"
@@ -62,14 +60,12 @@ class Transfer final : public os::PageVisitor {
 }  // namespace
 
 void transfer(void* to, void* from, std::size_t bytes) {
-  const int saved = errno;
   auto* const begin = static_cast<char*>(from);
   alignas(sizeof(base::Word)) char answers[base::kKiB];  // the stack may be small
   const os::WrittenPages written(answers, sizeof answers);
   Transfer transfer(static_cast<char*>(to), begin);
   written.visit(begin, begin + bytes, &transfer);
   transfer.leave_unwritten(begin + bytes);
-  errno = saved;
 }
 
 }  // namespace jd::serve

@@ -1,7 +1,5 @@
 #include "mark/marker.hpp"
 
-#include <errno.h>
-
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/snapshot.hpp"
@@ -261,7 +259,6 @@ void Marker::adopt_overflow(Marker* other) {
    private:
     Marker* marker_;
   };
-  const int saved = errno;
   alignas(std::uint64_t) char answers[2 * base::kKiB];
   char* const begin = base::as_pointer(object);
   Push push(this);
@@ -271,7 +268,6 @@ void Marker::adopt_overflow(Marker* other) {
   if (!written.known() || !page_map_.is_own()) push.pages(begin, begin + size);
   constexpr std::size_t kFilledFrom = 2;
   space.extras[heap::block_number(object)].filled = push.written >= size / kFilledFrom;
-  errno = saved;
 }
 
 void Marker::push_contents(const heap::Place& place) {

@@ -1,6 +1,5 @@
 #include "os/cpu.hpp"
 
-#include <errno.h>
 #include <sched.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -83,20 +82,18 @@ void yield() {
 }
 
 void sleep_ns(std::uint64_t nanoseconds) {
-  const int saved = errno;
+  const KeptErrno kept;
   timespec t{};
   t.tv_sec = static_cast<time_t>(nanoseconds / 1000000000u);
   t.tv_nsec = static_cast<long>(nanoseconds % 1000000000u);
   // The bare calls are no cancellation points (files.cpp).
   syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, nullptr);
-  errno = saved;
 }
 
 std::uint64_t random_bits() {
   std::uint64_t bits = 0;
-  const int saved = errno;
+  const KeptErrno kept;
   const long size = syscall(SYS_getrandom, &bits, sizeof bits, GRND_NONBLOCK);
-  errno = saved;
   return size == sizeof bits ? bits : now_ns();
 }
 

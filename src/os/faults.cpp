@@ -1,10 +1,10 @@
 #include "os/faults.hpp"
 
-#include <errno.h>
 #include <signal.h>
 
 #include "base/bits.hpp"
 #include "os/context.hpp"
+#include "os/kept_errno.hpp"
 #include "os/thread.hpp"
 
 namespace jd::os {
@@ -44,8 +44,8 @@ void forward(siginfo_t* info, void* context) {
 }
 
 JD_SIGNAL_HANDLER void on_fault(int, siginfo_t* info, void* context) {
-  const int saved = errno;
   if (info->si_code > 0) {
+    const KeptErrno kept;
     Fault fault{};
     fault.address_is_missing = info->si_code == SI_KERNEL;
     if (!fault.address_is_missing) fault.address = static_cast<const char*>(info->si_addr);
@@ -55,7 +55,6 @@ JD_SIGNAL_HANDLER void on_fault(int, siginfo_t* info, void* context) {
     }
     look(fault);
   }
-  errno = saved;
   forward(info, context);
 }
 

@@ -32,7 +32,7 @@ std::size_t read_some(int file, char* buffer, std::size_t capacity) {
 }  // namespace
 
 std::size_t read_file(const char* path, char* buffer, std::size_t capacity) {
-  const int saved = errno;
+  const KeptErrno kept;
   const int file = open_file(path, O_RDONLY, 0);
   std::size_t size = 0;
   if (file >= 0) {
@@ -43,7 +43,6 @@ std::size_t read_file(const char* path, char* buffer, std::size_t capacity) {
     }
     close_file(file);
   }
-  errno = saved;
   return size;
 }
 
@@ -62,11 +61,10 @@ const char* parse_hex(const char* text, base::Word* value) {
 }
 
 int open_mappings() {
-  const int saved = errno;
+  const KeptErrno kept;
   // Not /proc/self, which shows nothing once the main thread has ended before others.
   int file = open_file("/proc/thread-self/maps", O_RDONLY, 0);
   if (file < 0) file = open_file("/proc/self/maps", O_RDONLY, 0);  // before Linux 3.17
-  errno = saved;
   return file;
 }
 
@@ -100,19 +98,15 @@ const char* LineReader::next() {
 }
 
 bool is_open(int file) {
-  const int saved = errno;
-  const bool open = syscall(SYS_fcntl, file, F_GETFD) >= 0;
-  errno = saved;
-  return open;
+  const KeptErrno kept;
+  return syscall(SYS_fcntl, file, F_GETFD) >= 0;
 }
 
 int duplicate_high(int file) {
   // Shells and servers choose low numbers for files of theirs, whatever is open there.
   constexpr int kFirstNumber = 200;
-  const int saved = errno;
-  const long higher = syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, kFirstNumber);
-  errno = saved;
-  return static_cast<int>(higher);
+  const KeptErrno kept;
+  return static_cast<int>(syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, kFirstNumber));
 }
 
 int open_log(const char* path) {
@@ -126,9 +120,8 @@ int open_log(const char* path) {
 
 FileIdentity identity_of(int file) {
   struct stat status = {};
-  const int saved = errno;
+  const KeptErrno kept;
   const bool open = fstat(file, &status) == 0;
-  errno = saved;
   return open ? FileIdentity{status.st_dev, status.st_ino} : FileIdentity{};
 }
 
@@ -162,7 +155,7 @@ int open_to_read(const char* path) { return open_file(path, O_RDONLY, 0); }
 void close_file(int file) { syscall(SYS_close, file); }
 
 bool write_all(int file, const char* data, std::size_t size) {
-  const int saved = errno;
+  const KeptErrno kept;
   while (size != 0) {
     const long n = syscall(SYS_write, file, data, size);
     if (n < 0 && errno == EINTR) continue;
@@ -170,7 +163,6 @@ bool write_all(int file, const char* data, std::size_t size) {
     data += n;
     size -= static_cast<std::size_t>(n);
   }
-  errno = saved;
   return size == 0;
 }
 

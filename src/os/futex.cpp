@@ -1,4 +1,5 @@
 #include "os/futex.hpp"
+#include "os/kept_errno.hpp"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,7 +24,7 @@ constexpr std::uint64_t kLongestWait = kForever;
 
 bool futex_wait(std::atomic<std::uint32_t>* word, std::uint32_t expected, std::uint64_t nanoseconds,
                 bool* interrupted) {
-  const int saved = errno;
+  const KeptErrno kept;
   timespec timeout{};
   timespec* limit = nullptr;
   const bool cut_short = nanoseconds > kLongestWait;
@@ -39,14 +40,12 @@ bool futex_wait(std::atomic<std::uint32_t>* word, std::uint32_t expected, std::u
 #if defined(JD_SANITIZE_THREAD)
   static_cast<void>(word->load(std::memory_order_relaxed));
 #endif
-  errno = saved;
   return cut_short || !timed_out;
 }
 
 int futex_wake(std::atomic<std::uint32_t>* word, int count) {
-  const int saved = errno;
+  const KeptErrno kept;
   const long woken = syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-  errno = saved;
   return woken > 0 ? static_cast<int>(woken) : 0;
 }
 

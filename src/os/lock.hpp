@@ -159,10 +159,10 @@ void LockOver<Sync>::acquire_slowly() {
     }
   }
   const std::uint64_t began = Sync::now();
-  bool starving = false;
-  std::uint64_t round = 0;  // that it is counted in
-  bool may_take_reserved = false;
-  bool has_lapsed = false;  // the reservation that it waited for the end of
+  bool starving = false;           // it has waited for long, and is counted
+  std::uint64_t round = 0;         // in this round
+  bool may_take_reserved = false;  // it has slept, and is no newcomer
+  bool has_lapsed = false;         // nobody came whom the lock was reserved for when it slept last
   for (;;) {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);
     if (seen == kFree || (seen == kReserved && may_take_reserved)) {

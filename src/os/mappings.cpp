@@ -1,6 +1,5 @@
 #include "os/mappings.hpp"
 
-#include <errno.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -16,9 +15,6 @@ namespace jd::os {
 namespace {
 
 using base::Word;
-
-// Of the thread, as open_mappings has it.
-constexpr const char* kPageMap = "/proc/thread-self/pagemap";
 
 // The list's pages, whatever the system's are.
 constexpr Word kPage = 4096;
@@ -116,17 +112,13 @@ bool can_be_read(const char* at) {
 }  // namespace
 
 bool visit_mappings(MappingVisitor* visitor) {
-  const int saved = errno;
-  const bool complete = visit_list(new (reader_place) LineReader(open_mappings()), visitor);
-  errno = saved;
-  return complete;
+  const KeptErrno kept;
+  return visit_list(new (reader_place) LineReader(open_mappings()), visitor);
 }
 
 bool visit_mappings_and_swap(MappingVisitor* visitor, const char* smaps) {
-  const int saved = errno;
-  const bool complete = visit_list(new (reader_place) LineReader(smaps), visitor);
-  errno = saved;
-  return complete;
+  const KeptErrno kept;
+  return visit_list(new (reader_place) LineReader(smaps), visitor);
 }
 
 // Pages of a file's mapping may lie beyond the file's end, where a read would kill the process.
@@ -146,21 +138,18 @@ void visit_readable(char* low, char* high, PageVisitor* visitor) {
 bool mappings_are_known() { return LineReader(open_mappings()).good(); }
 
 WrittenPages::WrittenPages(void* answers, std::size_t size)
-    : saved_errno_(errno), pagemap_(kPageMap), answers_(answers), size_(size) {
-  errno = saved_errno_;
-}
+    : pagemap_(kPageMap), answers_(answers), size_(size) {}
 
 WrittenPages::WrittenPages(PageMap* map, void* answers, std::size_t size)
-    : saved_errno_(errno), pagemap_(map->opened()), answers_(answers), size_(size) {}
+    : pagemap_(map->opened()), answers_(answers), size_(size) {}
 
 // A signal's handler may fork at any point here. What the child inherits stays open, until it
 // executes another program: the number may be a file of the program's by now.
 int PageMap::opened() {
   if (file_plus_one_ != 0 && is_own()) return file_plus_one_ - 1;
-  const int saved = errno;
+  const KeptErrno kept;
   process_ = process_id();
   file_plus_one_ = open_to_read(kPageMap) + 1;
-  errno = saved;
   return file_plus_one_ - 1;
 }
 
@@ -168,9 +157,8 @@ void PageMap::close() {
   if (file_plus_one_ == 0) return;
   const int file = file_plus_one_ - 1;
   file_plus_one_ = 0;
-  const int saved = errno;
+  const KeptErrno kept;
   if (is_own()) close_file(file);
-  errno = saved;
 }
 
 bool PageMap::is_own() const { return process_ == process_id(); }
@@ -227,38 +215,26 @@ void WrittenPages::allow_scans(bool allowed) {
 // Pre: whole pages. False if the kernel can't: then it is for visit_each to find, again.
 bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
   if (scans_are_refused.load(std::memory_order_relaxed)) return false;
-  auto* const regions = static_cast<PageRegion*>(answers_);
   const std::size_t page = page_size();
   PageScan scan{};
   scan.size = sizeof scan;
+  scan.start = base::as_word(low);
   scan.end = base::as_word(high);
-  scan.vector = base::as_word(regions);
-  scan.vector_length = size_ / sizeof regions[0];
+  answer_in(static_cast<PageRegion*>(answers_), size_ / sizeof(PageRegion), &scan);
   scan.category_inverted = kPageOfFile | kPageOfZeros;
   scan.category_mask = kPageOfFile | kPageOfZeros;
   scan.category_anyof_mask = kPagePresent | kPageSwapped;
   scan.return_mask = kPagePresent | kPageSwapped;
-  for (Word at = base::as_word(low); at < scan.end; at = scan.walk_end) {
-    scan.start = at;
-    scan.walk_end = 0;
-    const long count = pagemap_.control(kPageScan, &scan);
-    if (count < 0 || scan.walk_end <= at) {
-      scans_are_refused.store(true, std::memory_order_relaxed);
-      return false;
+  const bool complete = scan_pages(pagemap_, &scan, [=](const PageRegion& region) {
+    char* first = base::as_pointer(region.start);
+    char* const end = base::as_pointer(region.end);
+    if ((region.categories & kPagePresent) != 0) return found->add(first, end);
+    for (; first < end; first += page) {
+      if (can_be_read(first)) found->add(first, first + page);
     }
-    for (long i = 0; i < count; ++i) {
-      char* first = base::as_pointer(regions[i].start);
-      char* const end = base::as_pointer(regions[i].end);
-      if ((regions[i].categories & kPagePresent) != 0) {
-        found->add(first, end);
-        continue;
-      }
-      for (; first < end; first += page) {
-        if (can_be_read(first)) found->add(first, first + page);
-      }
-    }
-  }
-  return true;
+  });
+  if (!complete) scans_are_refused.store(true, std::memory_order_relaxed);
+  return complete;
 }
 
 // Pre: whole pages. Returns where the kernel's table ended to be readable: `high` if it never did.
@@ -295,7 +271,6 @@ char* WrittenPages::visit_each(char* low, char* high, Found* found) const {
 char* WrittenPages::visit_present(char* low, char* high, Found* found) const {
   auto* const told = static_cast<unsigned char*>(answers_);
   const std::size_t page = page_size();
-  const int saved = errno;
   char* at = low;
   while (at < high) {
     const std::size_t count = base::min_of(static_cast<std::size_t>(high - at) / page, size_);
@@ -316,7 +291,6 @@ char* WrittenPages::visit_present(char* low, char* high, Found* found) const {
     }
     at += count * page;
   }
-  errno = saved;
   return at;
 }
 

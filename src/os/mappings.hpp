@@ -68,7 +68,7 @@ class PageMap {
 
 // Which pages of a range this process has written to, by the kernel's own tables. Pages that were
 // never touched, and those of a file's that are as they are in the file, hold none of the process's
-// pointers.
+// pointers. At the end of its lifetime errno is what it was at the beginning.
 class WrittenPages {
  public:
   // The kernel's answers go into static memory: one visit at a time, by the collector.
@@ -92,7 +92,7 @@ class WrittenPages {
   char* visit_each(char* low, char* high, Found* found) const;
   char* visit_present(char* low, char* high, Found* found) const;
 
-  int saved_errno_;  // opening it may fail
+  KeptErrno kept_;  // the system may refuse
   RandomReader pagemap_;
   void* answers_;
   std::size_t size_;

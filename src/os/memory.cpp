@@ -18,6 +18,7 @@
 #include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/groups.hpp"
+#include "os/kept_errno.hpp"
 #include "os/log.hpp"
 #include "os/own_ranges.hpp"
 #include "os/thread.hpp"
@@ -56,11 +57,8 @@ bool find_mapping(const void* p, base::Word* start, base::Word* end) {
 // with it.
 bool word_is_readable(base::Word address) {
   constexpr int kUnknown = -1;
-  const int saved = errno;
-  const bool was_read =
-      syscall(SYS_rt_sigprocmask, kUnknown, address, nullptr, 8) != 0 && errno == EINVAL;
-  errno = saved;
-  return was_read;
+  const KeptErrno kept;
+  return syscall(SYS_rt_sigprocmask, kUnknown, address, nullptr, 8) != 0 && errno == EINVAL;
 }
 
 // For systems that forbid process_vm_readv (os.req.no-proc). What is unmapped between the try and
@@ -77,9 +75,8 @@ bool read_after_trying(void* to, const void* from, std::size_t size) {
 
 // os.req.dumps. A kernel that refuses does no harm.
 void keep_out_of_dumps(void* p, std::size_t size, bool keep_out) {
-  const int saved = errno;
+  const KeptErrno kept;
   madvise(p, size, keep_out ? MADV_DONTDUMP : MADV_DODUMP);
-  errno = saved;
 }
 
 // What follows reserved memory, so that commit() may look a page ahead.
@@ -145,9 +142,8 @@ void* map(std::size_t size) {
 void* map_zero_in_children(std::size_t size) {
   void* p = map(size);
   if (p == nullptr) return nullptr;
-  const int saved = errno;
+  const KeptErrno kept;
   if (madvise(p, size, MADV_WIPEONFORK) == 0) return p;
-  errno = saved;
   release(p, size);
   return nullptr;
 }
@@ -193,10 +189,8 @@ bool has_swap() {
   // size alone tells. (A sandbox may say that all went well, and do nothing.)
   struct sysinfo system {};
   system.totalswap = 1;
-  const int saved = errno;
-  const bool told = sysinfo(&system) == 0;
-  errno = saved;
-  return !told || system.totalswap != 0;
+  const KeptErrno kept;
+  return sysinfo(&system) != 0 || system.totalswap != 0;
 }
 
 namespace {
@@ -224,18 +218,15 @@ bool read_pieces_safely(void* to, const Piece* pieces, std::size_t count) {
     remote[i] = {const_cast<void*>(pieces[i].from), pieces[i].size};
     size += pieces[i].size;
   }
-  const int saved = errno;
-  const ssize_t done = read_own({to, size}, remote, count);
-  errno = saved;
-  return done == static_cast<ssize_t>(size);
+  const KeptErrno kept;
+  return read_own({to, size}, remote, count) == static_cast<ssize_t>(size);
 }
 
 bool read_safely(void* to, const void* from, std::size_t size) {
   const iovec remote{const_cast<void*>(from), size};
-  const int saved = errno;
+  const KeptErrno kept;
   const ssize_t done = read_own({to, size}, &remote, 1);
   const bool forbidden = done < 0 && errno != EFAULT;
-  errno = saved;
   return forbidden ? read_after_trying(to, from, size) : done == static_cast<ssize_t>(size);
 }
 

@@ -4,7 +4,13 @@
 
 #include <cstdint>
 
+#include "base/bits.hpp"
+#include "os/files.hpp"
+
 namespace jd::os {
+
+// The tables of this process's pages; not by /proc/self, as open_mappings().
+inline constexpr const char* kPageMap = "/proc/thread-self/pagemap";
 
 struct PageRegion {
   std::uint64_t start;
@@ -38,5 +44,26 @@ inline constexpr std::uint64_t kPageOfZeros = 1 << 5;  // the page of zeros, whi
 // Flags: write-protect what is found; fail where the kernel does not lift that by itself.
 inline constexpr std::uint64_t kScanProtects = 1 << 0;
 inline constexpr std::uint64_t kScanChecksWatch = 1 << 1;
+
+// The kernel's answers to a scan go to an array of so many.
+inline void answer_in(PageRegion* regions, std::size_t count, PageScan* scan) {
+  scan->vector = base::as_word(regions);
+  scan->vector_length = count;
+}
+
+// Calls visit(region) for each region of the scan's range that the kernel finds. False, maybe in
+// the midst of it, if the kernel refuses.
+template <class Visit>
+bool scan_pages(const RandomReader& tables, PageScan* scan, Visit visit) {
+  const auto* const regions = reinterpret_cast<PageRegion*>(base::as_pointer(scan->vector));
+  for (base::Word at = scan->start; at < scan->end; at = scan->walk_end) {
+    scan->start = at;
+    scan->walk_end = 0;
+    const long count = tables.control(kPageScan, scan);
+    if (count < 0 || scan->walk_end <= at) return false;
+    for (long i = 0; i < count; ++i) visit(regions[i]);
+  }
+  return true;
+}
 
 }  // namespace jd::os

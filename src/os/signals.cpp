@@ -1,4 +1,5 @@
 #include "os/signals.hpp"
+#include "os/kept_errno.hpp"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -33,11 +34,8 @@ int change_action(int signal, const struct sigaction* action, struct sigaction* 
 }
 #else
 int change_whole_mask(int how, const sigset_t* set, sigset_t* old) {
-  const int saved = errno;
-  const long result = syscall(SYS_rt_sigprocmask, how, set, old, kSetBytes);
-  const int error = result == 0 ? 0 : errno;
-  errno = saved;
-  return error;
+  const KeptErrno kept;
+  return syscall(SYS_rt_sigprocmask, how, set, old, kSetBytes) == 0 ? 0 : errno;
 }
 int change_signal_mask(int how, const sigset_t* set, sigset_t* old) {
   if (set == nullptr) return change_whole_mask(how, nullptr, old);

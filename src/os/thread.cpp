@@ -51,11 +51,10 @@ int thread_id_by_libc() {
 }  // namespace
 
 int thread_id() {
-  const int saved = errno;
+  const KeptErrno kept;
   const auto id = static_cast<int>(syscall(SYS_gettid));
   if (id > 0) return id;
   // A sandbox refuses it.
-  errno = saved;
   return thread_id_by_libc();
 }
 int process_id() { return static_cast<int>(getpid()); }
@@ -63,9 +62,8 @@ void end_process(int status) { _exit(status); }
 
 std::size_t count_threads() {
   struct stat folder {};
-  const int saved = errno;
+  const KeptErrno kept;
   const bool known = stat("/proc/self/task", &folder) == 0;
-  errno = saved;
   // One link of the folder's is from each thread's.
   return known && folder.st_nlink > 2 ? folder.st_nlink - 2 : 0;
 }
@@ -139,12 +137,11 @@ Extent own_stack_by_mapping() {
 Extent active_alternate_stack() {
   Extent bounds;
   stack_t current{};
-  const int saved = errno;
+  const KeptErrno kept;
   if (change_alternate_stack(nullptr, &current) == 0 && (current.ss_flags & SS_ONSTACK) != 0) {
     bounds.low = static_cast<char*>(current.ss_sp);
     bounds.high = bounds.low + current.ss_size;
   }
-  errno = saved;
   return bounds;
 }
 
@@ -312,13 +309,10 @@ Signalled signal_thread(int thread, int signal) {
 }
 
 Signalled signal_thread(int process, int thread, int signal) {
-  const int saved = errno;
-  const bool sent = syscall(SYS_tgkill, process, thread, signal) == 0;
-  const int error = errno;
-  errno = saved;
-  if (sent) return Signalled::Sent;
-  if (error == ESRCH) return Signalled::ThreadGone;
-  return error == EAGAIN ? Signalled::NoRoom : Signalled::Refused;
+  const KeptErrno kept;
+  if (syscall(SYS_tgkill, process, thread, signal) == 0) return Signalled::Sent;
+  if (errno == ESRCH) return Signalled::ThreadGone;
+  return errno == EAGAIN ? Signalled::NoRoom : Signalled::Refused;
 }
 
 bool thread_has_ended(int thread) {

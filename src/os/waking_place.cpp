@@ -1,10 +1,9 @@
 #include "os/waking_place.hpp"
 
-#include <errno.h>
-
 #include <cstring>
 
 #include "os/cpu.hpp"
+#include "os/kept_errno.hpp"
 
 namespace jd::os {
 
@@ -36,7 +35,7 @@ void WakingPlace::end_sleep() {
 bool WakingPlace::leave_this_cpu() {
   std::uint32_t state = kAsleep;
   if (!state_.compare_exchange_strong(state, kMoving, std::memory_order_acquire)) return false;
-  const int saved = errno;
+  const KeptErrno kept;
   const int here = sched_getcpu();
   is_moved_ = false;
   // Fails where there are more processors than the set has room for.
@@ -46,7 +45,6 @@ bool WakingPlace::leave_this_cpu() {
     CPU_CLR(here, &since_);
     is_moved_ = sched_setaffinity(thread_, sizeof since_, &since_) == 0;
   }
-  errno = saved;
   return true;
 }
 
@@ -65,13 +63,12 @@ void WakingPlace::give_back_mask() {
 }
 
 void WakingPlace::put_back() {
-  const int saved = errno;
+  const KeptErrno kept;
   // Unless the program has given it another mask meanwhile.
   cpu_set_t now;
   if (is_moved_ && sched_getaffinity(thread_, sizeof now, &now) == 0 && CPU_EQUAL(&now, &since_)) {
     give_back_mask();
   }
-  errno = saved;
   state_.store(kAwake, std::memory_order_release);
 }
 

@@ -18,8 +18,6 @@ namespace {
 // Debian 12's headers lack it: the kernel itself lifts the protection.
 constexpr std::uint64_t kWriteProtectAsync = 1 << 15;
 
-constexpr const char* kPageMap = "/proc/thread-self/pagemap";
-
 // The kernel's answers. One visit at a time.
 constexpr std::size_t kMostRegions = 256;
 PageRegion regions[kMostRegions];
@@ -69,13 +67,11 @@ PageScan written_pages(char* low, char* high) {
   scan.end = base::as_word(high);
   scan.category_mask = kPageWritten;
   scan.category_anyof_mask = kPagePresent | kPageSwapped;
+  // Where regions are answered, the kernel protects only what exists: otherwise it has an entry
+  // made for each page that does not, which passes for swapped from then on.
+  answer_in(regions, kMostRegions, &scan);
+  scan.return_mask = kPageWritten;
   return scan;
-}
-
-void answer_in_regions(PageScan* scan) {
-  scan->vector = base::as_word(regions);
-  scan->vector_length = kMostRegions;
-  scan->return_mask = kPageWritten;
 }
 
 }  // namespace
@@ -138,38 +134,20 @@ void WriteWatch::stop() {
   range_ = {};
 }
 
-WatchedPages::WatchedPages() : saved_errno_(errno), tables_(kPageMap) { errno = saved_errno_; }
+WatchedPages::WatchedPages() : tables_(kPageMap) {}
 
 bool WatchedPages::watch(char* low, char* high) const {
-  const KeptErrno kept;
   PageScan scan = written_pages(low, high);
   scan.flags = kScanProtects | kScanChecksWatch;
-  // Without them the kernel protects what does not exist, too: it has an entry made for each such
-  // page, which passes for swapped from then on.
-  answer_in_regions(&scan);
-  for (base::Word at = scan.start; at < scan.end; at = scan.walk_end) {
-    scan.start = at;
-    scan.walk_end = 0;
-    if (tables_.control(kPageScan, &scan) < 0 || scan.walk_end <= at) return false;
-  }
-  return true;
+  return scan_pages(tables_, &scan, [](const PageRegion&) {});
 }
 
 bool WatchedPages::visit_written(char* low, char* high, PageVisitor* visitor) const {
-  const KeptErrno kept;
   PageScan scan = written_pages(low, high);
   scan.flags = kScanChecksWatch;
-  answer_in_regions(&scan);
-  for (base::Word at = scan.start; at < scan.end; at = scan.walk_end) {
-    scan.start = at;
-    scan.walk_end = 0;
-    const long count = tables_.control(kPageScan, &scan);
-    if (count < 0 || scan.walk_end <= at) return false;
-    for (long i = 0; i < count; ++i) {
-      visitor->pages(base::as_pointer(regions[i].start), base::as_pointer(regions[i].end));
-    }
-  }
-  return true;
+  return scan_pages(tables_, &scan, [visitor](const PageRegion& region) {
+    visitor->pages(base::as_pointer(region.start), base::as_pointer(region.end));
+  });
 }
 
 }  // namespace jd::os

@@ -36,8 +36,8 @@ class WriteWatch {
   Extent range_ = {};  // that is registered
 };
 
-// The pages of a watch that is on; for a short while, since it keeps a file open. Pre, of both
-// functions: whole pages of what is watched.
+// The pages of a watch that is on; for a short while, since it keeps a file open, and errno. Pre,
+// of both functions: whole pages of what is watched.
 class WatchedPages {
  public:
   WatchedPages();
@@ -50,7 +50,7 @@ class WatchedPages {
   [[nodiscard]] bool visit_written(char* low, char* high, PageVisitor* visitor) const;
 
  private:
-  int saved_errno_;  // opening them may fail
+  KeptErrno kept_;  // the system may refuse
   RandomReader tables_;
 };
 

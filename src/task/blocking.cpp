@@ -13,9 +13,10 @@ namespace jd::task {
 namespace {
 
 // Counts down by one, but not below none.
-bool take_one(std::atomic<std::uint32_t>* count) {
-  std::uint32_t have = count->load(std::memory_order_relaxed);
-  while (have != 0) {
+template <class Count>
+bool take_one(std::atomic<Count>* count) {
+  Count have = count->load(std::memory_order_relaxed);
+  while (have > 0) {
     if (count->compare_exchange_weak(have, have - 1, std::memory_order_acq_rel)) return true;
   }
   return false;
@@ -35,16 +36,6 @@ bool sit_on_bench() {
   }
 }
 
-bool take_surplus() {
-  std::int32_t surplus = runtime.surplus.load(std::memory_order_relaxed);
-  while (surplus > 0) {
-    if (runtime.surplus.compare_exchange_weak(surplus, surplus - 1, std::memory_order_acq_rel)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 bool add_worker_for_blocked() {
   os::LockGuard guard(runtime.lock);
   if (add_worker()) return true;
@@ -61,7 +52,7 @@ bool add_worker_for_blocked() {
 // Gives the place of one that goes away to somebody. True if that may be asleep.
 bool give_place() {
   // Sections one after the other come faster than the one too many sits down.
-  if (take_surplus()) return true;
+  if (take_one(&runtime.surplus)) return true;
   if (take_one(&runtime.benched)) {
     runtime.called.fetch_add(1, std::memory_order_release);
     runtime.bench_word.fetch_add(1, std::memory_order_release);
@@ -82,7 +73,7 @@ bool leaves_work(const Worker* worker) {
 
 }  // namespace
 
-bool make_room() { return !take_surplus() || sit_on_bench(); }
+bool make_room() { return !take_one(&runtime.surplus) || sit_on_bench(); }
 
 void call_blocking(void (*function)(void*), void* argument) {
   Worker* worker = current();

@@ -67,26 +67,14 @@ Stack* tell(const End& end) {
   return nullptr;
 }
 
-// Tells the collector which stack the calling thread runs on. In this order no stop ever sees the
-// low end of one stack with the high end of another, which would be taken for one range.
-void set_bounds(char* low, char* high) {
-  auto* bounds = &world::self()->stack;
-  bounds->low = nullptr;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  bounds->high = high;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  bounds->low = low;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-}
-
 // Goes on at sp on the stack, until the task there is left; then what follows from that is done.
 void enter(Worker* worker, Stack* stack, void* sp) {
   worker->after = After::Nothing;
-  set_bounds(stack->low, stack->high);
+  world::set_own_stack({stack->low, stack->high});
   worker->stack.store(stack, std::memory_order_release);
   jd_task_switch(&worker->scheduler_sp, sp);
   worker->stack.store(nullptr, std::memory_order_release);
-  set_bounds(worker->own_stack.low, worker->own_stack.high);
+  world::set_own_stack(worker->own_stack);
   delay();
   switch (worker->after) {
     case After::Ended:

@@ -37,7 +37,9 @@ bool in_handler = false;
 
 unsigned own_threads() { return mark::team.helpers() + mark::concurrent.threads(); }
 
-// Or is it a marker beside the program, which the caller can't have interrupted?
+// Is it the caller that holds the heap's lock, interrupted by the handler that it is in? Not if the
+// lock can be had, which a marker beside the program lets go of soon. Otherwise it is the caller's
+// if the program has no other thread.
 bool interrupts_holder() {
   if (!mark::concurrent.try_lock_heap()) return os::count_threads() == 1 + own_threads();
   heap::heap_lock.release();

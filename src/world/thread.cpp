@@ -239,11 +239,21 @@ void forget_record(Thread* thread) {
   give_record(thread);
 }
 
-// In this order no stop ever sees the low end of one stack with the high end of another.
-void set_stack_high(Thread* thread, char* high) {
-  thread->stack.low = nullptr;
+// In this order no stop ever sees the low end of one stack with the high end of another, which
+// would be taken for one range.
+static void change_stack(os::Extent* stack, const os::Extent& to) {
+  stack->low = nullptr;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  thread->stack.high = high;
+  stack->high = to.high;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  stack->low = to.low;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+void set_own_stack(const os::Extent& stack) { change_stack(&self()->stack, stack); }
+
+void set_stack_high(Thread* thread, char* high) {
+  change_stack(&thread->stack, {nullptr, high});
   if (thread->is_main && main_stack_bottom != nullptr) *main_stack_bottom = high;
 }
 

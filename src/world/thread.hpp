@@ -138,7 +138,10 @@ void for_each_thread(Visit visit) {
 unsigned thread_count();
 Thread* find_thread(pthread_t handle);
 
-// Changes where the scan of the thread's stack ends. Pre: the lock is held, or it is the caller's.
+// Tells on which stack the calling thread runs from now on.
+void set_own_stack(const os::Extent& stack);
+// Changes where the scan of the thread's stack ends; nothing is known of its low end from then on.
+// Pre: the lock is held, or it is the caller's.
 void set_stack_high(Thread* thread, char* high);
 // The main thread's stack end: the variable that the ABI exports as GC_stackbottom.
 extern char** main_stack_bottom;
