@@ -94,8 +94,9 @@ void apply_options() {
   base::read_options(&options, complain);
   base::find_unknown_options(complain_of_unknown);
   if (options.log_file != nullptr) {
-    if (!os::open_log_and_report(options.log_file)) {
-      os::warn("can't open GC_LOG_FILE ", options.log_file, "; logging to standard error");
+    if (const char* const why = os::open_log_and_report(options.log_file)) {
+      os::warn("can't open GC_LOG_FILE ", options.log_file, " (", why,
+               "); logging to standard error");
     }
   }
   prepare_statistics(options.statistics_file);

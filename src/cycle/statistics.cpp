@@ -1,5 +1,7 @@
 #include "cycle/statistics.hpp"
 
+#include <errno.h>
+
 #include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "base/sharing.hpp"
@@ -105,14 +107,15 @@ void add_numbers(base::Text* line) {
   base::Text path;
   expand_name(file_name, &path);
   const int file = os::create_file(path.c_str());
-  bool written = false;
+  int error = file < 0 ? errno : 0;
   if (file >= 0) {
     base::Text line;
     add_numbers(&line);
-    written = os::write_all(file, line.data(), line.size());
+    error = os::write_all(file, line.data(), line.size());
     os::close_file(file);
   }
-  if (!written) os::warn("can't write JACKDAW_STATISTICS ", path.c_str());
+  if (error == 0) return;
+  os::warn("can't write JACKDAW_STATISTICS ", path.c_str(), ": ", os::describe_error(error));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ void tell_that_leaks_are_not_looked_for() {
   const char* wanted = secure_getenv("JACKDAW_MALLOC");
   if (wanted == nullptr || strcmp(wanted, "leak-check") != 0) return;
   const char* path = secure_getenv("GC_LOG_FILE");
-  if (path != nullptr && !os::open_log_and_report(path)) return;
+  if (path != nullptr && os::open_log_and_report(path) != nullptr) return;
   os::log("leak check of process ", os::process_id(),
           ": it has a malloc of its own; leaks are not looked for");
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -154,16 +155,22 @@ int open_to_read(const char* path) { return open_file(path, O_RDONLY, 0); }
 
 void close_file(int file) { syscall(SYS_close, file); }
 
-bool write_all(int file, const char* data, std::size_t size) {
+int write_all(int file, const char* data, std::size_t size) {
   const KeptErrno kept;
   while (size != 0) {
     const long n = syscall(SYS_write, file, data, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
+    if (n < 0) return errno;
+    if (n == 0) return EIO;
     data += n;
     size -= static_cast<std::size_t>(n);
   }
-  return size == 0;
+  return 0;
+}
+
+const char* describe_error(int number) {
+  const char* const description = strerrordesc_np(number);
+  return description != nullptr ? description : "unknown error";
 }
 
 }  // namespace jd::os

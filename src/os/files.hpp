@@ -73,8 +73,11 @@ int create_file(const char* path);
 // -1 if the system refuses.
 int open_to_read(const char* path);
 void close_file(int file);
-// Writes all of it, through interruptions. False if not all could be written.
-bool write_all(int file, const char* data, std::size_t size);
+// Writes all of it, through interruptions, and keeps errno. Returns 0, or the error's number if not
+// all could be written.
+int write_all(int file, const char* data, std::size_t size);
+// What an error's number means, for people.
+const char* describe_error(int number);
 
 // A file read from given places, without a position of its own.
 class RandomReader {

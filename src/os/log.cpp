@@ -1,5 +1,6 @@
 #include "os/log.hpp"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include <atomic>
@@ -44,12 +45,13 @@ void note_own(int number) {
 void set_log_file(int file) { log_target = file; }
 int log_file() { return checked(&log_target); }
 
-bool open_log_and_report(const char* path) {
+const char* open_log_and_report(const char* path) {
+  const KeptErrno kept;
   const int number = open_log(path);
-  if (number < 0) return false;
+  if (number < 0) return describe_error(errno);
   note_own(number);
   log_target = report_target = number;
-  return true;
+  return nullptr;
 }
 
 void keep_log() {

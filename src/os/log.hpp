@@ -9,9 +9,10 @@ namespace jd::os {
 // Where log lines go: standard error until a log file is opened. Warnings and errors always go to
 // standard error as well.
 void set_log_file(int file);
-// Has them go to the file at the path, and reports too. False if it can't be opened. If the program
-// closes the file's number and opens another file under it, that gets none of either.
-bool open_log_and_report(const char* path);
+// Has them go to the file at the path, and reports too. Null, or why it can't be opened, for
+// people. If the program closes the file's number and opens another file under it, that gets none
+// of either.
+[[nodiscard]] const char* open_log_and_report(const char* path);
 // For what is written at the very end: programs close standard error before, or all files. Keeps
 // the log under a number of our own, if it is standard error; and has it written, if that is not
 // any more what it was, to standard error if that is, or to the file at the path (if it is
