@@ -2,6 +2,7 @@
 # docs/guide/figures.md tells of every key that is written, and of none that is not.
 #
 #   figures_test.sh JACKDAW PROGRAM-OF-LIBGC PROGRAM-WITH-TYPED-OBJECTS COUNTING-LIBRARY
+set -euo pipefail
 # shellcheck source=tests/scripts/expect.sh
 source "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 jackdaw=$1 untyped=$2 typed=$3 counting=$4
