@@ -209,17 +209,22 @@ namespace {
   asm volatile("" : : "r"(object) : "memory");
 }
 
-// The thread's magazine that the slot may go to as it is; or null.
-inline Magazine* magazine_for(Place place, const char* object) {
-  HoleRow* row = cache->rows[place.block->kind];
-  if (row == nullptr || __atomic_load_n(&frees_are_treated, __ATOMIC_RELAXED)) return nullptr;
-  const Hole& hole = row->holes[place.block->size_class];
-  return is_before_cursor(place, hole, object) ? nullptr : hole.magazine;
+// The thread's magazine that the slot may go to as it is; or null. `only`: as only_hole_for says.
+[[gnu::always_inline]] inline Magazine* magazine_for(const Place& place, const char* object,
+                                                     const Hole* only) {
+  if (__atomic_load_n(&frees_are_treated, __ATOMIC_RELAXED)) return nullptr;
+  if (only == nullptr) {
+    const HoleRow* row = cache->rows[place.block->kind];
+    if (row == nullptr) return nullptr;
+    only = &row->holes[place.block->size_class];
+  }
+  return is_before_cursor(place, *only, object) ? nullptr : only->magazine;
 }
 
 // Pre: an object in a slot, of a thread that collections stop.
-[[gnu::always_inline]] inline void free_found_slot(const Place& place, char* slot) {
-  Magazine* magazine = magazine_for(place, slot);
+[[gnu::always_inline]] inline void free_found_slot(const Place& place, char* slot,
+                                                   const Hole* only) {
+  Magazine* magazine = magazine_for(place, slot, only);
   if (__builtin_expect(magazine != nullptr && keep_in_magazine(magazine, slot), 1)) {
     cache->count_freed(place.block->slot_size);
   } else {
@@ -232,11 +237,12 @@ template <bool counts_uncollectable>
 [[gnu::always_inline]] inline bool free_slot(void* object) {
   if (__builtin_expect(is_never_stopped(), 0)) return false;
   Place place;
-  if (!is_small_object(object, &place)) return false;
+  const Hole* only = nullptr;
+  if (!is_small_object(object, &place, &only)) return false;
   if (counts_uncollectable && heap::is_uncollectable(place.block->kind)) {
     add_uncollectable(0 - std::size_t{place.block->slot_size});
   }
-  free_found_slot(place, static_cast<char*>(object));
+  free_found_slot(place, static_cast<char*>(object), only);
   return true;
 }
 
@@ -265,7 +271,7 @@ void free_found(const Place& place, void* object, const char* name) {
   if (__builtin_expect(is_never_stopped() || place.is_in_run(), 0)) {
     free_unusual_object(object, name);
   } else {
-    free_found_slot(place, static_cast<char*>(object));
+    free_found_slot(place, static_cast<char*>(object), nullptr);
   }
 }
 

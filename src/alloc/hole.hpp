@@ -104,16 +104,22 @@ struct Hole {
 
   // For any thread: is the address, the slot of this number in a block that is the hole's, one that
   // was not handed out yet? False also when the hole is just changing its place; never true for an
-  // object that the caller was given. Without branches, which nothing could foretell.
+  // object that the caller was given.
   [[nodiscard]] bool contains_slot(const heap::Block& in, const void* slot, unsigned number) const {
     const std::uint16_t before = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
+    const unsigned is_ours = holds(in, slot, number);
+    detail::fence(std::memory_order_acquire);
+    const auto after = __atomic_load_n(&changes, __ATOMIC_RELAXED);
+    return (is_ours & unsigned{before % 2 == 0} & unsigned{after == before}) != 0;
+  }
+
+  // The same of a hole that is not changing its place, or else the answer means nothing: 1 or 0.
+  // Without branches, which nothing could foretell.
+  [[nodiscard]] unsigned holds(const heap::Block& in, const void* slot, unsigned number) const {
     // The cursor's moves within the hole are not counted: they only take slots away.
     const char* first = __atomic_load_n(&cursor, __ATOMIC_RELAXED);
     const char* last = __atomic_load_n(&end, __ATOMIC_RELAXED);
     const std::uint64_t more = __atomic_load_n(&claimed, __ATOMIC_RELAXED);
-    detail::fence(std::memory_order_acquire);
-    const auto after = __atomic_load_n(&changes, __ATOMIC_RELAXED);
-    const unsigned fits = unsigned{before % 2 == 0} & unsigned{after == before};
     const unsigned is_ahead = unsigned{slot >= first} & unsigned{slot < last};
     // By then the hole may be in another block; what `block` says is not covered by the count.
     const Word end_word = base::as_word(last) - 1;
@@ -121,7 +127,7 @@ struct Hole {
         unsigned{((end_word ^ base::as_word(slot)) >> heap::kBlockShift) == 0} &
         unsigned{in.slot_of(end_word % heap::kBlockSize) / 64 == number / 64};
     const unsigned is_claimed = static_cast<unsigned>(more >> (number % 64)) & is_near;
-    return (fits & (is_ahead | is_claimed) & 1) != 0;
+    return (is_ahead | is_claimed) & 1;
   }
 };
 static_assert(sizeof(Hole) == 48);

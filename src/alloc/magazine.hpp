@@ -57,9 +57,10 @@ inline bool is_in_magazine(const void* slot) {
   return word == magazine_word(slot);
 }
 
-// One thread has a cache, and the heap is large: a look at a freed object would mostly be a cache
-// miss, where one at the thread's own magazine costs some instructions. Written under the heap's
-// lock, or in a stopped world; asked by whoever frees something (relaxed).
+// One thread has a cache, so that its holes and magazines are all that there are; and the heap is
+// large: a look at a freed object would mostly be a cache miss, where one at the thread's own
+// magazine costs some instructions. Written under the heap's lock, or in a stopped world; asked by
+// whoever frees something (relaxed).
 extern bool own_magazines_tell;
 void reconsider_own_magazines();
 

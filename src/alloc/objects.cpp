@@ -45,7 +45,8 @@ bool is_object(const void* object, const char* name, heap::Place* place) {
 
 bool check_object(const void* object, const char* name) {
   heap::Place place;
-  return is_small_object(object, &place) || is_object(object, name, &place);
+  const Hole* only = nullptr;
+  return is_small_object(object, &place, &only) || is_object(object, name, &place);
 }
 
 }  // namespace jd::alloc

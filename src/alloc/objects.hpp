@@ -30,7 +30,10 @@ inline bool is_in_hole(const heap::Block& block, const void* address, unsigned s
 [[gnu::always_inline]] inline const Hole* only_hole_for(const heap::Block& block) {
   if (__builtin_expect(!__atomic_load_n(&own_magazines_tell, __ATOMIC_RELAXED), 1)) return nullptr;
   const HoleRow* row = cache->rows[block.kind];
-  return row == nullptr ? nullptr : &row->holes[block.size_class];
+  if (row == nullptr) return nullptr;
+  const Hole& hole = row->holes[block.size_class];
+  // Otherwise it is another thread that has the holes, and the row is that of threads without.
+  return hole.last_byte != 0 ? &hole : nullptr;
 }
 
 // May the slot be in a magazine, so that it was freed before? Where the thread's own magazine is
@@ -59,12 +62,15 @@ inline bool is_in_hole(const heap::Block& block, const void* address, unsigned s
 }
 
 // The usual case of is_object: true if the address is the beginning of an object in a slot, which
-// may be freed or resized.
-[[gnu::always_inline]] inline bool is_small_object(const void* object, heap::Place* place) {
-  const Hole* only = nullptr;
-  if (!is_taken_slot(object, place, &only)) return false;
-  const Hole& may_have = only != nullptr ? *only : owner_of(*place->block);
-  return !may_have.contains_slot(*place->block, object, place->slot);
+// may be freed or resized. *only: as only_hole_for says.
+[[gnu::always_inline]] inline bool is_small_object(const void* object, heap::Place* place,
+                                                   const Hole** only) {
+  if (!is_taken_slot(object, place, only)) return false;
+  const heap::Block& block = *place->block;
+  if (*only == nullptr) return !owner_of(block).contains_slot(block, object, place->slot);
+  // Nobody but the calling thread changes it; and few of a large heap's blocks are a hole's.
+  return (*only)->block != heap::number_of(&block) ||
+         (*only)->holds(block, object, place->slot) == 0;
 }
 
 // True if the address is the beginning of an object that may be freed or resized; says why not.
