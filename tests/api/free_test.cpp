@@ -101,6 +101,36 @@ TEST(Free, TwiceIsToldAndIgnored) {
   EXPECT_EQ(lines_with(r.err, "already free"), 40u) << r;
 }
 
+// In a large heap of one thread's, whose magazines are asked instead of the object: by another one,
+// which has never allocated anything.
+JD_CHILD(free_twice_by_another) {
+  GC_INIT();
+  GC_expand_hp(std::size_t{32} << 20);
+  GC_disable();
+  constexpr std::size_t kBytes = 40;
+  std::array<void*, 30> objects{};
+  for (void*& object : objects) object = GC_malloc_atomic(kBytes);
+  // A thread's first free makes its magazine for these, and puts this one there, or not.
+  GC_free(objects[29]);
+  GC_free(objects[7]);
+  GcThread([&] { GC_free(objects[7]); }).join();
+  std::vector<void*> got(60);
+  for (void*& object : got) object = GC_malloc_atomic(kBytes);
+  std::vector<void*> others(60);
+  GcThread([&] {
+    for (void*& object : others) object = GC_malloc_atomic(kBytes);
+  }).join();
+  got.insert(got.end(), others.begin(), others.end());
+  std::sort(got.begin(), got.end());
+  return std::adjacent_find(got.begin(), got.end()) != got.end() ? 1 : 0;
+}
+TEST(Free, TwiceByAThreadThatNeverAllocatedIsTold) {
+  JD_OURS_ONLY("it hands the object out twice");
+  const ChildResult r = run_child("free_twice_by_another");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(lines_with(r.err, "already free"), 1u) << r;
+}
+
 // An object that was had again is an object, whether or not the program has written to it.
 JD_CHILD(free_what_was_had_again) {
   GC_INIT();
