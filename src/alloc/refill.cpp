@@ -224,6 +224,20 @@ Hole* larger_hole(const Refill& refill, std::size_t bytes, std::size_t most) {
   return nullptr;
 }
 
+// A piece or blocks of what the heap has now; if that is nothing, after the thread's magazines have
+// gone back to it. False if there is nothing then. Pre: the lock is held.
+bool take_from_heap(const Refill& refill, Kept kept) {
+  do {
+    if (wants_piece(refill) && take_piece(refill, kept)) return true;
+    const BlockNumber number = take_blocks(refill, kept);
+    if (number != kNoBlock) {
+      move_to_block(refill.hole, number);
+      return true;
+    }
+  } while (give_back_magazines(refill.owner));
+  return false;
+}
+
 // Leaves the hole's block for another with free slots, collecting or growing if there is none.
 // Where the heap has no room, the hole becomes one of larger slots (docs/design/alloc.md, "At the
 // limit"), if that may be: so many bytes are wanted. False when memory has run out.
@@ -240,19 +254,12 @@ bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
     if (larger != nullptr) refill->hole = larger;
     return larger != nullptr;
   };
-  for (unsigned attempt = 0;; ++attempt) {
-    const Kept kept = attempt == 0 ? Kept::Stay : Kept::MayGo;
-    do {
-      if (wants_piece(*refill) && take_piece(*refill, kept)) return true;
-      const BlockNumber number = take_blocks(*refill, kept);
-      if (number != kNoBlock) {
-        move_to_block(refill->hole, number);
-        return true;
-      }
-    } while (give_back_magazines(refill->owner));
-    const std::size_t slot = refill->hole->slot_size();
-    if (attempt == 0 && !pacer.has_room() && go_to_larger(kMostBefore * slot)) return true;
-    if (!pacer.make_room(1, attempt) && attempt != 0) return go_to_larger(heap::kMaxSmall);
+  if (take_from_heap(*refill, Kept::Stay)) return true;
+  if (!pacer.has_room() && go_to_larger(kMostBefore * refill->hole->slot_size())) return true;
+  static_cast<void>(pacer.make_room(1, 0));
+  for (unsigned attempt = 1;; ++attempt) {
+    if (take_from_heap(*refill, Kept::MayGo)) return true;
+    if (!pacer.make_room(1, attempt)) return go_to_larger(heap::kMaxSmall);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "alloc/pacer.hpp"
 #include "alloc/totals.hpp"
 #include "cycle/collect.hpp"
+#include "cycle/due.hpp"
 #include "cycle/marking.hpp"
 #include "cycle/measured.hpp"
 #include "cycle/pacing.hpp"

@@ -6,7 +6,7 @@
 #include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "cycle/finalization.hpp"
-#include "cycle/pacing.hpp"
+#include "cycle/growth.hpp"
 #include "cycle/roots.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"

@@ -1,8 +1,8 @@
-// When to collect, and how far the heap may grow: bdwgc's rules, which its clients are tuned to.
+// What is done where blocks are wanted: to collect, or to grow the heap. As in bdwgc, whose clients
+// are tuned to that, a collection that is due (cycle/due.hpp) happens only when the free blocks run
+// out: a heap that was made large at the start is filled before anything is collected.
 //
-// A collection is due when, since the last one, as much was allocated as the free-space divisor
-// allows for the words that a collection has to look at; but it happens only when the free blocks
-// run out. So a heap that was made large at the start is filled before anything is collected.
+// Pre of each function: the heap's lock is held.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,6 @@
 
 namespace jd::cycle {
 
-// Pre of each: the heap's lock is held.
-bool collection_is_due();
-// When so many bytes were allocated since the last one. Pre: alloc::totals() was just asked, which
-// settles how many threads take part.
-std::size_t due_after();
 // Sets alloc::collection_waits by what there is.
 void note_whether_collection_waits();
 
@@ -50,20 +45,7 @@ class TableLimit {
   std::size_t limit_ = kLeast;
 };
 
-// Commits exactly so many blocks, within GC_set_max_heap_size and the memory limit, for the
-// program, which wants so much to be filled before anything is collected.
-bool commit_as_asked(heap::BlockNumber blocks);
-
-// The same in a stopped world, without a word to anybody: the collection tells when it is over.
-bool commit_quietly(heap::BlockNumber blocks);
-void tell_of_growth(heap::BlockNumber blocks);
-// Commits quietly for what a moving collection copies; as many blocks stay free after it, for as
-// long as the program does not need more than it has.
-bool commit_for_copies(heap::BlockNumber blocks);
-// May the heap grow by so many?
-bool may_grow(heap::BlockNumber blocks);
-
-// A collection is over: the next one is due after that many bytes more.
+// A collection is over, and found that.
 void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes);
 

@@ -1,7 +1,7 @@
 #include "cycle/pause.hpp"
 
+#include "cycle/growth.hpp"
 #include "cycle/measured.hpp"
-#include "cycle/pacing.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"

@@ -1,7 +1,7 @@
 #include "cycle/refusal.hpp"
 
 #include "alloc/totals.hpp"
-#include "cycle/pacing.hpp"
+#include "cycle/due.hpp"
 #include "cycle/settings.hpp"
 
 namespace jd::cycle::refusal {

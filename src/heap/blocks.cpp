@@ -33,7 +33,7 @@ void poison(Word address, std::size_t size) {
 }
 
 void become_free(BlockNumber number, BlockNumber count) {
-  if (poison_freed) poison(block_address(number), std::size_t{count} << kBlockShift);
+  if (poison_freed) poison(block_address(number), bytes_of(count));
   Block& block = space.blocks[number];
   block.state = BlockState::Free;
   block.magic = 0;
@@ -181,7 +181,7 @@ bool resize_large(Block* head, std::size_t bytes) {
   } else if (after < before) {
     head->run = after;
     if (poison_freed) {
-      poison(block_address(number + after), std::size_t{before - after} << kBlockShift);
+      poison(block_address(number + after), bytes_of(before - after));
     }
     for (BlockNumber b = number + after; b < number + before; ++b) space.extras[b].age = 0;
     give_run(number + after, before - after);

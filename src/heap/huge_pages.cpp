@@ -40,7 +40,7 @@ void ask_for_huge_pages(BlockNumber first, BlockNumber end, bool filled) {
   const BlockNumber to = beyond + step - kHugePageBlocks;
   next_without_huge_page = to;
   os::advise_huge_pages(base::as_pointer(block_address(from)),
-                        std::size_t{base::min_of(to, space.reserved) - from} << kBlockShift);
+                        bytes_of(base::min_of(to, space.reserved) - from));
   if (os::ns_of_first_touch(base::as_pointer(block_address(first))) <= kSlow) {
     slow = 0;
     step = base::min_of(2 * step, kLongestStep);

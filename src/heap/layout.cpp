@@ -45,7 +45,7 @@ std::size_t words_with_elements(const Layout& layout, Word object) {
   const std::uint64_t count = *reinterpret_cast<const std::uint64_t*>(object + layout.count_offset);
   std::size_t bytes = 0;
   if (!base::checked_multiply(count, layout.element_bytes, &bytes) ||
-      bytes > std::size_t{space.reserved} << kBlockShift) {
+      bytes > bytes_of(space.reserved)) {
     broken_layout("an array's number of elements was overwritten", &layout, object);
   }
   return layout.fixed_words + base::div_up(bytes, sizeof(Word));

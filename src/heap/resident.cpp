@@ -52,8 +52,8 @@ BlockNumber discard_idle_in(BlockNumber from, BlockNumber end, unsigned least_ag
       continue;
     }
     const BlockNumber first = b;
-    while (b < end && idle(b) && (std::size_t{b - first} << kBlockShift) < *most) ++b;
-    const std::size_t bytes = std::size_t{b - first} << kBlockShift;
+    while (b < end && idle(b) && bytes_of(b - first) < *most) ++b;
+    const std::size_t bytes = bytes_of(b - first);
     if (!os::discard(base::as_pointer(block_address(first)), bytes)) continue;
     for (BlockNumber at = first; at < b; ++at) {
       space.extras[at].dirty = false;
@@ -132,16 +132,16 @@ void discard_stale_records() {
   });
 }
 
-std::size_t returned_bytes() { return std::size_t{read(total_returned)} << kBlockShift; }
-std::size_t resident_bytes() { return std::size_t{resident_blocks()} << kBlockShift; }
+std::size_t returned_bytes() { return bytes_of(read(total_returned)); }
+std::size_t resident_bytes() { return bytes_of(resident_blocks()); }
 std::size_t free_resident_bytes() {
   const BlockNumber free = free_blocks();
   // Whoever asks without the lock may come when a run is taken, and its blocks still count as
   // returned.
-  return std::size_t{free - base::min_of(free, read(total_returned))} << kBlockShift;
+  return bytes_of(free - base::min_of(free, read(total_returned)));
 }
 std::size_t peak_resident_bytes() {
-  return std::size_t{base::max_of(read(peak_resident), resident_blocks())} << kBlockShift;
+  return bytes_of(base::max_of(read(peak_resident), resident_blocks()));
 }
 
 BlockNumber start_using(BlockNumber first, BlockNumber count, bool filled) {

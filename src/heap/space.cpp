@@ -31,7 +31,7 @@ bool commit_tables(BlockNumber blocks) {
 
 bool try_reserve(BlockNumber count) {
   const std::size_t page = os::page_size();
-  const std::size_t heap_bytes = std::size_t{count} << kBlockShift;
+  const std::size_t heap_bytes = bytes_of(count);
   const std::size_t block_bytes = base::align_up(count * sizeof(Block), page);
   const std::size_t extra_bytes = base::align_up(count * sizeof(BlockExtra), page);
   // Huge pages need their own alignment; the tables follow the heap in one reservation.
@@ -71,10 +71,10 @@ bool grow(BlockNumber count) {
   if (count == 0 || count > space.reserved - space.committed) return false;
   const BlockNumber first = space.committed;
   if (!commit_tables(first + count)) return false;
-  const std::size_t bytes = std::size_t{count} << kBlockShift;
+  const std::size_t bytes = bytes_of(count);
   if (!os::commit(base::as_pointer(block_address(first)), bytes)) return false;
   space.committed = first + count;
-  __atomic_store_n(&space.span, std::size_t{space.committed} << kBlockShift, __ATOMIC_RELAXED);
+  __atomic_store_n(&space.span, bytes_of(space.committed), __ATOMIC_RELAXED);
   give_run(first, count);
   return true;
 }

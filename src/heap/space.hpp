@@ -14,6 +14,8 @@ namespace jd::heap {
 // Block numbers count from the reservation's beginning. Block 0 is never used: it stands for
 // "none" in links, and keeps an address just under the first object from being another object's.
 using BlockNumber = std::uint32_t;
+
+constexpr std::size_t bytes_of(BlockNumber blocks) { return std::size_t{blocks} << kBlockShift; }
 inline constexpr BlockNumber kNoBlock = 0;
 
 struct Space {

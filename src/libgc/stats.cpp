@@ -32,7 +32,7 @@ size_t total_bytes(const alloc::Totals& totals) {
 GC_prof_stats_s prof_stats(const alloc::Totals& totals) {
   GC_prof_stats_s stats{};
   stats.heapsize_full = heap::resident_bytes() + heap::returned_bytes();
-  stats.free_bytes_full = std::size_t{heap::free_blocks()} << heap::kBlockShift;
+  stats.free_bytes_full = heap::bytes_of(heap::free_blocks());
   stats.unmapped_bytes = heap::returned_bytes();
   stats.bytes_allocd_since_gc = totals.allocated_since_gc;
   stats.allocd_bytes_before_gc = total_bytes(totals) - totals.allocated_since_gc;

@@ -52,7 +52,7 @@ void Marker::drain_until_deadline() {
     if (os::now_ns() < deadline_) run_until(deadline_);
     if (os::now_ns() >= deadline_) deadline_ = kPassed;
   }
-  const std::size_t most = (std::size_t{space.committed} << kBlockShift) / kWaitingShare;
+  const std::size_t most = heap::bytes_of(space.committed) / kWaitingShare;
   while (static_cast<std::size_t>(top_ - bottom_) * sizeof(Entry) > most) run_until(0);
 }
 
@@ -99,7 +99,7 @@ bool Marker::initialise(std::size_t entries) {
     // An entry for every smallest object, or for every word in the heap, is what the worst graph
     // could need; a sixteenth of the first is far beyond what any program has needed and costs only
     // address space. If it is not enough, or not to be had, the overflow path is there.
-    entries = (std::size_t{space.reserved} << kBlockShift) / heap::kGranule / 16;
+    entries = heap::bytes_of(space.reserved) / heap::kGranule / 16;
   }
   Entry* stack = nullptr;
   // A packet fits.
@@ -122,7 +122,7 @@ bool Marker::initialise(std::size_t entries) {
 void Marker::set_strategy(MarkStrategy strategy) {
   strategy_ = strategy;
   if (strategy == MarkStrategy::Ring) ring_use_.begin();
-  const std::size_t share = (std::size_t{space.committed} << kBlockShift) / kLongStackShare;
+  const std::size_t share = heap::bytes_of(space.committed) / kLongStackShare;
   const auto reserved = static_cast<std::size_t>(reserved_limit_ - stack_);
   long_stack_ = stack_ + base::min_of(share / sizeof(Entry), reserved);
 }
