@@ -25,6 +25,7 @@
 #define JACKDAW_HEAP_H
 
 #include <jackdaw/layout.h>
+#include <jackdaw/thread_word.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,7 +68,8 @@ typedef struct jd_hole {
 
 /* The calling thread's holes; a layout says which is its own. This and the few lines of jd_new are
  * all that a compiler needs to emit the fast path itself: store the layout's header, if there is
- * one, and the start byte, before the cursor. */
+ * one, and the start byte, before the cursor. In a task the word is to be looked up at each
+ * allocation, for after a fork a function may go on in another thread (thread_word.h). */
 extern __thread jd_hole* const* jd_holes __attribute__((tls_model("initial-exec")))
 __attribute__((visibility("default")));
 
@@ -79,9 +81,13 @@ JD_HEAP_API void* jd_new_array_slowly(const jd_layout* layout, size_t elements);
  * is asked first). It keeps its size, and only a collection frees it: GC_realloc warns and returns
  * null, GC_free warns and does nothing. */
 static inline void* jd_new(const jd_layout* layout) {
-  jd_hole* hole = jd_holes[layout->hole];
-  char* memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
+  jd_hole* const* holes;
+  jd_hole* hole;
+  char* memory;
   char* next;
+  JD_READ_THREAD_WORD(holes, jd_holes);
+  hole = holes[layout->hole];
+  memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
   /* In this order: a thread that is stopped in between still has the address in a register. */
   __atomic_signal_fence(__ATOMIC_ACQUIRE);
   /* Of numbers: a hole that is empty may have null pointers, to which nothing can be added. */
@@ -104,10 +110,14 @@ static inline void* jd_new(const jd_layout* layout) {
  * large. A layout without elements ends the program with a message, unless 0 are asked for. */
 static inline void* jd_new_array(const jd_layout* layout, size_t elements) {
   if (__builtin_expect(elements <= layout->most_inline, 1)) {
-    jd_hole* hole = jd_holes[layout->array_hole];
-    char* memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
     size_t used = (layout->fixed + elements * layout->element + 7) & ~(size_t)7;
     size_t bytes = (used + 15) & ~(size_t)15;
+    jd_hole* const* holes;
+    jd_hole* hole;
+    char* memory;
+    JD_READ_THREAD_WORD(holes, jd_holes);
+    hole = holes[layout->array_hole];
+    memory = __atomic_load_n(&hole->cursor, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_ACQUIRE);
     if (__builtin_expect(
             bytes <= layout->most_inline && (uintptr_t)memory + bytes <= (uintptr_t)hole->limit,

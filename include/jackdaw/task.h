@@ -24,6 +24,7 @@
 
 #ifndef __ASSEMBLER__
 
+#include <jackdaw/thread_word.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -205,6 +206,13 @@ typedef struct jd_task {
  * thread that is none while it runs itself what is short, if there is one worker: task.hpp sets
  * that, and clears it. */
 extern JD_TASK_API __thread int jd_task_direct __attribute__((tls_model("initial-exec")));
+static inline int jd_task_is_direct(void) {
+  int direct;
+  JD_READ_THREAD_WORD(direct, jd_task_direct);
+  return direct;
+}
+/* For a thread that is no worker. */
+JD_TASK_API void jd_task_set_direct(int direct);
 
 /* Not 0 in a worker that a thief has asked for work since it last polled. Set by thieves, cleared
  * by the worker's poll, and only a hint: the request itself orders what they write. */
@@ -212,9 +220,9 @@ extern JD_TASK_API __thread int jd_task_wanted __attribute__((tls_model("initial
 /* The rest of jd_task_poll. */
 JD_TASK_API void jd_task_answer(void);
 static inline void jd_task_poll(void) {
-  if (__builtin_expect(__atomic_load_n(&jd_task_wanted, __ATOMIC_RELAXED) != 0, 0)) {
-    jd_task_answer();
-  }
+  int wanted;
+  JD_READ_THREAD_WORD(wanted, jd_task_wanted);
+  if (__builtin_expect(wanted != 0, 0)) jd_task_answer();
 }
 
 /* May the caller, who is no worker, run itself what it would hand over? 1 if it has about as much

@@ -450,7 +450,7 @@ auto par_pair(A& a, B& b)
     -> std::pair<Value<std::invoke_result_t<A&>>, Value<std::invoke_result_t<B&>>> {
 #if defined(JD_TASK_DIRECT_FORKS)
   using RA = std::invoke_result_t<A&>;
-  if (__builtin_expect(jd_task_direct != 0, 1)) {
+  if (__builtin_expect(jd_task_is_direct() != 0, 1)) {
     Fork<B> fork(b);
     if constexpr (kInRegister<Value<RA>>) {
       const Returned returned = call_child(a, &fork);

@@ -140,7 +140,7 @@ T reduce_pieces(std::size_t begin, std::size_t end, std::size_t grain, const can
 }
 
 // Does somebody want a part of what the caller, a worker, has yet to do?
-inline bool is_wanted() { return jd_task_direct == 0 && jd_task_fork_is_wanted() != 0; }
+inline bool is_wanted() { return jd_task_is_direct() == 0 && jd_task_fork_is_wanted() != 0; }
 
 // The same on few pieces. Each is done in steps that grow. Before each the caller looks whether
 // somebody wants a part of what is left; then it is cut.

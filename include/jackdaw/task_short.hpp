@@ -106,12 +106,12 @@ class ShortRun {
       : past_(past), is_expected_(past.is_expected() && jd_task_may_run_here() != 0) {
     if (!is_expected_) return;
     began_ = now();
-    if (jd_task_direct != 0 || jd_task_workers() != 1) return;
-    jd_task_direct = 1;
+    if (jd_task_is_direct() != 0 || jd_task_workers() != 1) return;
+    jd_task_set_direct(1);
     made_direct_ = true;
   }
   ~ShortRun() {
-    if (made_direct_) jd_task_direct = 0;
+    if (made_direct_) jd_task_set_direct(0);
     if (is_expected_) past_.note_here(now() - began_);
   }
   ShortRun(const ShortRun&) = delete;

@@ -43,6 +43,11 @@ bool add_precise_root(Word* variable) {
 
 void remove_precise_root(Word* variable) { precise_roots.remove(base::as_word(variable)); }
 
+void forget_precise_roots_on(const os::Extent& stack) {
+  precise_roots.keep_if(
+      [&stack](PreciseRoot* entry) { return !stack.contains(base::as_pointer(entry->key)); });
+}
+
 bool is_precise_root(Word address) { return precise_roots.find(address) != nullptr; }
 
 void visit_held(world::RootVisitor* visitor) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bits.hpp"
+#include "os/extent.hpp"
 #include "world/roots.hpp"
 
 namespace jd::copy {
@@ -19,6 +20,8 @@ using base::Word;
 [[nodiscard]] bool add_precise_root(Word* variable);
 void remove_precise_root(Word* variable);
 [[nodiscard]] bool is_precise_root(Word address);
+// Removes those that lie there.
+void forget_precise_roots_on(const os::Extent& stack);
 
 // What the program's pins and precise roots hold, for marking and checking. Pre: the world is
 // stopped.

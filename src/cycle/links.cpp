@@ -102,6 +102,12 @@ void clear_long_links() {
   });
 }
 
+void forget_links_on(const os::Extent& stack) {
+  for (Links& table : tables) {
+    table.keep_if([&stack](Link* link) { return !stack.contains(base::as_pointer(link->key)); });
+  }
+}
+
 std::size_t count_links(LinkLength length) { return table_of(length).count(); }
 
 void visit_link_addresses(void (*visit)(Word address)) {

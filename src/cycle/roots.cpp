@@ -2,7 +2,9 @@
 
 #include "copy/holders.hpp"
 #include "cycle/finalization.hpp"
+#include "cycle/links.hpp"
 #include "cycle/settings.hpp"
+#include "world/thread.hpp"
 
 namespace jd::cycle {
 namespace {
@@ -37,3 +39,10 @@ void push_client_stack(const void* low, const void* high) {
 }
 
 }  // namespace jd::cycle
+
+// Later they would be other threads' words, or no memory at all.
+void (*const jd::world::stack_is_gone)(const jd::os::Extent& stack) =
+    [](const jd::os::Extent& stack) {
+      jd::copy::forget_precise_roots_on(stack);
+      jd::cycle::forget_links_on(stack);
+    };

@@ -4,6 +4,8 @@
 extern "C" {
 __thread int jd_task_direct = 0;
 __thread int jd_task_wanted = 0;
+
+void jd_task_set_direct(int direct) { jd_task_direct = direct; }
 }
 
 namespace jd::task {

@@ -130,6 +130,8 @@ Thread* take_left_record() {
 // The thread is registered no more: its result is kept as long as it may be joined.
 void remove(Thread* thread, bool is_gone) {
   thread_leaves(thread, is_gone);
+  // The main thread's nobody else gets; and one of the program's own reaches nobody knows how far.
+  if (is_gone && !thread->is_main && thread->stack.low != nullptr) stack_is_gone(thread->stack);
   unlink<&Thread::in_list>(thread);
   unlink<&Thread::by_id>(thread);
   --registered;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -265,6 +266,78 @@ TEST(Fork, ChildOfSeveralThreadsAllocatesAndMoves) {
   for (const char* child : {"fork_homogeneous", "fork_self", "fork_header"}) {
     const ChildResult r = run_child(child, environment, 100);
     EXPECT_TRUE(r.ok()) << child << r;
+  }
+}
+
+// Each of the threads has a root on its stack. In the child those stacks are other threads', or no
+// memory any more: what lies there is none of the program's roots and links.
+JD_CHILD(fork_beside_roots_on_stacks) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  GC_allow_register_threads();
+  const Nodes nodes(JD_HOMOGENEOUS);
+  const Cell shared(nodes.make());
+  std::atomic<int> ready{0};
+  std::atomic<bool> stop{false};
+  std::array<void**, 8> links{};
+  std::vector<GcThread> threads;
+  threads.reserve(links.size());
+  for (void**& known : links) {
+    threads.emplace_back([&] {
+      char depth[6000];
+      void* own[4] = {};
+      void* link = shared.get();
+      for (void*& root : own) {
+        root = nodes.make();
+        if (jd_root_add(&root) == 0) abort();
+      }
+      if (GC_general_register_disappearing_link(&link, shared.get()) != GC_SUCCESS) abort();
+      known = &link;
+      asm volatile("" : : "r"(depth), "r"(own), "r"(&link) : "memory");
+      ++ready;
+      while (!stop) usleep(1000);
+      for (void*& root : own) jd_root_remove(&root);
+      GC_unregister_disappearing_link(&link);
+    });
+  }
+  while (ready < 8) usleep(1000);
+  const pid_t child = fork();
+  if (child == 0) {
+    bool right = true;
+    for (void** link : links) {
+      right = right && GC_unregister_disappearing_link(link) == 0;
+      GcThread([&] {
+        // As many words as a stack of the others' has, each the only one that means its object.
+        std::array<void*, 1000> words{};
+        std::array<GC_word, 1000> hidden{};
+        for (std::size_t k = 0; k < words.size(); ++k) {
+          words[k] = nodes.make();
+          hidden[k] = GC_HIDE_POINTER(words[k]);
+        }
+        jd_collect(1);
+        for (std::size_t k = 0; k < words.size(); ++k) {
+          right = right && hidden[k] == GC_HIDE_POINTER(words[k]);
+        }
+      }).join();
+      jd_collect(1);
+    }
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  const bool ended = child > 0 && waitpid(child, &status, 0) == child;
+  stop = true;
+  for (GcThread& thread : threads) thread.join();
+  return ended && status == 0 ? 0 : 1;
+}
+TEST(Fork, RootsOnStacksOfThreadsThatAreNotThereAreForgotten) {
+  JD_SKIP_UNDER_TSAN("does not support new threads in the child of a program with several");
+  for (const char* policy : {"evacuate", "mcc"}) {
+    Environment environment = {{"JACKDAW_POLICY", policy}};
+#if defined(__SANITIZE_ADDRESS__)
+    environment.emplace_back("GC_MARKERS", "1");  // as above
+#endif
+    const ChildResult r = run_child("fork_beside_roots_on_stacks", environment, 100);
+    EXPECT_TRUE(r.ok()) << policy << r;
   }
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tasks that throw where there is other code beside them: some that was compiled without
 # exceptions, whichever comes first for the linker, and a plug-in with a C++ run-time of its own in
-# a program that exports its functions. And code of the large model.
+# a program that exports its functions. And code of the large model. And thread-local words of the
+# library's in a function that goes on in another thread, as each compiler reads them.
 #
 #   linking_test.sh g++|clang++ LIBRARY-FOLDER
 #
@@ -72,5 +73,12 @@ for part in calm throwing main; do
 done
 link program "${parts[@]}"
 check "the large code model" "$work/program"
+
+for flags in -O0 -O2 -O3 "-O2 -fPIE" "-O2 -masm=intel"; do
+  # shellcheck disable=SC2086 # several words
+  object moved moved $flags
+  link program "$work/moved.o"
+  check "thread-local words, $flags" "$work/program"
+done
 
 finish
