@@ -24,8 +24,8 @@ GC_API void GC_CALL GC_finalize_all(void);
 #endif
 /*
  * Stops a registered thread until it is resumed; suspending does not nest. The name is its
- * pthread_t. Nothing happens, and the question says 0, for threads that are not registered. They
- * take the lock.
+ * pthread_t. Nothing happens, and the question says 0, for threads that are not registered; one
+ * that has ended and is not joined yet is suspended in name. They take the lock.
  */
 GC_API void GC_CALL GC_suspend_thread(GC_SUSPEND_THREAD_ID);
 GC_API void GC_CALL GC_resume_thread(GC_SUSPEND_THREAD_ID);

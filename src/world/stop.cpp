@@ -392,7 +392,8 @@ void resume_world() {
 void suspend_thread(Thread* thread) {
   if (is_suspended(*thread)) return;
   thread->suspensions.fetch_add(1, std::memory_order_release);
-  if (thread == self() || thread->blocked) return;
+  // As with bdwgc, one that has ended is suspended in name.
+  if (thread == self() || thread->blocked || thread->finished) return;
   expect_answers();
   if (ask_to_stop(os::process_id(), thread, kNever) == Asked::Yes) wait_for_answers(1);
   if (thread->gone) return drop_gone_threads();

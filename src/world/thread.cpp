@@ -219,16 +219,16 @@ void drop_gone_threads() {
 
 unsigned thread_count() { return registered; }
 
+// Newest first, both: a thread that was not joined by us may have left its record, with the same
+// handle.
 Thread* find_thread(pthread_t handle) {
   for (Thread* t = *chain_of(handle); t != nullptr; t = t->by_handle.next) {
-    if (!t->finished && pthread_equal(t->handle, handle) != 0) return t;
+    if (pthread_equal(t->handle, handle) != 0) return t;
   }
   return nullptr;
 }
 
 Thread* find_joinable(pthread_t handle) {
-  // Newest first: a thread that was not joined by us may have left its record, with the same
-  // handle.
   for (Thread* t = *chain_of(handle); t != nullptr; t = t->by_handle.next) {
     if (t->joinable && pthread_equal(t->handle, handle) != 0) return t;
   }

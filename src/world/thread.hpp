@@ -139,6 +139,7 @@ void for_each_thread(Visit visit) {
 }
 // Registered threads. Any thread may ask; exact only under the lock.
 unsigned thread_count();
+// One that is registered, or has ended and may be joined.
 Thread* find_thread(pthread_t handle);
 
 // Tells on which stack the calling thread runs from now on.

@@ -65,6 +65,32 @@ JD_CHILD(suspend_after_collections) {
   _exit(0);
 }
 
+// bdwgc's own tests suspend a thread that may have ended.
+JD_CHILD(suspend_the_ended) {
+  GC_INIT();
+  for (int i = 0; i < 50; ++i) {
+    after = false;
+    const pthread_t thread = start([](void*) -> void* {
+      after = true;
+      return &after;
+    });
+    if (i % 2 == 0) {
+      while (!after) sched_yield();
+      usleep(1000);
+    }
+    GC_suspend_thread(thread);
+    if (GC_is_thread_suspended(thread) == 0) return fail("it is not suspended");
+    GC_gcollect();
+    GC_resume_thread(thread);
+    if (GC_is_thread_suspended(thread) != 0) return fail("it is suspended still");
+    void* result = nullptr;
+    if (GC_pthread_join(thread, &result) != 0 || result != &after)
+      return fail("its result is lost");
+  }
+  return 0;
+}
+TEST(Suspension, OfAThreadThatMayHaveEnded) { expect_ok("suspend_the_ended"); }
+
 TEST(Suspension, RightAfterACollection) {
   JD_SKIP_UNDER_TSAN("hands signals over at calls that it knows, and these threads make none");
   expect_ok("suspend_after_collections");
