@@ -37,17 +37,14 @@ class Calling {
   Calling& operator=(const Calling&) = delete;
 };
 
-Globals* globals_by(unsigned number) {
-  const Getter getter = runtimes.getters[number].load(std::memory_order_seq_cst);
-  return getter != nullptr ? static_cast<Globals*>(getter()) : nullptr;
+Getter getter_of(unsigned number) {
+  return runtimes.getters[number].load(std::memory_order_seq_cst);
 }
-// Null also where another, before it, gives the same.
-Globals* globals_of(unsigned number) {
-  Globals* globals = globals_by(number);
-  for (unsigned i = 0; i < number; ++i) {
-    if (globals_by(i) == globals) return nullptr;
+bool is_known(Getter getter) {
+  for (unsigned i = 0; i < ExceptionState::kMost; ++i) {
+    if (getter_of(i) == getter) return true;
   }
-  return globals;
+  return false;
 }
 
 }  // namespace
@@ -59,10 +56,15 @@ void ExceptionState::save() {
   }
   const Calling calling;
   for (unsigned i = 0; i < kMost; ++i) {
-    Globals* globals = globals_of(i);
-    if (globals == nullptr) continue;
-    kept_[i] = {globals->caught, globals->uncaught};
-    *globals = {nullptr, 0};
+    const Getter getter = getter_of(i);
+    kept_[i] = {};
+    if (getter == nullptr) continue;
+    const auto* globals = static_cast<Globals*>(getter());
+    kept_[i] = {getter, globals->caught, globals->uncaught};
+  }
+  // Only now: several may give the same.
+  for (const Kept& kept : kept_) {
+    if (kept.globals != nullptr) *static_cast<Globals*>(kept.globals()) = {nullptr, 0};
   }
 }
 
@@ -73,8 +75,9 @@ void ExceptionState::reset_in_child() {
 
 void ExceptionState::restore() const {
   const Calling calling;
-  for (unsigned i = 0; i < kMost; ++i) {
-    if (Globals* globals = globals_of(i)) *globals = {kept_[i].caught, kept_[i].uncaught};
+  for (const Kept& kept : kept_) {
+    if (kept.globals == nullptr || !is_known(kept.globals)) continue;
+    *static_cast<Globals*>(kept.globals()) = {kept.caught, kept.uncaught};
   }
 }
 
@@ -83,12 +86,14 @@ void ExceptionState::restore() const {
 extern "C" void jd_task_exceptions_are_of(void* (*globals)(void)) {
   using jd::task::runtimes;
   const jd::os::LockGuard guard(runtimes.lock);
-  for (unsigned i = 0; i < jd::task::ExceptionState::kMost; ++i) {
-    const auto known = runtimes.getters[i].load(std::memory_order_relaxed);
-    if (known != nullptr && known != globals) continue;
-    ++runtimes.users[i];
-    runtimes.getters[i].store(globals, std::memory_order_release);
-    return;
+  // Where it is already, or else where none is.
+  for (void* (*const wanted)(void) : {globals, static_cast<void* (*)(void)>(nullptr)}) {
+    for (unsigned i = 0; i < jd::task::ExceptionState::kMost; ++i) {
+      if (runtimes.getters[i].load(std::memory_order_relaxed) != wanted) continue;
+      ++runtimes.users[i];
+      runtimes.getters[i].store(globals, std::memory_order_release);
+      return;
+    }
   }
 }
 

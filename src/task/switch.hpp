@@ -20,6 +20,7 @@ class ExceptionState {
 
  private:
   struct Kept {
+    void* (*globals)() = nullptr;  // the run-time's; null: none
     void* caught = nullptr;
     unsigned uncaught = 0;
   };
