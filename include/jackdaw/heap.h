@@ -200,7 +200,9 @@ JD_HEAP_API void* jd_ephemeron_value(const jd_ephemeron* ephemeron);
 JD_HEAP_API void jd_ephemeron_set_value(jd_ephemeron* ephemeron, void* value);
 
 /* Has function(object, data) called, as GC_register_finalizer does, once nothing refers to the
- * object any more; objects that it refers to are finalized later. The object may move until then.
+ * object any more; objects that it refers to, the values of ephemerons with living keys included,
+ * are finalized later, and an object that leads to itself never. (A key and a value of the same
+ * ephemeron may be finalized together.) The object may move until then.
  * `data` is held. A null function takes the finalizer back. 0 when memory has run out; an address
  * that is not an object's first byte ends the program with a message. */
 JD_HEAP_API int jd_finalizer(void* object, void (*function)(void* object, void* data), void* data);

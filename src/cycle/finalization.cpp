@@ -268,8 +268,10 @@ void finalize_after_marking(mark::Marker* marker) {
   finalizers.for_each_in(unreachable, [marker](const Entry* entry) {
     if (!place_of(entry->key).marked()) mark_from(marker, *entry);
   });
+  // What finalizable objects lead to may be an ephemeron, whose value they lead to, too; and so may
+  // what due ones without order do.
+  if (copy::in_use && unreachable.count != 0) copy::mark_ephemerons_values(marker);
   enqueue_unreachable(marker, unreachable);
-  // What finalizable objects lead to may be an ephemeron.
   if (copy::in_use) copy::mark_ephemerons_values(marker);
   forget_short_links_in_dead_objects();
   // As bdwgc: an object whose finalizer is due keeps its toggle reference, which may become strong

@@ -226,11 +226,17 @@ bool find_shared_kind(LayoutFrom from, bool has_pointers, unsigned* kind) {
   return true;
 }
 
+// What is refused takes no memory, and no number from the others.
+bool is_one_too_many(jd_source source) {
+  return (source == JD_HOMOGENEOUS && homogeneous_layouts == JD_MAX_HOMOGENEOUS) ||
+         heap::layout_count == heap::kMaxLayouts;
+}
+
+// Pre: it is not one too many.
 bool find_kind(Layout* layout) {
   const auto from = static_cast<LayoutFrom>(layout->source + 1);
   unsigned kind = 0;
   if (from == LayoutFrom::Block) {
-    if (homogeneous_layouts == JD_MAX_HOMOGENEOUS) return false;
     bool all_words = false;
     const Word descriptor = descriptor_for(*layout, &all_words);
     if (!add_kind(descriptor, all_words, from, layout, &kind)) return false;
@@ -421,7 +427,7 @@ jd_layout* jd_layout_define(const jd_layout_info* info) {
   jd_layout_info used = *info;
   // As the paper has it: blocks of all sorts of objects.
   if (copy::policy.mcc && used.source == JD_HOMOGENEOUS) used.source = JD_HEADER;
-  heap::Layout* layout = typed::make_layout(used);
+  heap::Layout* layout = typed::is_one_too_many(used.source) ? nullptr : typed::make_layout(used);
   if (layout == nullptr || !heap::keep_layout(layout) || !typed::find_kind(layout)) {
     typed::refuse(*info, "no memory, or too many layouts (a million; of homogeneous ones 128)");
     return nullptr;

@@ -1,5 +1,6 @@
 // Weak references to objects that move, and ephemerons.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <map>
@@ -352,6 +353,55 @@ TEST_P(Ephemeron, ItselfMustBeHeld) {
     }
   });
   EXPECT_TRUE(values.most_dead());
+}
+
+// An object with a finalizer leads to an ephemeron, and by a living key to a value with another.
+TEST_P(Ephemeron, ItsValueIsFinalizedAfterWhatLeadsToIt) {
+  const Nodes nodes(GetParam());
+  const Cell key(nodes.make());
+  // Whether each owner was finalized; and values that came first.
+  static std::array<bool, kCount> is_over;
+  static std::size_t owners;
+  static std::size_t too_early;
+  static std::size_t values;
+  GC_set_finalize_on_demand(1);
+  is_over = {};
+  owners = too_early = values = 0;
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const Cell value(nodes.make(i));
+      const Cell pair(jd_ephemeron_new(key.get(), value.get()));
+      const Cell owner(nodes.make(i, pair.get()));
+      auto* const number = reinterpret_cast<void*>(i);
+      ASSERT_EQ(jd_finalizer(
+                    owner.get(),
+                    [](void*, void* n) {
+                      ++owners;
+                      is_over[reinterpret_cast<std::size_t>(n)] = true;
+                    },
+                    number),
+                1);
+      ASSERT_EQ(jd_finalizer(
+                    value.get(),
+                    [](void*, void* n) {
+                      ++values;
+                      too_early += !is_over[reinterpret_cast<std::size_t>(n)];
+                    },
+                    number),
+                1);
+    }
+  });
+  for (int attempt = 0; attempt < 6 && values < kCount * 9 / 10; ++attempt) {
+    const std::size_t values_before = values;
+    const std::size_t owners_before = owners;
+    compact();
+    far_away([] { GC_invoke_finalizers(); });
+    // Those whose owners were due at the same time.
+    EXPECT_LE(values - values_before, owners_before - values_before);
+  }
+  EXPECT_EQ(too_early, 0U);
+  EXPECT_GE(values, kCount * 9 / 10);
+  GC_set_finalize_on_demand(0);
 }
 
 }  // namespace
