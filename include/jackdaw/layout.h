@@ -42,7 +42,8 @@ extern "C" {
  *   carry no word for the collector. They are aligned to 16 bytes (to 8 under JD_MCC, which gives
  *   them headers). A variable part fills the memory that its object got, with elements of zeros
  *   behind those that were asked for; blocks then hold objects of the layout of about one length.
- *   There are JD_MAX_HOMOGENEOUS such layouts at most: for the shapes that a program has most of.
+ *   There are JD_MAX_HOMOGENEOUS such layouts at most (under JD_MCC as many as of the others): for
+ *   the shapes that a program has most of.
  * JD_SELF: by its first word, which leads to it: jd_new stores the layout's address there. The
  *   program may store the address of any record of its own instead (a class, say) that begins with
  *   the layout's address, lasts as long as the program, and does not move: a word on a stack may
@@ -51,7 +52,8 @@ extern "C" {
  *   pointers, and apart from them those that have none and take no more than 128 bytes (together
  *   under JD_MCC). Longer ones lie with others of their size.
  * JD_HEADER: by a word before it, which the program does not see: the paper's way. libgc's
- *   functions take it for a part of the object: GC_base says its address. As JD_SELF otherwise.
+ *   functions take it for a part of the object: GC_base says its address, but finalizers are called
+ *   with the object's. As JD_SELF otherwise.
  */
 enum jd_source { JD_HOMOGENEOUS = 0, JD_SELF = 1, JD_HEADER = 2 };
 

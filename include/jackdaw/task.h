@@ -14,7 +14,8 @@
  * What a task may do. It may allocate from the collected heap, block, fork tasks of its own, and
  * (in C++, see task.hpp) throw. A function may go on in another thread after a call that forks or
  * joins: it must not hold a lock, an address of thread-local data, or a section of
- * GC_do_blocking across one. longjmp, pthread_exit and cancellation may not leave a task.
+ * GC_do_blocking across one. longjmp, pthread_exit and cancellation may not leave a task, nor C++
+ * exceptions a function that those below call. Nothing here is for signal handlers.
  */
 #ifndef JACKDAW_TASK_H
 #define JACKDAW_TASK_H
