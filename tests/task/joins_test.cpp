@@ -109,4 +109,47 @@ TEST_F(Joins, TheOtherGoesOnWhereTheForkerIsBusy) {
   EXPECT_TRUE(saw_it_go_on);
 }
 
+// What two libraries' C++ run-times, each its own, keep for a thread (Itanium C++ ABI, 2.2.2).
+struct Globals {
+  void* caught;
+  unsigned uncaught;
+};
+thread_local Globals of_run_times[2];
+// Looked up at each call: the caller may have gone on in another thread.
+[[gnu::noinline]] Globals* globals(unsigned number) {
+  asm volatile("" : : : "memory");
+  return &of_run_times[number];
+}
+void* first_globals() { return globals(0); }
+void* second_globals() { return globals(1); }
+
+// A suspended task handles an exception of the second's. Meanwhile the first's library leaves, and
+// another one comes that has the second's run-time, too.
+TEST_F(Joins, ATaskKeepsItsExceptionWhileRunTimesComeAndGo) {
+  jd_task_exceptions_are_of(first_globals);
+  jd_task_exceptions_are_of(second_globals);
+  int exception = 0;
+  const void* caught_before = nullptr;
+  const void* caught_after = nullptr;
+  jd::run([&] {
+    const auto before = counters_now().joins_suspended;
+    std::atomic<bool> begun{false};
+    globals(1)->caught = &exception;
+    jd::par([&] { wait_until([&] { return begun.load(); }); },
+            [&] {
+              caught_before = globals(1)->caught;
+              begun = true;
+              wait_until([&] { return counters_now().joins_suspended > before; });
+              jd_task_exceptions_are_no_more_of(first_globals);
+              jd_task_exceptions_are_of(second_globals);
+            });
+    caught_after = globals(1)->caught;
+    globals(1)->caught = nullptr;
+  });
+  jd_task_exceptions_are_no_more_of(second_globals);
+  jd_task_exceptions_are_no_more_of(second_globals);
+  EXPECT_EQ(caught_before, nullptr) << "the stolen part is within the forker's handler";
+  EXPECT_EQ(caught_after, &exception);
+}
+
 }  // namespace
