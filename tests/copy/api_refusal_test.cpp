@@ -342,14 +342,15 @@ TEST(Room, OfTheProgramsOwnIsAnObjectToo) {
 JD_CHILD(room_among_others) {
   GC_INIT();
   GC_set_warn_proc(GC_ignore_warn_proc);
-  GC_set_max_heap_size(4U << 20);
+  const std::size_t megabytes = allocations_are_dear() ? 1 : 4;
+  GC_set_max_heap_size(megabytes << 20);
   const Nodes nodes(JD_HEADER);
   Cell typed(nodes.sparse_list(10, 1));
   constexpr std::size_t kSize = 64;
   constexpr std::size_t kMost = 100000;
   static void* objects[kMost];
   const std::size_t count = fill(kSize, objects, kMost);
-  if (count < 10000 || count == kMost) return 1;
+  if (count < 2500 * megabytes || count == kMost) return 1;
   const auto let_go = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; i += 2) objects[i] = nullptr;
     asm volatile("" : : "r"(objects) : "memory");
