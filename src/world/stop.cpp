@@ -55,8 +55,9 @@ void delay_for_stress() {
 // with a few hundred bytes left, or at the end of a NoStop section. Async-signal-safe.
 bool is_asked(Thread* thread) {
   // Nobody waits for the second answer where a signal was sent twice, or by the program.
-  if (!thread->awaited.load(std::memory_order_acquire)) return false;
-  thread->awaited.store(false, std::memory_order_relaxed);
+  // An exchange, since the collector takes back what it could not send.
+  base::note_atomic(&thread->awaited);
+  if (!thread->awaited.exchange(false, std::memory_order_acquire)) return false;
   delay_for_stress();
   return true;
 }
@@ -146,27 +147,27 @@ os::Signalled signal_by(int process, const Thread& thread, std::uint64_t give_up
   }
 }
 
-enum class Asked : unsigned char { Yes, ThreadGone, NoRoom };
+enum class Asked : unsigned char { Yes, ThreadGone, NoRoom, Refused };
 
-// Asks for the thread's answer.
+// Asks for the thread's answer. NoRoom and Refused: none will come.
 Asked ask_to_stop(int process, Thread* thread, std::uint64_t give_up_at) {
   thread->awaited.store(true, std::memory_order_release);
-  switch (signal_by(process, *thread, give_up_at)) {
-    case os::Signalled::Sent:
-      return Asked::Yes;
-    case os::Signalled::ThreadGone:
-      thread->awaited.store(false, std::memory_order_relaxed);
-      thread->gone = true;
-      return Asked::ThreadGone;
-    case os::Signalled::NoRoom:
-      // A signal that the program has sent may have been answered meanwhile.
-      base::note_atomic(&thread->awaited);
-      return thread->awaited.exchange(false, std::memory_order_acquire) ? Asked::NoRoom
-                                                                        : Asked::Yes;
-    case os::Signalled::Refused:
-      break;
+  const os::Signalled result = signal_by(process, *thread, give_up_at);
+  if (result == os::Signalled::Sent) return Asked::Yes;
+  if (result == os::Signalled::ThreadGone) {
+    thread->awaited.store(false, std::memory_order_relaxed);
+    thread->gone = true;
+    return Asked::ThreadGone;
   }
-  os::fatal("the system refuses to send signal ", the_stop_signal, " to thread ", thread->id);
+  // A signal that the program has sent may have been answered meanwhile.
+  base::note_atomic(&thread->awaited);
+  if (!thread->awaited.exchange(false, std::memory_order_acquire)) return Asked::Yes;
+  return result == os::Signalled::NoRoom ? Asked::NoRoom : Asked::Refused;
+}
+
+[[noreturn]] void end_for_refusal() {
+  os::fatal("the system refuses to send signal ", the_stop_signal,
+            ", by which the collector stops threads");
 }
 
 // A thread that registered in the last of its destructors ends without unregistering, and perhaps
@@ -294,29 +295,33 @@ void wait_for_answers(std::uint32_t wanted) {
 // For stop_by: no such time comes.
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-// False if there was no room for a signal until that time by the clock: then some run on.
-bool stop_by(std::uint64_t give_up_at) {
+// Yes; or why a signal was not sent, for want of room until that time by the clock: then some
+// threads run on.
+Asked stop_by(std::uint64_t give_up_at) {
   JD_DCHECK(!world_is_stopped());
   let_all_leave();
   expect_answers();
   change_epoch();
   const int process = os::process_id();
   std::uint32_t wanted = 0;
-  bool had_room = true;
+  Asked all = Asked::Yes;
   for_each_thread([&](Thread* thread) {
-    if (!had_room || thread == self() || thread->parked) return;
+    if (all != Asked::Yes || thread == self() || thread->parked) return;
     if (thread->blocked) {
       thread->gone = os::signal_thread(process, thread->id, 0) == os::Signalled::ThreadGone;
       return;
     }
     const Asked asked = ask_to_stop(process, thread, give_up_at);
-    had_room = asked != Asked::NoRoom;
     thread->signalled = asked == Asked::Yes;
-    if (thread->signalled) ++wanted;
+    if (thread->signalled) {
+      ++wanted;
+    } else if (asked != Asked::ThreadGone) {
+      all = asked;
+    }
   });
   signalled_last = wanted;
   wait_for_answers(wanted);
-  return had_room;
+  return all;
 }
 
 }  // namespace
@@ -360,21 +365,29 @@ std::uint32_t signalled_at_last_stop() { return signalled_last; }
 
 bool world_is_stopped() { return epoch.load(std::memory_order_relaxed) % 2 == 1; }
 
-void stop_world() { static_cast<void>(stop_by(kNever)); }
+void stop_world() {
+  if (stop_by(kNever) != Asked::Yes) end_for_refusal();
+}
 
 bool try_to_stop_world() {
   // Other processes of the user's fill the queue, too, so it may have room again soon. Where it had
   // none at the last attempt, that is not waited for: each would take so long.
   constexpr std::uint64_t kRoomPatience = 100000000;  // 0.1 s; a guess
-  static bool had_room = true;                        // under the heap's lock
-  static bool said = false;                           // so, too
-  had_room = stop_by(os::now_ns() + (had_room ? kRoomPatience : 0));
-  if (!had_room && !said) {
-    said = true;
+  // Under the heap's lock.
+  static Asked last = Asked::Yes;
+  static bool said = false;
+  last = stop_by(os::now_ns() + (last == Asked::Yes ? kRoomPatience : 0));
+  if (last == Asked::Yes) return true;
+  if (said) return false;
+  said = true;
+  if (last == Asked::NoRoom) {
     os::warn("the system has no room for signal ", the_stop_signal,
              ", by which the collector stops threads (see ulimit -i); not collecting until it has");
+  } else {
+    os::warn("the system refuses to send signal ", the_stop_signal,
+             ", by which the collector stops threads (a seccomp filter?); not collecting");
   }
-  return had_room;
+  return false;
 }
 
 void resume_world() {
@@ -395,7 +408,9 @@ void suspend_thread(Thread* thread) {
   // As with bdwgc, one that has ended is suspended in name.
   if (thread == self() || thread->blocked || thread->finished) return;
   expect_answers();
-  if (ask_to_stop(os::process_id(), thread, kNever) == Asked::Yes) wait_for_answers(1);
+  const Asked asked = ask_to_stop(os::process_id(), thread, kNever);
+  if (asked == Asked::Refused) end_for_refusal();
+  if (asked == Asked::Yes) wait_for_answers(1);
   if (thread->gone) return drop_gone_threads();
   thread->parked = true;
   heap::heap_lock.mark_contended();

@@ -27,10 +27,12 @@ bool comes_to_stop_handler();
 // stress, in nanoseconds.
 void configure_stop(bool retry, std::uint64_t delay);
 
-// Post: every registered thread but the caller waits in its handler, is blocked, or is parked.
+// Post: every registered thread but the caller waits in its handler, is blocked, or is parked. Ends
+// the process where the system refuses to send the signal.
 void stop_world();
 // The same; but false, after a moment, if the system has no room for the signals
-// (os::Signalled::NoRoom): then some threads stand and some run, until resume_world().
+// (os::Signalled::NoRoom), and at once if it refuses them: then some threads stand and some run,
+// until resume_world(). The first time a line says so.
 [[nodiscard]] bool try_to_stop_world();
 void resume_world();
 bool world_is_stopped();

@@ -56,8 +56,8 @@ struct Thread {
   // The handler found no_stop set. Both by this thread.
   volatile bool stop_pending = false;
   // Its answer to a stop or a suspension is awaited. Set by the collector (release) before the
-  // signal; taken back by the thread that answers (acquire), or by the collector once that thread
-  // is gone and writes no more: so its own needs no exchange.
+  // signal; taken back, by an exchange (acquire), by the thread that answers, or by the collector
+  // once that thread is gone, or its signal could not be sent: one of the two has it.
   std::atomic<bool> awaited{false};
   // Between its answer and the end of the stop, as it sees it. Written by the thread, read by the
   // next collector (relaxed: only for how long that waits).

@@ -11,12 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "child.hpp"
 #include "gc_test.hpp"
@@ -175,6 +177,43 @@ TEST(System, WhereAskingForTheThreadsNumberIsForbidden) {
   const ChildResult r = run_child("without_thread_numbers");
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
+}
+
+// A thread runs, which only a signal can stop.
+JD_CHILD(without_thread_signals) {
+  GC_INIT();
+  if (!forbid(SYS_tgkill)) return kCannotTry;
+  static_list = make_list(1000);
+  std::atomic<bool> runs{false};
+  std::atomic<bool> enough{false};
+  std::thread other([&] {
+    opaque(make_list(1));  // from now on the collector knows it
+    runs = true;
+    while (!enough) std::this_thread::yield();
+  });
+  while (!runs) std::this_thread::yield();
+  const GC_word before = GC_get_gc_no();
+  GC_gcollect();
+  GC_gcollect();
+  const bool collected = GC_get_gc_no() != before;
+  enough = true;
+  other.join();
+  if (collected) return 2;
+  // Alone it needs no signal.
+  GC_gcollect();
+  return GC_get_gc_no() == before ? 3 : ordinary_program();
+}
+
+// Regression: it ended the program.
+TEST(System, WhereSignalsToThreadsAreForbiddenNothingIsCollected) {
+  JD_OURS_ONLY("ends the program");
+  const ChildResult r = run_child("without_thread_signals");
+  JD_SKIP_IF_CANNOT_TRY(r);
+  EXPECT_TRUE(r.ok()) << r;
+  const std::string line = "the system refuses to send signal";
+  const std::size_t first = r.err.find(line);
+  ASSERT_NE(first, std::string::npos) << r;
+  EXPECT_EQ(r.err.find(line, first + 1), std::string::npos) << "more than once: " << r;
 }
 
 JD_CHILD(without_files) {
