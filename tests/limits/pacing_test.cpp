@@ -246,6 +246,9 @@ JD_CHILD(beside_many_sleepers) {
 // A stop takes as long as there are threads without a processor, so it comes as seldom.
 TEST(Pacing, ThreadsThatWaitForAProcessorMakeCollectionsSeldom) {
   JD_OURS_ONLY("counts their stacks only");
+#if defined(JD_SANITIZE_ADDRESS)
+  GTEST_SKIP() << "beside the sanitizer's roots some threads more do not count";
+#endif
   const ChildResult few = run_child("beside_few_sleepers");
   ASSERT_TRUE(few.ok()) << few;
   const ChildResult many = run_child("beside_many_sleepers");
