@@ -166,6 +166,20 @@ Extent bounds_of_object(const void* address) {
   return {static_cast<char*>(found.dlfo_map_start), static_cast<char*>(found.dlfo_map_end)};
 }
 
+bool stays_loaded(const void* address) {
+  if (&_dl_find_object == nullptr) return false;
+  const auto object_of = [](const void* inside) -> const link_map* {
+    dl_find_object found;
+    const bool is_found = _dl_find_object(const_cast<void*>(inside), &found) == 0;
+    return is_found ? found.dlfo_link_map : nullptr;
+  };
+  const link_map* object = object_of(address);
+  return object != nullptr &&
+         (object == _r_debug.r_map ||  // the list begins with the program
+          object == object_of(reinterpret_cast<const void*>(&stays_loaded)) ||
+          object == object_of(reinterpret_cast<const void*>(&dl_iterate_phdr)));
+}
+
 const void* find_unwind_table(const void* code) {
   if (&_dl_find_object == nullptr) return nullptr;
   dl_find_object found;

@@ -79,6 +79,10 @@ inline bool is_loaded(const char* file_name_begins) {
 // library (before glibc 2.35) can't tell.
 Extent bounds_of_object(const void* address);
 
+// Is the address one of the program itself, the C library, or the library that this is linked into?
+// They are never unloaded, or not while this can be called. Async-signal-safe.
+bool stays_loaded(const void* address);
+
 // The .eh_frame_hdr of the loaded object whose code contains the address; null if there is none, or
 // the C library (before glibc 2.35) can't tell. Async-signal-safe.
 const void* find_unwind_table(const void* code);

@@ -27,7 +27,6 @@ void before_fork() {
   runtime.lock.acquire();
   runtime.queue_lock.acquire();
   runtime.waiting_lock.acquire();
-  runtime.loader_lock.acquire();
   stack_pool_lock().acquire();
   if (Stack* stack = own_stack(current())) stack->lock.acquire();
 }
@@ -36,7 +35,6 @@ void after_fork_in_parent() {
   if (--forks_told != 0) return;
   if (Stack* stack = own_stack(current())) stack->lock.release();
   stack_pool_lock().release();
-  runtime.loader_lock.release();
   runtime.waiting_lock.release();
   runtime.queue_lock.release();
   runtime.lock.release();
@@ -53,7 +51,6 @@ void after_fork_in_child() {
   reset_stacks_in_child(own_stack(worker));
   runtime.queue_lock.reset_in_child();
   runtime.waiting_lock.reset_in_child();
-  runtime.loader_lock.reset_in_child();
   // Those that wait stay on the list: the task may be the last that one of them waits for.
   runtime.waiting_count.store(0, std::memory_order_relaxed);
   if (worker == nullptr) runtime.waiting = nullptr;

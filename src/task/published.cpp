@@ -20,7 +20,6 @@ void publish(const Walk& walk, jd_task* newer) {
 }
 
 jd_task* publish_older(Worker* thief, const Stack& stack, const Registers& from, jd_task* newest) {
-  note_code(thief);
   jd_task* const beyond = newest->older;
   Walk walk(&thief->unwinder, stack, from, false);
   jd_task* oldest = newest;
@@ -67,8 +66,6 @@ void publish_all(Worker* worker, Stack* stack) {
 
 void publish_own(Worker* worker, bool and_wake) {
   Stack* stack = worker->stack.load(std::memory_order_relaxed);
-  // To ask whether code was unloaded takes the loader's lock, whose owner may wait for this task.
-  worker->unwinder.forget();
   const os::LockGuard guard(stack->lock);
   // Whoever wakes finds the lock taken, and looks again: it needs longer to come than publishing.
   if (and_wake) wake_one(Waker::RunsOn);

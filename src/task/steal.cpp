@@ -4,14 +4,12 @@
 #include "task/steal.hpp"
 
 #include "os/cpu.hpp"
-#include "os/modules.hpp"
 #include "os/thread.hpp"
 #include "task/delay.hpp"
 #include "task/give_back.hpp"
 #include "task/machine.hpp"
 #include "task/published.hpp"
 #include "task/victim.hpp"
-#include "world/fork.hpp"
 #include "world/thread.hpp"
 
 #if JD_TASK_STACKS
@@ -97,18 +95,6 @@ bool wait_for_poll(const Worker* thief, Worker* victim, const world::Thread* sel
   return false;
 }
 
-// What unwinders remember holds for the code that is loaded now. False if another thief is looking.
-bool look_for_new_code() {
-  if (!runtime.loader_lock.try_acquire()) return false;
-  // Where nobody can ask, they remember nothing.
-  const std::uint64_t now = world::is_child_of_several()
-                                ? code_generation.load(std::memory_order_relaxed) + 1
-                                : os::module_generation();
-  code_generation.store(now, std::memory_order_relaxed);
-  runtime.loader_lock.release();
-  return true;
-}
-
 // Asks the victim and takes its oldest fork. Pre: the stack's lock is held.
 jd_task* ask_and_take(Worker* thief, Worker* victim, Stack* stack, jd_task_time* how) {
   const Visit visit;
@@ -166,8 +152,6 @@ jd_task* steal_from_stack(Worker* thief, Worker* victim, jd_task_time* how) {
     const std::uint64_t again = victim->ask_again.load(std::memory_order_relaxed);
     if (again != 0 && !thief->insists && os::now_ns() < again) return nullptr;
     if (victim->away.load(std::memory_order_acquire)) return nullptr;
-    // Before the lock, since this takes the loader's.
-    if (!look_for_new_code()) return nullptr;
   }
   if (!stack->lock.try_acquire()) return nullptr;
   delay();

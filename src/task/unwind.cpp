@@ -332,11 +332,11 @@ bool frame_of(const Row& row, const Registers& registers, Word* frame) {
   return true;
 }
 
-// Is the return address behind a call of a fork's? The bytes there must be the function's own.
-bool is_fork_site(Word return_address, const Entry& entry) {
-  constexpr Byte kNoOperation[4] = {0x0f, 0x1f, 0x84, 0x00};
-  constexpr std::uint32_t kMark = JD_TASK_SITE;
-  if (return_address + sizeof kNoOperation + sizeof kMark > entry.high) return false;
+constexpr Byte kNoOperation[4] = {0x0f, 0x1f, 0x84, 0x00};
+constexpr std::uint32_t kMark = JD_TASK_SITE;
+
+// Is the return address behind a call of a fork's? Pre: the bytes there are the function's own.
+bool has_mark(Word return_address) {
   const auto* code = bytes_at(return_address);
   return __builtin_memcmp(code, kNoOperation, sizeof kNoOperation) == 0 &&
          __builtin_memcmp(code + sizeof kNoOperation, &kMark, sizeof kMark) == 0;
@@ -360,6 +360,7 @@ void fill(Word address, Rule* rule, Word* low, Word* high) {
   Rule fresh;
   fresh.address = address;
   fresh.kind = Rule::None;
+  fresh.stays = os::stays_loaded(base::as_pointer(address));
   Entry entry;
   Row row;
   bool returns_oddly = false;
@@ -368,7 +369,8 @@ void fill(Word address, Rule* rule, Word* low, Word* high) {
   if (is_there && row.places[kPc].kind != Place::Lost) {
     *low = row.low;
     *high = row.high;
-    fresh.is_site = is_fork_site(address + 1, entry);
+    fresh.can_be_site = address + 1 + sizeof kNoOperation + sizeof kMark <= entry.high;
+    fresh.is_site = fresh.can_be_site && has_mark(address + 1);
     fresh.half_restored = leans_on_callers_rbp(row);
     constexpr std::int64_t kReturnAddress = -static_cast<std::int64_t>(sizeof(Word));
     const Place& pc = row.places[kPc];
@@ -401,13 +403,25 @@ void fill(Word address, Rule* rule, Word* low, Word* high) {
 
 }  // namespace
 
-bool Unwinder::prepare() {
-  if (cache_ == nullptr) cache_ = static_cast<Rule*>(os::map(kEntries * sizeof(Rule)));
-  return cache_ != nullptr;
+Rule read_rule(Word address) {
+  Rule rule;
+  Word low = 0;
+  Word high = 0;
+  fill(address, &rule, &low, &high);
+  return rule;
 }
 
-void Unwinder::forget() {
-  if (++epoch_ != 0) return;
+bool Unwinder::prepare() {
+  if (cache_ != nullptr) return true;
+  auto* memory = static_cast<char*>(os::map(kEntries * (sizeof(Rule) + sizeof(Word))));
+  if (memory == nullptr) return false;
+  cache_ = static_cast<Rule*>(static_cast<void*>(memory));
+  digests_ = static_cast<Word*>(static_cast<void*>(memory + kEntries * sizeof(Rule)));
+  return true;
+}
+
+void Unwinder::begin_walk() {
+  if (++walk_ != 0) return;
   // Once in four thousand million times.
   for (std::size_t i = 0; i < kEntries; ++i) cache_[i] = Rule{};
   for (Span& span : spans_) span = Span{};
@@ -419,30 +433,43 @@ const Rule* Unwinder::rule_for(const Registers& registers, bool exactly) {
   return rule->kind == Rule::None ? nullptr : rule;
 }
 
+bool Unwinder::holds(Rule* rule, Word digest, Word address) const {
+  if (rule->kind == Rule::Unknown) return false;
+  if (rule->walk == walk_) return true;
+  if (!rule->stays) {
+    if (digest_entry(address) != digest) return false;
+    // The table says nothing about the code itself.
+    rule->is_site = rule->can_be_site && has_mark(rule->address + 1);
+  }
+  rule->walk = walk_;
+  return true;
+}
+
 const Rule* Unwinder::rule_at_interruption(Word address) {
-  for (const Span& span : spans_) {
-    if (address >= span.low && address < span.high && span.rule.epoch == epoch_) return &span.rule;
+  for (Span& span : spans_) {
+    if (address >= span.low && address < span.high && holds(&span.rule, span.digest, address)) {
+      return &span.rule;
+    }
   }
   Span* span = &spans_[next_span_];
   next_span_ = (next_span_ + 1) % kSpans;
   fill(address, &span->rule, &span->low, &span->high);
-  span->rule.epoch = epoch_;
+  span->digest = span->rule.stays ? 0 : digest_entry(address);
+  span->rule.walk = walk_;
   return &span->rule;
 }
 
 const Rule* Unwinder::rule_at_return(Word address) {
-  const std::size_t place = (address * base::kGolden) >> (64 - kEntryBits);
-  const auto is_known = [this](const Rule& rule) {
-    return rule.kind != Rule::Unknown && rule.epoch == epoch_;
-  };
-  Rule* rule = &cache_[place];
+  std::size_t place = (address * base::kGolden) >> (64 - kEntryBits);
   // Two addresses of one walk that share a place would drive each other out in each walk.
-  if (is_known(*rule) && rule->address != address) rule = &cache_[place ^ 1];
-  if (!is_known(*rule) || rule->address != address) {
+  if (cache_[place].address != address && cache_[place].kind != Rule::Unknown) place ^= 1;
+  Rule* rule = &cache_[place];
+  if (rule->address != address || !holds(rule, digests_[place], address)) {
     Word low = 0;
     Word high = 0;
     fill(address, rule, &low, &high);
-    rule->epoch = epoch_;
+    digests_[place] = rule->stays ? 0 : digest_entry(address);
+    rule->walk = walk_;
   }
   return rule;
 }

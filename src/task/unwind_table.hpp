@@ -121,4 +121,8 @@ struct Entry {
 // written in a way that no compiler uses here.
 bool read_entry(Word address, Entry* entry);
 
+// A digest of all that read_entry reads: the same as before if the entry is the same, at the same
+// place. 0 if there is none.
+Word digest_entry(Word address);
+
 }  // namespace jd::task

@@ -54,7 +54,6 @@ Answer look(Worker* worker, const Registers& registers, bool exactly) {
   }
   // On its way from one stack to another.
   if (!is_in(*stack, registers.value[kRsp])) return Answer::Refused;
-  note_code(worker);
   Walk walk(&worker->unwinder, *stack, registers, exactly);
   switch (walk.next()) {
     case Walk::Result::End:

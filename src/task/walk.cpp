@@ -9,15 +9,6 @@ namespace jd::task {
 
 static_assert(offsetof(jd_task, resume) == 8, "x86_64.S knows it");
 
-std::atomic<std::uint64_t> code_generation{0};
-
-void note_code(Worker* worker) {
-  const std::uint64_t generation = code_generation.load(std::memory_order_relaxed);
-  if (worker->code_generation == generation) return;
-  worker->code_generation = generation;
-  worker->unwinder.forget();
-}
-
 namespace {
 
 bool is_runtime_code(Word pc) {

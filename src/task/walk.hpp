@@ -1,7 +1,6 @@
 // Finding forks on a stack: task.md, "The steal", steps 4 and 5. Async-signal-safe.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "task/stacks.hpp"
@@ -9,12 +8,6 @@
 #include "task/worker.hpp"
 
 namespace jd::task {
-
-// Changes when code is loaded or unloaded: what unwinders remember may be of other code then. By
-// thieves, read by their victims' handlers.
-extern std::atomic<std::uint64_t> code_generation;
-// Before a walk with the worker's unwinder: makes it forget code that may be gone.
-void note_code(Worker* worker);
 
 inline bool is_in(const Stack& stack, Word address) {
   return address >= base::as_word(stack.low) && address < base::as_word(stack.high);
@@ -25,7 +18,9 @@ class Walk {
  public:
   // `exactly`: the registers are those of an interrupted instruction, not of a call.
   Walk(Unwinder* unwinder, const Stack& stack, const Registers& registers, bool exactly)
-      : unwinder_(unwinder), stack_(&stack), registers_(registers), exactly_(exactly) {}
+      : unwinder_(unwinder), stack_(&stack), registers_(registers), exactly_(exactly) {
+    unwinder->begin_walk();
+  }
 
   enum class Result : std::uint8_t { Fork, End, Elsewhere };
 

@@ -122,7 +122,6 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by user
   std::uint64_t handled_at = 0;
   // As a thief: it is about to sleep, and asks everybody.
   bool insists = false;
-  std::uint64_t code_generation = 0;  // of what its unwinder remembers
 
   Unwinder unwinder;
   // By this worker; its handler's share is written by that alone. Read by anybody, inexactly.
@@ -223,9 +222,6 @@ struct Runtime {
   os::Lock waiting_lock;
   Stack* waiting = nullptr;
   std::atomic<std::uint32_t> waiting_count{0};
-
-  // Held by a thief that is in the loader, so that none is when the process forks.
-  os::Lock loader_lock;
 
   // What the thread that started them blocks; workers do, too. Under the lock, before
   // they start; read by each as it begins.

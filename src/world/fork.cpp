@@ -20,8 +20,6 @@ int own_process = 0;
 bool forked_by_main = true;
 // Did the process have other threads, known to the collector or not? As forked_by_main.
 bool forked_beside_others = false;
-// The same of the parent of this process or of one before. Written by a child's only thread.
-bool child_of_several = false;
 
 // Are the heap's lock and the own ranges held throughout the fork? As forked_by_main, but that a
 // program's only thread reads it without the lock.
@@ -53,7 +51,6 @@ ForkHooks current_hooks() {
 
 }  // namespace
 
-bool is_child_of_several() { return child_of_several; }
 bool is_borrowed_process() { return is_borrowed_process(os::process_id()); }
 bool is_borrowed_process(int process) { return process != own_process; }
 
@@ -124,7 +121,6 @@ void after_fork_in_child() {
     return;
   }
   os::reset_own_ranges_in_child();
-  child_of_several |= forked_beside_others;
   if (forked_beside_others) expect_locked_loader_in_child();
   keep_only_self_in_child(forked_by_main);
   mark::team.forget_helpers_in_child();

@@ -10,10 +10,6 @@ bool is_borrowed_process();
 // As the caller, whose process has that number, has just asked.
 bool is_borrowed_process(int process);
 
-// The child of a fork whose parent had other threads: one of them may have held the loader's lock,
-// which nobody lets go here.
-bool is_child_of_several();
-
 // Has the three functions called by every fork(). False if the system refuses.
 bool install_fork_handlers();
 

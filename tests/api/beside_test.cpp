@@ -225,7 +225,9 @@ JD_CHILD(refuses_half) {
     return static_cast<int>(answers.below(2));
   });
   allocate_much();
-  constexpr std::size_t kMostHeap = 128 << 20;
+  // 100 MiB on an idle machine, a third more where the marker beside waits for a processor; in all
+  // it allocates twice the limit.
+  constexpr std::size_t kMostHeap = 192 << 20;
   const std::size_t heap = GC_get_heap_size();
   if (heap > kMostHeap || GC_get_gc_no() < 10) {
     std::printf("%zu bytes, %lu collections, asked %u times\n", heap, GC_get_gc_no(), asked);
