@@ -247,8 +247,9 @@ JD_TASK_API void jd_task_scope_push(jd_task_scope* scope, jd_task* task,
                                     void (*function)(jd_task* task, int cancelled));
 
 /* Tasks throw by the C++ run-time whose __cxa_get_globals this is: what it knows of a task that is
- * in a handler goes along where that goes on in another thread. Up to four different ones; each
- * call is to be taken back before the run-time is unloaded. task.hpp calls both. Any thread. */
+ * in a handler goes along where that goes on in another thread. Up to four different ones, of
+ * further ones a line on standard error tells; each call is to be taken back before the run-time
+ * is unloaded. task.hpp calls both. Any thread. */
 JD_TASK_API void jd_task_exceptions_are_of(void* (*globals)(void));
 JD_TASK_API void jd_task_exceptions_are_no_more_of(void* (*globals)(void));
 

@@ -2,6 +2,7 @@
 #include "jackdaw/task.h"
 #include "os/cpu.hpp"
 #include "os/lock.hpp"
+#include "os/log.hpp"
 #include "task/switch.hpp"
 
 // The C++ run-time's, where the program had one when this library was loaded (Itanium C++ ABI,
@@ -95,6 +96,11 @@ extern "C" void jd_task_exceptions_are_of(void* (*globals)(void)) {
       return;
     }
   }
+  static bool told = false;
+  if (told) return;
+  told = true;
+  jd::os::warn("the program has more than ", jd::task::ExceptionState::kMost,
+               " C++ run-times that fork: exceptions of the others may not cross a join");
 }
 
 extern "C" void jd_task_exceptions_are_no_more_of(void* (*globals)(void)) {

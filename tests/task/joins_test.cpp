@@ -4,8 +4,10 @@
 #include <jackdaw/task.hpp>
 #include <thread>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <string>
 
 #include "counters.hpp"
 
@@ -150,6 +152,31 @@ TEST_F(Joins, ATaskKeepsItsExceptionWhileRunTimesComeAndGo) {
   jd_task_exceptions_are_no_more_of(second_globals);
   EXPECT_EQ(caught_before, nullptr) << "the stolen part is within the forker's handler";
   EXPECT_EQ(caught_after, &exception);
+}
+
+template <unsigned number>
+void* other_globals() {
+  static thread_local Globals of_one;
+  return &of_one;
+}
+
+TEST_F(Joins, MoreRunTimesThanAreKnownAreToldOnce) {
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    for (void* (*const globals)() : {other_globals<0>, other_globals<1>, other_globals<2>,
+                                     other_globals<3>, other_globals<4>}) {
+      jd_task_exceptions_are_of(globals);
+    }
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_NE(said.find("more than 4 C++ run-times"), std::string::npos) << said;
+  for (int i = 0; i < 2; ++i) {
+    for (void* (*const globals)() : {other_globals<0>, other_globals<1>, other_globals<2>,
+                                     other_globals<3>, other_globals<4>}) {
+      jd_task_exceptions_are_no_more_of(globals);
+    }
+  }
 }
 
 }  // namespace
