@@ -288,10 +288,10 @@ void measure_bare_wake_ups(int rounds) {
   // Odd: the sleeper is to sleep until it is even.
   std::atomic<std::uint32_t> word{1};
   std::atomic<std::uint64_t> woke{0};
-  std::atomic<bool> over{false};
   std::thread sleeper([&] {
     keep_to(1, usable);
-    for (std::uint32_t seen = 1; !over; seen += 2) {
+    std::uint32_t seen = 1;
+    for (int i = 0; i < rounds; ++i, seen += 2) {
       while (word.load(std::memory_order_acquire) == seen) futex(&word, FUTEX_WAIT, seen);
       woke.store(ticks_now(), std::memory_order_release);
       while (word.load(std::memory_order_acquire) == seen + 1) relax();
@@ -301,7 +301,6 @@ void measure_bare_wake_ups(int rounds) {
   for (int i = 0; i < rounds; ++i) {
     sleep_ms(20);
     woke.store(0, std::memory_order_relaxed);
-    if (i == rounds - 1) over = true;
     const std::uint64_t called = ticks_now();
     word.fetch_add(1, std::memory_order_release);
     futex(&word, FUTEX_WAKE, 1);

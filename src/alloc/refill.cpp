@@ -66,7 +66,7 @@ void fetch_to_write(const char* first, const char* end) {
 // Makes the slots from the cursor on ready to be handed out: as many as are cleared at a time. Pre:
 // `zeroed` if they are zero already.
 void prepare(Hole* hole, const heap::Kind& kind, bool zeroed) {
-  const bool clear = kind.clear && !zeroed;
+  const bool clear = (kind.clear || kind.clear_reclaimed) && !zeroed;
   const auto room = static_cast<std::size_t>(hole->end - hole->cursor);
   std::size_t ready = room;
   if (every_allocation_is_slow) {

@@ -33,10 +33,11 @@ constexpr int kMostFrames = 24;
 // Of ours, above the caller's.
 constexpr int kOwnFrames = 8;
 
-// Both set once, by begin(), before there are threads. The unwinder's code asks for memory with a
+// Set once, by begin(), before there are threads. The unwinder's code asks for memory with a
 // lock held that taking a backtrace would wait for.
 bool can_take_backtraces = false;
 os::Extent unwinder{};
+char program_name[256] = "";
 // The unwinder may allocate.
 constinit thread_local bool taking = false;
 
@@ -110,8 +111,8 @@ void count_unreachable() {
 // A line about the whole. Several processes may write into one log.
 template <class... Parts>
 void say(Parts... parts) {
-  os::log("leak check of process ", os::process_id(), " (",
-          static_cast<const char*>(program_invocation_short_name), "): ", parts...);
+  os::log("leak check of process ", os::process_id(), " (", static_cast<const char*>(program_name),
+          "): ", parts...);
 }
 
 // The place of a call, which ends just before the address that it returns to.
@@ -193,6 +194,10 @@ void tag(void* object, std::size_t bytes, const void* caller) {
 }
 
 void begin() {
+  // Programs write their titles over it. What is longer is cut off.
+  const std::size_t length = __builtin_strlen(program_invocation_short_name);
+  base::copy_bytes(program_name, program_invocation_short_name,
+                   base::min_of(length, sizeof program_name - 1));
   // Allocations of the unwinder's own have no backtrace.
   taking = true;
   unwinder = os::bounds_of_object(os::prepare_backtraces());

@@ -106,8 +106,11 @@ void start_once() {
   cycle::start_without_registering();
   {
     LockGuard guard(heap::heap_lock);
-    JD_CHECK(heap::add_kind(0, true, false) == kScanned,
+    // malloc.req.old-words
+    const bool clear = mode() == MallocMode::Ignore;
+    JD_CHECK(heap::add_kind(0, true, clear) == kScanned,
              "the kind of malloc's objects has a number");
+    heap::kinds[kScanned].clear_reclaimed = true;
   }
   if (!os::mappings_are_known()) {
     // malloc.req.no-proc
@@ -219,8 +222,9 @@ void* allocate_clear(std::size_t bytes, const void* caller) {
     return finish(alloc::allocate(with_spare(bytes), kind_for(caller, heap::kNormal)), bytes,
                   caller);
   }
-  void* object = finish(alloc::allocate(with_spare(bytes), kind_for(caller)), bytes, caller);
-  if (object != nullptr) base::clear_bytes(object, bytes);
+  const heap::KindNumber kind = kind_for(caller);
+  void* object = finish(alloc::allocate(with_spare(bytes), kind), bytes, caller);
+  if (object != nullptr && !heap::kinds[kind].clear) base::clear_bytes(object, bytes);
   return object;
 }
 

@@ -56,6 +56,8 @@ void test_full_mappings(const char* argument);
 void test_refused_handler(const char* argument);
 void test_untouched(const char* argument);
 void test_sparse(const char* argument);
+void test_old_words(const char* argument);
+void test_renamed(const char* argument);
 void test_clear(const char* argument);
 void test_trim(const char* argument);
 void test_userfault(const char* argument);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE 1
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -205,4 +206,10 @@ void test_no_leaks(const char* argument) {
   REQUIRE(list_is_whole(on_stack, 100));
   puts("ok");
   exit(list_is_whole(opaque(on_stack), 100) ? 0 : 1);
+}
+
+/* As daemons write what they do over their name. */
+void test_renamed(const char* argument) {
+  (void)argument;
+  memset(program_invocation_short_name, '#', strlen(program_invocation_short_name));
 }

@@ -77,6 +77,22 @@ TEST(MallocGarbage, IsCollected) {
   }
 }
 
+// malloc.req.old-words. Regression: 200 MB, and more with each list.
+TEST(MallocGarbage, IsNotHeldByWhatStoodInObjectsBefore) {
+  for (const char* mode : {"free", "ignore"}) {
+    const Result r = run(mode, {"old-words"});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_LT(resident_kib(r), 60 * 1024) << mode;
+  }
+}
+
+// Regression: the place of the name was asked when the program had written its title over it.
+TEST(MallocLeaks, AreOfTheProgramByItsFirstName) {
+  const Result r = run("leak-check", {"renamed"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr(" (malloc_client): "));
+}
+
 // Regression: the places that the object had left before stayed resident.
 TEST(MallocObjects, ThatGrowAreNotThereTwice) {
   const Result r = run("free", {"regrown"});

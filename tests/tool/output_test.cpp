@@ -79,6 +79,45 @@ TEST_F(Output, MakesWhatALinkNames) {
   EXPECT_EQ(read(long_name), "text");
 }
 
+TEST_F(Output, MakesWhatALinkToALinkNames) {
+  fs::create_symlink("second", at("first"));
+  fs::create_symlink("file", at("second"));
+  write_file(at("first"), "text");
+  EXPECT_TRUE(fs::is_symlink(at("second")));
+  EXPECT_EQ(read(at("file")), "text");
+}
+
+TEST_F(Output, IsAppendedToWhatIsOpen) {
+  const int fd = open(at("log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(::write(fd, "old ", 4), 4);
+  const std::string number = std::to_string(fd);
+  for (const std::string& path : {"/dev/fd/" + number, "/proc/self/fd/" + number,
+                                  "/proc/" + std::to_string(getpid()) + "/fd/" + number}) {
+    EXPECT_NO_THROW(require_writable(path, kExitUsage));
+    write_file(path, "new ");
+  }
+  fs::create_symlink("/dev/fd/" + number, at("link"));
+  write_file(at("link"), "last");
+  EXPECT_EQ(::write(fd, ".", 1), 1);
+  close(fd);
+  EXPECT_EQ(read(at("log")), "old new new new last.");
+  EXPECT_THROW(require_writable("/dev/fd/" + number, kExitUsage), Failure);
+  EXPECT_EQ(files(), 2u);
+}
+
+TEST_F(Output, KeepsTheOwner) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may give files away";
+  constexpr uid_t kSomebody = 65534;
+  write_file(at("figures"), "one");
+  ASSERT_EQ(chown(at("figures").c_str(), kSomebody, kSomebody), 0);
+  write_file(at("figures"), "two");
+  struct stat now {};
+  ASSERT_EQ(stat(at("figures").c_str(), &now), 0);
+  EXPECT_EQ(now.st_uid, kSomebody);
+  EXPECT_EQ(now.st_gid, kSomebody);
+}
+
 TEST_F(Output, WritesToWhatIsNoFile) {
   write_file("/dev/null", "lost");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));

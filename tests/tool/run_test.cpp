@@ -223,7 +223,8 @@ TEST(RunRefuses, ALibraryWhosePathHasABlank) {
   const Result r = run_jackdaw(
       {"run", "--library", scratch.path("a b/libgc.so.1"), "--", JD_TEST_CLIENT, "exit", "0"});
   EXPECT_TRUE(r.exited_with(125)) << describe(r);
-  EXPECT_THAT(r.err, testing::HasSubstr("has a blank or a colon in it, which LD_PRELOAD cannot"));
+  EXPECT_THAT(r.err,
+              testing::HasSubstr("has a blank, a colon or a $ in it, which LD_PRELOAD cannot"));
   std::filesystem::create_symlink(JD_TEST_LIBRARY, scratch.path("libgc.so.1"));
   EXPECT_TRUE(run_jackdaw({"run", "--library", scratch.path("libgc.so.1"), "--", JD_TEST_CLIENT,
                            "exit", "42"})

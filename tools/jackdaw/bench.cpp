@@ -21,6 +21,7 @@
 #include "program/loader.hpp"
 #include "program/places.hpp"
 #include "program/process.hpp"
+#include "program/signals.hpp"
 #include "reports/catalogue.hpp"
 
 namespace jackdaw {
@@ -174,9 +175,9 @@ void require_two_files(const BenchSettings& settings) {
   if (settings.json.empty() || settings.markdown.empty()) return;
   std::error_code error;
   const auto json =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(settings.json), error);
+      std::filesystem::weakly_canonical(std::filesystem::absolute(settings.json, error), error);
   const auto markdown =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(settings.markdown), error);
+      std::filesystem::weakly_canonical(std::filesystem::absolute(settings.markdown, error), error);
   const bool is_device =  // /dev/null takes both
       std::filesystem::is_character_file(std::filesystem::status(json, error));
   if (json != markdown || is_device) return;
@@ -198,6 +199,7 @@ void require_assignments(const std::vector<std::string>& variables) {
 }  // namespace
 
 int bench_command(const BenchSettings& settings) {
+  const HeldSignals held;
   require_writable(settings.json, kExitRefused);
   require_writable(settings.markdown, kExitRefused);
   require_two_files(settings);

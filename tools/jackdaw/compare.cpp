@@ -20,6 +20,7 @@
 #include "program/places.hpp"
 #include "program/process.hpp"
 #include "program/program.hpp"
+#include "program/signals.hpp"
 
 namespace jackdaw {
 namespace {
@@ -35,7 +36,8 @@ class Input {
       return;
     }
     if (isatty(0) != 0 || fstat(0, &st) != 0) {
-      fmt::print(stderr, "jackdaw: the input is a terminal; the program gets an empty one\n");
+      static_cast<void>(
+          std::fputs("jackdaw: the input is a terminal; the program gets an empty one\n", stderr));
       file_ = File(open("/dev/null", O_RDONLY | O_CLOEXEC));
       return;
     }
@@ -262,6 +264,7 @@ int compare_command(const RunSettings& settings) {
   const Program program = examine_program(settings.command.front(), settings.force);
   require_writable(settings.stats_json, kExitRefused);
   Input input;
+  const HeldSignals held;
   {
     Progress progress;
     for (int pair = 0; pair <= settings.runs; ++pair) {

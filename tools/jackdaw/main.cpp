@@ -1,7 +1,6 @@
 // The `jackdaw` command: reads the command line and calls the subcommand.
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -13,6 +12,8 @@
 #include "commands.hpp"
 #include "failure.hpp"
 #include "program/process.hpp"
+#include "program/signals.hpp"
+#include "program/standard_files.hpp"
 #include "reports/catalogue.hpp"
 
 namespace jackdaw {
@@ -222,8 +223,8 @@ std::string explain(const CLI::ParseError& error, const std::string& first) {
 }
 
 int run_main(int argc, char** argv) {
-  // A status nobody may collect is what an inherited SIG_IGN would leave us with.
-  std::signal(SIGCHLD, SIG_DFL);
+  occupy_standard_files();
+  prepare_signals();
   CommandLine line;
   const std::string first = argc > 1 ? argv[1] : "";
   const bool is_run = first == "run";

@@ -1,6 +1,7 @@
 // `jackdaw run`: a program on our libgc.
 #include <fmt/core.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -63,7 +64,9 @@ int run_command(const RunSettings& settings) {
     command.environment = environment_with({library.path}, variables);
     execute(command);
   }
-  const Measurement m = run_measured({command, library, variables});
+  const Measurement m = run_measured({command, library, variables, serves_malloc});
+  // A reader of the figures that has gone is no end of ours: the status is the program's.
+  std::signal(SIGPIPE, SIG_IGN);
   attempt([&] { write_statistics(settings, m); });
   attempt([&] { print_statistics(settings, m, library); });
   end_like(m.outcome);

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <regex>
 #include <system_error>
 
 #include "failure.hpp"
@@ -47,15 +50,48 @@ mode_t mode_of_new_files() {
   return 0666 & ~mask;
 }
 
+// Calls visit(path) for the path and for what it links to, one link after another, until that
+// returns true; returns the last.
+template <class Visit>
+fs::path follow_links(fs::path path, Visit visit) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && !visit(path); ++i) {
+    if (!fs::is_symlink(fs::symlink_status(path, error))) break;
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = target.is_relative() ? path.parent_path() / target : target;
+  }
+  return path;
+}
+
 // The file that a path means, through links; it need not be there.
 fs::path behind_links(const std::string& path) {
+  const fs::path last = follow_links(path, [](const fs::path&) { return false; });
   std::error_code error;
-  if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
-  fs::path target = fs::read_symlink(path, error);
-  if (error) return path;
-  if (target.is_relative()) target = fs::path(path).parent_path() / target;
-  const fs::path real = fs::weakly_canonical(target, error);
-  return error ? target : real;
+  const fs::path real = last == path ? last : fs::weakly_canonical(last, error);
+  return error ? last : real;
+}
+
+// The number, if the path means a file that this process has open already: /dev/stdout, say.
+std::optional<int> open_number(const std::string& path) {
+  const std::regex number(
+      fmt::format("/(?:dev|proc/(?:self|thread-self|{}))/fd/([0-9]{{1,9}})", getpid()));
+  std::optional<int> found;
+  follow_links(path, [&](const fs::path& p) {
+    std::smatch match;
+    const std::string text = p.lexically_normal().string();
+    if (!std::regex_match(text, match, number)) return false;
+    found = std::stoi(match[1]);
+    return true;
+  });
+  return found;
+}
+
+// Behind what is in it: opened by that name, it would be written over from its beginning.
+void write_to_open(int fd, const std::string& path, const std::string& text) {
+  std::fflush(nullptr);
+  if (const int error = write_all(fd, text); error != 0) fail(path, error);
 }
 
 // A new file beside that one, for what is to take its place.
@@ -66,6 +102,7 @@ std::string name_beside(const fs::path& target) {
 }  // namespace
 
 void write_file(const std::string& path, const std::string& text) {
+  if (const std::optional<int> fd = open_number(path)) return write_to_open(*fd, path, text);
   struct stat old {};
   const bool exists = stat(path.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode)) return write_in_place(path, text);
@@ -78,6 +115,11 @@ void write_file(const std::string& path, const std::string& text) {
     if (exists && (error == EACCES || error == EROFS)) return write_in_place(path, text);
     fail(path, error);
   }
+  // Somebody else's stays theirs.
+  if (exists && fchown(file.fd(), old.st_uid, old.st_gid) != 0) {
+    unlink(temporary.c_str());
+    return write_in_place(path, text);
+  }
   int error = write_all(file.fd(), text);
   const mode_t mode = exists ? old.st_mode & 07777 : mode_of_new_files();
   if (error == 0 && fchmod(file.fd(), mode) != 0) error = errno;
@@ -89,6 +131,11 @@ void write_file(const std::string& path, const std::string& text) {
 
 void require_writable(const std::string& path, int exit_status) {
   if (path.empty()) return;
+  if (const std::optional<int> fd = open_number(path)) {
+    const int flags = fcntl(*fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) fail(path, EBADF, exit_status);
+    return;
+  }
   struct stat old {};
   if (stat(path.c_str(), &old) == 0) {
     if (S_ISDIR(old.st_mode)) fail(path, EISDIR, exit_status);

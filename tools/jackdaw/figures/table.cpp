@@ -45,22 +45,23 @@ std::string Table::markdown() const {
   return text;
 }
 
+// A series goes on where nobody can be told how far it is.
+void Progress::write(const std::string& text) {
+  static_cast<void>(std::fputs(text.c_str(), stderr));
+  std::fflush(stderr);
+}
+
 Progress::Progress() : terminal_(isatty(2) != 0) {}
 
 Progress::~Progress() { clear(); }
 
 void Progress::say(const std::string& text) {
-  if (terminal_) {
-    fmt::print(stderr, "\r\033[K{}", text);
-    shown_ = true;
-  } else {
-    fmt::print(stderr, "{}\n", text);
-  }
-  std::fflush(stderr);
+  write(terminal_ ? "\r\033[K" + text : text + "\n");
+  shown_ = terminal_;
 }
 
 void Progress::clear() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) write("\r\033[K");
   shown_ = false;
 }
 

@@ -29,6 +29,8 @@ class Progress {
   void clear();
 
  private:
+  static void write(const std::string& text);
+
   bool terminal_;
   bool shown_ = false;
 };

@@ -1,5 +1,6 @@
 #include "measure/measure.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,30 +19,27 @@
 namespace jackdaw {
 namespace {
 
-// Where the file is larger than may be (ulimit -f), an error, not the signal that comes with it.
-bool set_size(int fd, off_t size) {
-  struct sigaction ignore {};
-  ignore.sa_handler = SIG_IGN;
-  struct sigaction before {};
-  sigaction(SIGXFSZ, &ignore, &before);
-  const bool done = ftruncate(fd, size) == 0;
-  const int error = errno;
-  sigaction(SIGXFSZ, &before, nullptr);
-  errno = error;
-  return done;
+// A page that the disk has no room for would be a fault where it is first written to.
+bool make_room(int fd, off_t size) {
+  errno = posix_fallocate(fd, 0, size);
+  return errno == 0;
 }
 
 // The file that this process and the probe map. Gone with the object.
 class RecordFile {
  public:
-  RecordFile() {
+  explicit RecordFile(bool serves_malloc) {
     const char* folder = std::getenv("TMPDIR");
-    path_ =
-        fmt::format("{}/jackdaw-XXXXXX", folder != nullptr && *folder != '\0' ? folder : "/tmp");
+    // Absolute: the program may change its folder, and then execute another.
+    path_ = folder != nullptr && *folder != '\0' ? folder : "/tmp";
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(path_, error);
+    if (!error) path_ = absolute;
+    path_ += "/jackdaw-XXXXXX";
     const File file(mkstemp(path_.data()));
     if (file.fd() < 0) fail("cannot create");
     void* p = MAP_FAILED;
-    if (set_size(file.fd(), sizeof(jd_record))) {
+    if (make_room(file.fd(), sizeof(jd_record))) {
       p = mmap(nullptr, sizeof(jd_record), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
     }
     if (p == MAP_FAILED) {
@@ -52,6 +50,7 @@ class RecordFile {
     }
     record_ = static_cast<jd_record*>(p);
     record_->magic = JD_PROBE_MAGIC;
+    record_->serves_malloc = serves_malloc ? 1 : 0;
   }
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;
@@ -177,7 +176,7 @@ std::optional<double> Measurement::collector_share() const {
 }
 
 Measurement run_measured(const MeasuredRun& request) {
-  const RecordFile file;
+  const RecordFile file(request.serves_malloc);
   Command command = request.command;
   std::vector<std::string> variables = request.variables;
   variables.push_back(fmt::format("{}={}", JD_PROBE_ENV, file.path()));

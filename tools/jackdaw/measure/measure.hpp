@@ -42,6 +42,7 @@ struct MeasuredRun {
   Command command;
   Library library;
   std::vector<std::string> variables;
+  bool serves_malloc = false;  // the library is the one that does
 };
 Measurement run_measured(const MeasuredRun& request);
 

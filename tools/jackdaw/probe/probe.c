@@ -243,25 +243,26 @@ static void clear(struct jd_record* r) {
   put(&r->images, images + 1);
 }
 
-/* A function of the collector that is measured: the one that serves malloc, if one does. */
-static void* find(void* where, const char* name) {
+/* A function of the collector that is measured. There may be another: one serves malloc, and one is
+   the program's libgc. */
+static void* find(const struct jd_record* r, void* where, const char* name) {
+  if (r->serves_malloc == 0) return dlsym(where, name);
   char other[64] = "jackdaw_malloc_";
   strncat(other, name, sizeof other - strlen(other) - 1);
-  void* f = dlsym(RTLD_DEFAULT, other);
-  return f != NULL ? f : dlsym(where, name);
+  return dlsym(RTLD_DEFAULT, other);
 }
 
 __attribute__((constructor)) static void probe_begin(void) {
   struct jd_record* r = map_record();
   if (r == NULL) return;
   clear(r);
-  real_heap_size = (size_t(*)(void))find(RTLD_DEFAULT, "GC_get_heap_size");
-  real_total_bytes = (size_t(*)(void))find(RTLD_DEFAULT, "GC_get_total_bytes");
+  real_heap_size = (size_t(*)(void))find(r, RTLD_DEFAULT, "GC_get_heap_size");
+  real_total_bytes = (size_t(*)(void))find(r, RTLD_DEFAULT, "GC_get_total_bytes");
   real_prof_stats =
-      (size_t(*)(struct GC_prof_stats_s*, size_t))find(RTLD_DEFAULT, "GC_get_prof_stats_unsafe");
-  real_gc_no = (GC_word(*)(void))find(RTLD_DEFAULT, "GC_get_gc_no");
-  real_set_event = (set_event_fn)find(RTLD_NEXT, "GC_set_on_collection_event");
-  real_set_resize = (set_resize_fn)find(RTLD_NEXT, "GC_set_on_heap_resize");
+      (size_t(*)(struct GC_prof_stats_s*, size_t))find(r, RTLD_DEFAULT, "GC_get_prof_stats_unsafe");
+  real_gc_no = (GC_word(*)(void))find(r, RTLD_DEFAULT, "GC_get_gc_no");
+  real_set_event = (set_event_fn)find(r, RTLD_NEXT, "GC_set_on_collection_event");
+  real_set_resize = (set_resize_fn)find(r, RTLD_NEXT, "GC_set_on_heap_resize");
   if (real_heap_size == NULL || real_total_bytes == NULL || real_gc_no == NULL ||
       real_set_event == NULL) {
     put(&r->state, JD_PROBE_NO_LIBGC);
@@ -270,7 +271,7 @@ __attribute__((constructor)) static void probe_begin(void) {
     if (dladdr((void*)real_gc_no, &info) != 0 && info.dli_fname != NULL) {
       strncpy(r->library, info.dli_fname, sizeof r->library - 1);
     }
-    unsigned (*version)(void) = (unsigned (*)(void))find(RTLD_DEFAULT, "GC_get_version");
+    unsigned (*version)(void) = (unsigned (*)(void))find(r, RTLD_DEFAULT, "GC_get_version");
     if (version != NULL) put(&r->version, version());
     put(&r->gc_no_at_start, real_gc_no());
     pthread_atfork(NULL, NULL, in_forked_child);

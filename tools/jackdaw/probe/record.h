@@ -27,7 +27,8 @@ enum {
 /* A C name in a header for C and C++. */
 struct jd_record {  // NOLINT(readability-identifier-naming)
   uint64_t magic;
-  uint64_t owner;  /* the process that is measured */
+  uint64_t owner;         /* the process that is measured */
+  uint64_t serves_malloc; /* 1: the collector that is measured is the one that serves malloc */
   uint64_t images; /* how often that process started a program with the probe: exec() adds one */
   uint64_t state;
   uint64_t ended; /* 1 once the probe saw exit() or _exit() */

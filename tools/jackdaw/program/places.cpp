@@ -100,12 +100,13 @@ unsigned ask_version(const fs::path& path) {
   return static_cast<unsigned>(std::stoul(answer));
 }
 
-// LD_PRELOAD knows no way to quote its separators. `advice`: what could be done.
+// LD_PRELOAD knows no way to quote its separators, nor the sign of what the loader puts in itself
+// ($ORIGIN). `advice`: what could be done.
 void refuse_separators(const fs::path& path, const char* advice) {
-  if (path.string().find_first_of(" :") == std::string::npos) return;
+  if (path.string().find_first_of(" :$") == std::string::npos) return;
   throw Failure(kExitRefused,
-                fmt::format("the path '{}' has a blank or a colon in it, which LD_PRELOAD cannot "
-                            "express; {}",
+                fmt::format("the path '{}' has a blank, a colon or a $ in it, which LD_PRELOAD "
+                            "cannot express; {}",
                             path.string(), advice));
 }
 // A link to the command would not do: it looks beside its own file.

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "failure.hpp"
+#include "program/signals.hpp"
 
 namespace jackdaw {
 namespace {
@@ -36,16 +37,6 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 double seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-}
-
-// Signals that mean something to the program and not to us: all, but those of the terminal that
-// stop whoever uses it in the background. SIGSTOP and SIGKILL cannot be had; a fault of our own
-// ends this process though its signal is blocked.
-sigset_t passed_signals() {
-  sigset_t set;
-  sigfillset(&set);
-  for (const int s : {SIGKILL, SIGSTOP, SIGTTIN, SIGTTOU}) sigdelset(&set, s);
-  return set;
 }
 
 // What the child says when it cannot execute the program (errno), or not where it should (a
@@ -90,6 +81,7 @@ pid_t start(const Command& command, std::uint64_t* owner, const sigset_t& mask) 
     if (owner != nullptr) {
       __atomic_store_n(owner, static_cast<std::uint64_t>(getpid()), __ATOMIC_RELAXED);
     }
+    restore_signals();
     sigprocmask(SIG_SETMASK, &mask, nullptr);
     execve(command.file.c_str(), argv.data(), envp.data());
     report_exec_failure(error_pipe[1]);
@@ -205,7 +197,13 @@ std::vector<std::string> environment_with(const std::vector<std::filesystem::pat
   if (const char* old = std::getenv("LD_PRELOAD"); old != nullptr && *old != '\0') {
     libraries.emplace_back(old);
   }
-  std::vector<std::string> set = more;
+  std::vector<std::string> set;
+  for (const std::string& variable : more) {
+    // The last word on each.
+    const std::string name = variable.substr(0, variable.find('=') + 1);
+    std::erase_if(set, [&name](const std::string& s) { return s.starts_with(name); });
+    set.push_back(variable);
+  }
   if (!libraries.empty()) set.push_back(fmt::format("LD_PRELOAD={}", fmt::join(libraries, ":")));
   std::vector<std::string> environment;
   for (char** p = environ; *p != nullptr; ++p) {
@@ -223,6 +221,7 @@ void execute(const Command& command) {
   const std::vector<char*> argv = pointers(command.arguments);
   const std::vector<char*> envp = pointers(command.environment);
   std::fflush(nullptr);
+  restore_signals();
   execve(command.file.c_str(), argv.data(), envp.data());
   throw Failure(kExitNotExecutable,
                 fmt::format("cannot execute {}: {}", command.file.string(), std::strerror(errno)));
@@ -239,7 +238,7 @@ Outcome run(const Command& command, std::uint64_t* owner) {
   const Clock::time_point began = Clock::now();
   pid_t child = 0;
   try {
-    child = start(command, owner, before);
+    child = start(command, owner, HeldSignals::mask_of_programs(before));
   } catch (...) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     throw;
@@ -248,6 +247,7 @@ Outcome run(const Command& command, std::uint64_t* owner) {
     timespec patience{1, 0};  // SIGCHLD ends the wait; the time is for the limit below.
     siginfo_t info;
     if (sigtimedwait(&waited, &info, &patience) > 0) {
+      if (!command.interactive && is_ignored(info.si_signo)) continue;
       if (!command.interactive && (info.si_signo == SIGINT || info.si_signo == SIGTERM ||
                                    info.si_signo == SIGHUP || info.si_signo == SIGQUIT)) {
         // Not the program's business: stop the whole series of runs.
@@ -259,7 +259,7 @@ Outcome run(const Command& command, std::uint64_t* owner) {
       if (!command.interactive && info.si_signo == SIGTSTP) {
         // The series stops as a whole, whatever this program makes of the signal.
         kill(child, SIGSTOP);
-        raise(SIGSTOP);
+        stop_by_terminal();
         kill(child, SIGCONT);
         continue;
       }
@@ -287,7 +287,7 @@ void end_by(int signal) {
   sigemptyset(&set);
   sigaddset(&set, signal);
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
-  raise(signal);
+  kill(getpid(), signal);  // raise() refuses the C library's own
   std::_Exit(128 + signal);
 }
 

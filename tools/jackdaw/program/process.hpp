@@ -63,7 +63,7 @@ struct Outcome {
 };
 
 // This process's environment with LD_PRELOAD set to these libraries before what it holds already,
-// and with more variables set.
+// and with more variables set: of two for the same name, the latter.
 std::vector<std::string> environment_with(const std::vector<std::filesystem::path>& preload,
                                           const std::vector<std::string>& more);
 
