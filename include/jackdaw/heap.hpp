@@ -242,7 +242,9 @@ struct Element<T> {
   using Type = typename members<T>::element;
   static_assert(std::is_trivially_destructible_v<Type> && std::is_trivially_copyable_v<Type>,
                 "elements begin as zeros, move byte by byte, and are not destroyed");
-  static_assert(sizeof(T) % alignof(Type) == 0 && alignof(Type) <= 8);
+  static_assert(sizeof(T) % alignof(Type) == 0 && alignof(Type) <= 8,
+                "elements begin where the type before them ends: its size must be a multiple of "
+                "their alignment, at most 8 (give it a member more, or alignas)");
   static constexpr std::size_t kSize = sizeof(Type);
   static constexpr bool kHasPointers = IsWord<Type>::value || kIsListed<Type>;
   using Bits = Bitmap<(kSize < 8 ? 8 : kSize)>;
