@@ -44,6 +44,13 @@ constexpr unsigned count_ones(std::uint64_t n) {
 // and for seeds that are close to each other (Knuth, The Art of Computer Programming, vol. 3, 6.4).
 inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 
+// The digest of a row of words, one after another: of words that differ, wherever their bits do, it
+// is the same only by chance.
+[[nodiscard]] constexpr std::uint64_t add_to_digest(std::uint64_t digest, std::uint64_t word) {
+  digest = (digest ^ word) * kGolden;
+  return digest ^ (digest >> 32);  // else upper bits would never change lower ones
+}
+
 // A size that says whether the arithmetic that made it overflowed: every request for memory is
 // computed with these (alloc.req.overflow).
 [[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t* sum) {

@@ -82,7 +82,12 @@ bool may_look_for_roots() {
   // It is its parent's turn, once it has executed another program.
   if (settings.serves_malloc && world::is_borrowed_process()) return false;
   if (world::update_static_roots()) return true;
-  complain_about_roots(world::using_mappings() ? world::kNoList : kNoTable, "not collecting");
+  if (world::using_mappings()) {
+    complain_about_roots(world::kNoList,
+                         "not collecting while that is so (is a file left to open?)");
+  } else {
+    complain_about_roots(kNoTable, "not collecting");
+  }
   return false;
 }
 

@@ -26,11 +26,11 @@ std::atomic<Table*> table{nullptr};
 heap::Growable<Backtrace*> backtraces;
 
 std::uint64_t hash_of(void* const* addresses, std::size_t count) {
-  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a, a word at a time
+  std::uint64_t hash = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    hash = (hash ^ base::as_word(addresses[i])) * 1099511628211ull;
+    hash = base::add_to_digest(hash, base::as_word(addresses[i]));
   }
-  return hash ^ (hash >> 32);
+  return hash;
 }
 
 // Visits those that have these addresses until one does. Several may, of libraries that came one

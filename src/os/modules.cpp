@@ -140,10 +140,10 @@ std::uint64_t module_generation() {
 
 std::uint64_t module_fingerprint(bool* changing) {
   *changing = _r_debug.r_state != r_debug::RT_CONSISTENT;
-  std::uint64_t digest = 14695981039346656037ull;  // FNV-1a, a word at a time
+  std::uint64_t digest = 0;
   for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
     for (const Word word : {Word{map->l_addr}, base::as_word(map->l_ld)}) {
-      digest = (digest ^ word) * 1099511628211ull;
+      digest = base::add_to_digest(digest, word);
     }
   }
   return digest;

@@ -48,23 +48,15 @@ const Byte* find_record(Word address, Word header) {
   return bytes_at(header + static_cast<Word>(std::int64_t{row(low).record}));
 }
 
-// FNV-1a, a word at a time.
-class Digest {
- public:
-  void add(Word word) { value_ = (value_ ^ word) * 1099511628211ull; }
-  void add(const Byte* from, const Byte* to) {
-    for (; to - from >= static_cast<std::ptrdiff_t>(sizeof(Word)); from += sizeof(Word)) {
-      Word word;
-      __builtin_memcpy(&word, from, sizeof word);
-      add(word);
-    }
-    for (; from < to; ++from) add(*from);
+Word add_to_digest(Word digest, const Byte* from, const Byte* to) {
+  for (; to - from >= static_cast<std::ptrdiff_t>(sizeof(Word)); from += sizeof(Word)) {
+    Word word;
+    __builtin_memcpy(&word, from, sizeof word);
+    digest = base::add_to_digest(digest, word);
   }
-  Word value() const { return value_; }
-
- private:
-  Word value_ = 14695981039346656037ull;
-};
+  for (; from < to; ++from) digest = base::add_to_digest(digest, *from);
+  return digest;
+}
 
 }  // namespace
 
@@ -72,20 +64,17 @@ Word digest_entry(Word address) {
   const Word header = base::as_word(os::find_unwind_table(base::as_pointer(address)));
   if (header == 0) return 0;
   const Byte* record = find_record(address, header);
-  Digest digest;
-  digest.add(header);
-  if (record == nullptr) return digest.value();
+  Word digest = base::add_to_digest(0, header);
+  if (record == nullptr) return digest;
+  digest = base::add_to_digest(digest, base::as_word(record));
   Reader function(record);
   const Byte* end = nullptr;
-  digest.add(base::as_word(record));
-  if (!read_length(&function, &end)) return digest.value();
+  if (!read_length(&function, &end)) return digest;
   const Byte* here = function.at();
-  digest.add(here, end);
-  const Byte* common = here - function.read<std::uint32_t>();
-  Reader reader(common);
-  if (!read_length(&reader, &end)) return digest.value();
-  digest.add(reader.at(), end);
-  return digest.value();
+  digest = add_to_digest(digest, here, end);
+  Reader common(here - function.read<std::uint32_t>());
+  if (!read_length(&common, &end)) return digest;
+  return add_to_digest(digest, common.at(), end);
 }
 
 bool read_entry(Word address, Entry* entry) {

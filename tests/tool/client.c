@@ -14,7 +14,6 @@
  *   complain              writes a line to its standard error
  *   interrupt             tells its parent to end (SIGTERM), and waits
  *   nudge                 tells its parent to end, and does not wait
- *   nap MICROSECONDS      sleeps
  *   idle                  never touches the collector
  */
 #define _GNU_SOURCE 1
@@ -102,7 +101,6 @@ int main(int argc, char** argv) {
     return waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
   }
   if (strcmp(what, "nudge") == 0) return kill(getppid(), SIGTERM);
-  if (strcmp(what, "nap") == 0 && argc == 3) return usleep((useconds_t)atol(argv[2]));
   if (strcmp(what, "exec") == 0 && argc > 2) {
     allocate(10000, 1000);
     execv(argv[2], argv + 2);

@@ -21,7 +21,6 @@
 #include "program/loader.hpp"
 #include "program/places.hpp"
 #include "program/process.hpp"
-#include "program/signals.hpp"
 #include "reports/catalogue.hpp"
 
 namespace jackdaw {
@@ -199,7 +198,6 @@ void require_assignments(const std::vector<std::string>& variables) {
 }  // namespace
 
 int bench_command(const BenchSettings& settings) {
-  const HeldSignals held;
   require_writable(settings.json, kExitRefused);
   require_writable(settings.markdown, kExitRefused);
   require_two_files(settings);
@@ -243,15 +241,14 @@ int bench_command(const BenchSettings& settings) {
   Table table({"benchmark", "figure", "ours", "peer", "ratio"});
   const std::string heading =
       conditions(settings, origin, ours, ours.portable_path(), peer, peer.portable_path());
-  const auto write_files = [&] {
-    if (!settings.json.empty()) write_file(settings.json, to_text(json));
+  const auto write_files = [&](auto write) {
+    if (!settings.json.empty()) write(settings.json, to_text(json));
     if (settings.markdown.empty()) return;
-    write_file(settings.markdown,
-               fmt::format("# Benchmarks\n\nWritten by `jackdaw bench --markdown`.\n\n"
-                           "```\n{}```\n\n{}",
-                           heading, table.markdown()));
+    write(settings.markdown,
+          fmt::format("# Benchmarks\n\nWritten by `jackdaw bench --markdown`.\n\n"
+                      "```\n{}```\n\n{}",
+                      heading, table.markdown()));
   };
-  std::optional<Failure> unwritten;
   int failures = 0;
   {
     Progress progress;
@@ -269,15 +266,14 @@ int bench_command(const BenchSettings& settings) {
       if (json["benchmarks"].back().contains("failure")) ++failures;
       // After each, so that an interrupted series leaves what it has.
       try {
-        write_files();
-        unwritten.reset();
-      } catch (const Failure& failure) {
-        unwritten = failure;  // the disk may be full; the table can be printed
+        write_files(write_so_far);
+      } catch (const Failure&) {
+        // The disk may be full. At the end it is said, if it still is.
       }
     }
   }
   fmt::print("{}", table.text());
-  if (unwritten) throw Failure(*unwritten);
+  write_files(write_file);
   if (failures == 0) return 0;
   fmt::print("\n{} of {} benchmarks failed\n", failures, chosen.size());
   return kExitFailed;

@@ -20,7 +20,6 @@
 #include "program/places.hpp"
 #include "program/process.hpp"
 #include "program/program.hpp"
-#include "program/signals.hpp"
 
 namespace jackdaw {
 namespace {
@@ -264,7 +263,6 @@ int compare_command(const RunSettings& settings) {
   const Program program = examine_program(settings.command.front(), settings.force);
   require_writable(settings.stats_json, kExitRefused);
   Input input;
-  const HeldSignals held;
   {
     Progress progress;
     for (int pair = 0; pair <= settings.runs; ++pair) {

@@ -203,6 +203,11 @@ struct CommandLine {
   }
 };
 
+// A message of ours, whether or not anybody can read it: the status tells, too.
+void say(const std::string& text) {
+  static_cast<void>(std::fputs(("jackdaw: " + text + "\n").c_str(), stderr));
+}
+
 bool is_command(const std::string& word) {
   return word == "run" || word == "bench" || word == "options";
 }
@@ -235,11 +240,11 @@ int run_main(int argc, char** argv) {
     if (e.get_exit_code() == 0 && (first.starts_with('-') || is_command(first))) {
       line.app.exit(e);
       if (std::fflush(stdout) == 0 && std::cout.flush()) return 0;
-      fmt::print(stderr, "jackdaw: {}\n", kCannotWrite);
+      say(kCannotWrite);
       return kExitRefused;
     }
-    fmt::print(stderr, "jackdaw: {}\nTry: jackdaw {}--help\n", explain(e, first),
-               is_command(first) ? first + " " : "");
+    say(fmt::format("{}\nTry: jackdaw {}--help", explain(e, first),
+                    is_command(first) ? first + " " : ""));
     return is_run ? kExitRefused : kExitUsage;
   }
   try {
@@ -253,13 +258,13 @@ int run_main(int argc, char** argv) {
     std::fflush(nullptr);
     end_by(e.signal);
   } catch (const Failure& e) {
-    fmt::print(stderr, "jackdaw: {}\n", e.what());
+    say(e.what());
     return e.exit_status();
   } catch (const std::exception& e) {
     if (std::ferror(stdout) != 0) {  // fmt throws what it cannot print
-      fmt::print(stderr, "jackdaw: {}\n", kCannotWrite);
+      say(kCannotWrite);
     } else {
-      fmt::print(stderr, "jackdaw: unexpected: {}\n", e.what());
+      say(fmt::format("unexpected: {}", e.what()));
     }
     return kExitRefused;
   }

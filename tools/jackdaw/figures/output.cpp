@@ -129,6 +129,13 @@ void write_file(const std::string& path, const std::string& text) {
   fail(path, error);
 }
 
+void write_so_far(const std::string& path, const std::string& text) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (open_number(path) || (fs::exists(status) && !fs::is_regular_file(status))) return;
+  write_file(path, text);
+}
+
 void require_writable(const std::string& path, int exit_status) {
   if (path.empty()) return;
   if (const std::optional<int> fd = open_number(path)) {

@@ -15,6 +15,7 @@
 #include "failure.hpp"
 #include "figures/units.hpp"
 #include "probe/record.h"
+#include "program/signals.hpp"
 
 namespace jackdaw {
 namespace {
@@ -176,6 +177,7 @@ std::optional<double> Measurement::collector_share() const {
 }
 
 Measurement run_measured(const MeasuredRun& request) {
+  const HeldSignals held;
   const RecordFile file(request.serves_malloc);
   Command command = request.command;
   std::vector<std::string> variables = request.variables;

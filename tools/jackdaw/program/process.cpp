@@ -194,16 +194,20 @@ std::vector<std::string> environment_with(const std::vector<std::filesystem::pat
   std::vector<std::string> libraries;
   libraries.reserve(preload.size() + 1);
   for (const auto& path : preload) libraries.push_back(path.string());
-  if (const char* old = std::getenv("LD_PRELOAD"); old != nullptr && *old != '\0') {
-    libraries.emplace_back(old);
-  }
+  const char* inherited = std::getenv("LD_PRELOAD");
+  std::string others = inherited != nullptr ? inherited : "";
   std::vector<std::string> set;
   for (const std::string& variable : more) {
+    if (variable.starts_with("LD_PRELOAD=")) {
+      others = variable.substr(variable.find('=') + 1);
+      continue;
+    }
     // The last word on each.
     const std::string name = variable.substr(0, variable.find('=') + 1);
     std::erase_if(set, [&name](const std::string& s) { return s.starts_with(name); });
     set.push_back(variable);
   }
+  if (!others.empty()) libraries.push_back(others);
   if (!libraries.empty()) set.push_back(fmt::format("LD_PRELOAD={}", fmt::join(libraries, ":")));
   std::vector<std::string> environment;
   for (char** p = environ; *p != nullptr; ++p) {

@@ -62,8 +62,8 @@ struct Outcome {
   [[nodiscard]] std::string describe() const;  // "exit status 3", "signal 11 (SIGSEGV)"
 };
 
-// This process's environment with LD_PRELOAD set to these libraries before what it holds already,
-// and with more variables set: of two for the same name, the latter.
+// This process's environment with more variables set (of two for the same name, the latter), and
+// with these libraries in LD_PRELOAD before what it would hold.
 std::vector<std::string> environment_with(const std::vector<std::filesystem::path>& preload,
                                           const std::vector<std::string>& more);
 

@@ -12,7 +12,7 @@ struct Kept {
 };
 Kept kept[] = {{SIGCHLD, {}}, {SIGXFSZ, {}}};
 
-const sigset_t* held = nullptr;  // the mask before
+const sigset_t* held = nullptr;  // the mask before the outermost
 
 }  // namespace
 
@@ -40,14 +40,15 @@ sigset_t passed_signals() {
   return set;
 }
 
-HeldSignals::HeldSignals() {
-  const sigset_t set = passed_signals();
+HeldSignals::HeldSignals() : outer_(held) {
+  sigset_t set = passed_signals();
+  sigdelset(&set, SIGPIPE);  // our own: nobody reads what we write
   sigprocmask(SIG_BLOCK, &set, &before_);
-  held = &before_;
+  if (held == nullptr) held = &before_;
 }
 
 HeldSignals::~HeldSignals() {
-  held = nullptr;
+  held = outer_;
   // One that waits may end us here.
   std::fflush(nullptr);
   sigprocmask(SIG_SETMASK, &before_, nullptr);

@@ -19,8 +19,9 @@ bool is_ignored(int signal);
 // ends this process though its signal is blocked.
 sigset_t passed_signals();
 
-// As long as one exists, the passed signals wait for the next run() or for its end: between two
-// runs of a series none ends us with files left that the way out would remove. One at a time.
+// As long as one exists, the passed signals, but for SIGPIPE, wait for the next run() or for its
+// end: none ends us with files left that the way out would remove. Nothing in between may wait for
+// anything else. They nest.
 class HeldSignals {
  public:
   HeldSignals();
@@ -33,6 +34,7 @@ class HeldSignals {
 
  private:
   sigset_t before_;
+  const sigset_t* outer_;
 };
 
 // Stops this process as the terminal's key does: not where nobody is there to continue it. Pre:

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "program/signals.hpp"
+
 namespace jackdaw {
 
 // Empty at first, and gone when the object is. Throws Failure if it cannot be made.
@@ -16,6 +18,7 @@ class TemporaryFile {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  HeldSignals held_;  // first: until the file is gone
   std::filesystem::path path_;
 };
 

@@ -36,8 +36,8 @@ struct Session {
   // After each program, so that an interrupted series leaves what it has.
   void save() const {
     const CopyResults sum = all();
-    if (!plan.settings.json.empty()) write_file(plan.settings.json, to_text(to_json(sum)));
-    if (!target.empty()) write_file(target, copy_page(sum, {}));
+    if (!plan.settings.json.empty()) write_so_far(plan.settings.json, to_text(to_json(sum)));
+    if (!target.empty()) write_so_far(target, copy_page(sum, {}));
   }
 };
 
@@ -203,6 +203,7 @@ int mostly_copying_command(const BenchSettings& settings) {
   const int failures = count_failures(results);
   const CopyResults all = session.all();
   fmt::print("{}", copy_page(all, {}));
+  if (!settings.json.empty()) write_file(settings.json, to_text(to_json(all)));
   if (!target.empty()) {
     write_file(target, copy_page(all, draw_plots(copy_plots(all), target)));
     fmt::print("\nwritten: {}\n", target);

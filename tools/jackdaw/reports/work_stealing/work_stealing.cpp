@@ -278,7 +278,7 @@ void run_cells(const Plan& plan, const std::string& prefix, TaskRow* row, Progre
 void save(const std::string& path, const std::optional<Json>& before, TaskResults results) {
   if (path.empty()) return;
   if (before) add_task_rounds(*before, &results);
-  write_file(path, to_text(to_json(results)));
+  write_so_far(path, to_text(to_json(results)));
 }
 
 void run_parts(const Plan& plan, const std::vector<std::string>& parts,
@@ -353,6 +353,7 @@ int work_stealing_command(const BenchSettings& settings) {
   const int failures = count_failures(results.rows) + count_failures(results.latencies);
   if (before) add_task_rounds(*before, &results);
   fmt::print("{}", task_page(results, {}));
+  if (!settings.json.empty()) write_file(settings.json, to_text(to_json(results)));
   if (!target.empty()) {
     write_file(target, task_page(results, draw_plots(task_plots(results), target)));
     fmt::print("\nwritten: {}\n", target);
