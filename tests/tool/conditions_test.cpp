@@ -13,26 +13,27 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kRun = std::string(JD_TEST_COMMAND) + " run --library " + JD_TEST_LIBRARY + " ";
-const std::string kClient = std::string(JD_TEST_CLIENT) + " ";
+const std::string command =
+    std::string(JD_TEST_COMMAND) + " run --library " + JD_TEST_LIBRARY + " ";
+const std::string client = std::string(JD_TEST_CLIENT) + " ";
 
 Result run_shell(const std::string& line, const std::string& input = "") {
   return run_program({"/bin/sh", "-c", line}, input);
 }
 
 std::string compare(const std::string& program) {
-  return kRun + "--system-library " + JD_TEST_LIBRARY + " --compare --runs 1 -- " + program;
+  return command + "--system-library " + JD_TEST_LIBRARY + " --compare --runs 1 -- " + program;
 }
 
 // What it says itself must not get into the program's files.
 TEST(Closed, StandardErrorIsNotTheProgramsInput) {
-  const Result r = run_shell(compare(kClient + "count") + " 2>&-", "abc");
+  const Result r = run_shell(compare(client + "count") + " 2>&-", "abc");
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_THAT(r.out, HasSubstr("The outputs are the same (2 bytes)"));
 }
 
 TEST(Closed, StandardInputIsAnEmptyOne) {
-  const Result r = run_shell(compare(kClient + "count") + " <&-");
+  const Result r = run_shell(compare(client + "count") + " <&-");
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
   EXPECT_THAT(r.err, Not(HasSubstr("terminal")));
 }
@@ -40,7 +41,7 @@ TEST(Closed, StandardInputIsAnEmptyOne) {
 TEST(Closed, NothingIsLostWhereProgressCannotBeShown) {
   if (!std::filesystem::is_character_file("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
   for (const char* redirection : {" 2>/dev/full", " 2>&-"}) {
-    const Result r = run_shell(compare(kClient + "idle") + redirection);
+    const Result r = run_shell(compare(client + "idle") + redirection);
     EXPECT_TRUE(r.exited_with(0)) << describe(r);
     EXPECT_THAT(r.out, HasSubstr("The outputs are the same"));
   }
@@ -48,8 +49,9 @@ TEST(Closed, NothingIsLostWhereProgressCannotBeShown) {
 
 TEST(Closed, WhatIsClosedIsClosedForTheProgram) {
   for (const char* options : {"--force -- ", "--force --stats -- "}) {
-    const Result r = run_shell(kRun + options + "/bin/sh -c 'echo x >&7; ls /proc/self/fd >&9' " +
-                               "7>/dev/null 9>&1 <&- 2>&-");
+    const Result r =
+        run_shell(command + options + "/bin/sh -c 'echo x >&7; ls /proc/self/fd >&9' " +
+                  "7>/dev/null 9>&1 <&- 2>&-");
     EXPECT_TRUE(r.exited_with(0)) << describe(r);
     // ls has its folder open under the lowest number that is free.
     EXPECT_THAT(r.out, testing::StartsWith("0\n1\n")) << options;
@@ -58,14 +60,14 @@ TEST(Closed, WhatIsClosedIsClosedForTheProgram) {
 }
 
 TEST(Closed, TheStatusTellsWhatNobodyCanBeTold) {
-  EXPECT_TRUE(run_shell(kRun + "-- /nonexistent 2>&-").exited_with(127));
-  EXPECT_TRUE(run_shell(kRun + "-- /etc/passwd 2>&-").exited_with(126));
+  EXPECT_TRUE(run_shell(command + "-- /nonexistent 2>&-").exited_with(127));
+  EXPECT_TRUE(run_shell(command + "-- /etc/passwd 2>&-").exited_with(126));
 }
 
 // Of two files for the results, nobody reads the one; our own signal for that is not the program's.
 TEST(Closed, AReaderThatHasGoneIsNoEndOfTheProgram) {
-  const Result r = run_shell("exec 8>&1; { sleep 0.2; " + compare(kClient + "idle") +
-                             " 2>&9 >&8; } 9>&1 | true");
+  const Result r =
+      run_shell("exec 8>&1; { sleep 0.2; " + compare(client + "idle") + " 2>&9 >&8; } 9>&1 | true");
   EXPECT_THAT(r.out, Not(HasSubstr("DIFFERENT"))) << describe(r);
 }
 
@@ -73,7 +75,7 @@ TEST(Closed, AReaderThatHasGoneIsNoEndOfTheProgram) {
 TEST(Unwritten, FiguresLeaveTheStatusAsItIs) {
   const Scratch scratch;
   const std::string json = scratch.path("figures");
-  const std::string program = kRun + "--stats-json " + json + " -- " + kClient;
+  const std::string program = command + "--stats-json " + json + " -- " + client;
   Result r = run_shell("ulimit -f 0; " + program + "exit 5");
   // There is no room for the measurement's record either, and the program does not run.
   EXPECT_TRUE(r.exited_with(125)) << describe(r);
@@ -82,7 +84,7 @@ TEST(Unwritten, FiguresLeaveTheStatusAsItIs) {
   EXPECT_TRUE(r.exited_with(99)) << describe(r);
   EXPECT_THAT(r.err, HasSubstr("could not be written"));
   EXPECT_FALSE(std::filesystem::exists(json));
-  r = run_shell("exec 8>&1; { sleep 0.2; " + kRun + "--stats-json /dev/fd/9 -- " + kClient +
+  r = run_shell("exec 8>&1; { sleep 0.2; " + command + "--stats-json /dev/fd/9 -- " + client +
                 "exit 5 >&2; echo $? >&8; } 9>&1 | true");
   EXPECT_EQ(r.out, "5\n") << describe(r);
   EXPECT_THAT(r.err, HasSubstr("could not be written"));
@@ -90,7 +92,7 @@ TEST(Unwritten, FiguresLeaveTheStatusAsItIs) {
 
 // As by nohup. What is blocked comes even if it is ignored.
 TEST(Ignored, SignalsDoNotEndASeries) {
-  const Result r = run_shell("trap '' TERM; " + compare(kClient + "nudge"));
+  const Result r = run_shell("trap '' TERM; " + compare(client + "nudge"));
   EXPECT_TRUE(r.exited_with(0)) << describe(r);
 }
 
