@@ -96,7 +96,7 @@ extern "C" void jd_task_exceptions_are_of(void* (*globals)(void)) {
       return;
     }
   }
-  static bool told = false;
+  static bool told = false;  // under the lock
   if (told) return;
   told = true;
   jd::os::warn("the program has more than ", jd::task::ExceptionState::kMost,

@@ -100,7 +100,7 @@ TEST(Reload, AWalkTakesNoCodeForWhatStoodThere) {
   if (!unwinding_is_possible()) GTEST_SKIP() << "stacks can't be walked here";
   Unwinder unwinder;
   ASSERT_TRUE(unwinder.prepare());
-  constexpr Word kFunctionBytes = 31;
+  constexpr Word kFunctionBytes = 31;  // what reloaded.S comes to
   Word first = 0;
   int at_the_same_place = 0;
   for (int round = 0; round < 30; ++round) {
