@@ -8,6 +8,7 @@
 #include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
+#include "heap/resident.hpp"
 #include "heap/spans.hpp"
 #include "os/context.hpp"
 #include "os/memory.hpp"
@@ -52,9 +53,11 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
   const std::size_t blocks = base::div_up(rounded, kBlockSize);
   const std::size_t alignment_blocks = base::max_of(alignment / kBlockSize, std::size_t{1});
   if (blocks + alignment_blocks > space.reserved) return nullptr;
-  const bool clear = heap::kinds[kind].clear;
+  const auto run = static_cast<BlockNumber>(blocks);
+  const heap::Kind& of = heap::kinds[kind];
   char* object = nullptr;
   Block* block = nullptr;
+  bool clear = false;
   BlockNumber dirty = 0;
   os::clear_stack_below();
   {
@@ -73,15 +76,21 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     // address must be in this thread's registers: the record's is no root.
     asm volatile("" : "+r"(object));
     add_large_taken(rounded);
-    note_demand(static_cast<BlockNumber>(blocks));
+    note_demand(run);
     // A collection may come before it is clear: until then it has no words, and no descriptor.
-    if (clear && dirty != 0) block->scan = heap::Scan::None;
+    clear = of.clear ? dirty != 0
+                     : of.clear_reclaimed && heap::has_dropped_words(heap::number_of(block), run);
+    if (clear) block->scan = heap::Scan::None;
     begin_with_zero(object, kind);
   }
-  if (clear && dirty != 0) {
-    heap::extra_of(block).filled = clear_large(object, rounded);
+  if (clear) {
+    if (of.clear) {
+      heap::extra_of(block).filled = clear_large(object, rounded);
+    } else {
+      heap::clear_dropped_words(heap::number_of(block), run);
+    }
     // Release: this thread may be stopped right behind it, and then the words are read.
-    heap::Scan scan = heap::kinds[kind].scan;
+    heap::Scan scan = of.scan;
     __atomic_store(&block->scan, &scan, __ATOMIC_RELEASE);
   }
   return object;
@@ -115,13 +124,16 @@ void* allocate_in_span(KindNumber kind, Find find) {
   }
   // Nobody stops this thread before the slot is clear: what it held would be marked.
   const world::NoStop no_stop(world::self());
-  bool zeroed = false;
-  const heap::Place place = heap::take_slot(span, &zeroed);
+  auto old_words = heap::OldWords::Freed;
+  const heap::Place place = heap::take_slot(span, &old_words);
   add_large_taken(span->slot_size);
   char* slot = base::as_pointer(place.address());
   begin_with_zero(slot, kind);
   heap_lock.release();
-  if (heap::kinds[kind].clear && !zeroed) base::clear_bytes(slot, span->slot_size);
+  const heap::Kind& of = heap::kinds[kind];
+  const bool clear = of.clear ? old_words != heap::OldWords::None
+                              : of.clear_reclaimed && old_words == heap::OldWords::Dropped;
+  if (clear) base::clear_bytes(slot, span->slot_size);
   // When the section ends, a collection may come: as above.
   asm volatile("" : "+r"(slot));
   return slot;

@@ -5,6 +5,7 @@
 #include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/size_class.hpp"
 
@@ -29,6 +30,34 @@ bool make_room_behind(const Block& block, std::size_t bytes) {
   }
   const heap::BlockNumber wanted = first + heap::blocks_for(bytes);
   return end == heap::space.committed && wanted > end && pacer.make_room(wanted - end, 0);
+}
+
+// What a large object has gained.
+struct Gain {
+  const heap::Kind& kind;
+  Word from;  // its bytes
+  std::size_t bytes;
+  heap::BlockNumber first;  // its blocks
+  heap::BlockNumber blocks;
+
+  // Pre: the lock is held.
+  [[nodiscard]] bool needs_clearing() const {
+    return kind.clear || (kind.clear_reclaimed && heap::has_dropped_words(first, blocks));
+  }
+  void clear() const {
+    if (kind.clear) {
+      base::clear_bytes(base::as_pointer(from), bytes);
+    } else {
+      heap::clear_dropped_words(first, blocks);
+    }
+  }
+};
+
+Gain gain_of(const Block& block, std::size_t size, std::size_t bytes) {
+  const heap::BlockNumber first = heap::number_of(&block);
+  const heap::BlockNumber had = heap::blocks_for(size);
+  return {heap::kinds[block.kind], heap::block_address(first) + size, bytes - size, first + had,
+          block.run - had};
 }
 
 bool resize_large_in_place(const Place& place, std::size_t bytes) {
@@ -59,11 +88,11 @@ bool resize_large_in_place(const Place& place, std::size_t bytes) {
       return true;
     }
     add_allocated(rounded - size);
-    if (!heap::kinds[place.block->kind].clear) return true;
+    if (!gain_of(*place.block, size, rounded).needs_clearing()) return true;
     // A collection may come before what it gained is clear: until then it ends where it did.
     heap::extra_of(place.block).bytes = size;
   }
-  base::clear_bytes(base::as_pointer(place.address() + size), rounded - size);
+  gain_of(*place.block, size, rounded).clear();
   // Release: this thread may be stopped right behind it, and then the words are read.
   __atomic_store_n(&heap::extra_of(place.block).bytes, rounded, __ATOMIC_RELEASE);
   return true;

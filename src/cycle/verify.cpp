@@ -109,8 +109,11 @@ void verify_span(BlockNumber number) {
     broken("a span's count of free slots is wrong", number, extra.free_slots);
   }
   if (extra.listed && extra.free_slots == 0) broken("a full span is on a list", number, 0);
+  if ((extra.span.dropped & block.allocated[0]) != 0) {
+    broken("an object's slot is said to be dropped", number, extra.span.dropped);
+  }
   for (unsigned slot = 0; slot < block.slots; ++slot) {
-    if (((extra.zeroed_slots >> slot) & 1) == 0) continue;
+    if (((extra.span.zeroed >> slot) & 1) == 0) continue;
     if (block.is_allocated(slot)) broken("an object's slot is said to be zero", number, slot);
     verify_zero(number, block, slot);
   }

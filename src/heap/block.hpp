@@ -130,6 +130,12 @@ constexpr bool is_slot_begin(std::uint64_t product, std::uint32_t magic) {
 }
 static_assert(kBlockSize + kMaxSmall < magic_for(kMaxSmall));
 
+// Bits for a span's free slots.
+struct FreeSpanSlots {
+  std::uint32_t zeroed;   // it reads as zero: never handed out, on clean pages
+  std::uint32_t dropped;  // it may hold words of objects that collections have freed, as a block
+};
+
 // What is known of a block beyond the marker's needs. Written under the heap's lock, and read under
 // it or in a stopped world, where nothing else is said. Of an owned block, `owner`, `free_slots`
 // and `zeroed` are also written, and `next` is read, by its owner without the lock, which leaves it
@@ -147,8 +153,7 @@ struct BlockExtra {
     // Large head: the object's bytes, a multiple of the granule. Whoever makes the object longer
     // sets them when it has cleared what was gained, without the lock (release).
     std::uint64_t bytes;
-    // Span: a bit for each slot that reads as zero: never handed out, on clean pages.
-    std::uint64_t zeroed_slots;
+    FreeSpanSlots span;
   };
   // Free slots when last counted (by a sweep or by frees since).
   std::uint16_t free_slots;
@@ -157,7 +162,11 @@ struct BlockExtra {
   // The pages hold old data. Clean is the state of fresh address space, so it is the 0.
   bool dirty;
   // Clean because the pages were given back to the system.
-  bool returned;
+  bool returned : 1;
+  // It may hold words of objects that collections have freed, and not the program (Kind's
+  // clear_reclaimed). Not set of spans' blocks. Whoever makes a large object of the block, or makes
+  // one longer by it, unsets it without the lock, when the block is clear.
+  bool dropped : 1;
   // On its kind's list of blocks with free slots. As owner.
   bool listed;
   // Large head: only pointers into its first block hold the object.

@@ -24,6 +24,10 @@ void set_unowned(BlockExtra* extra) {
   set_listed(extra, false);
 }
 
+void set_dropped(BlockNumber number, BlockNumber count, bool dropped) {
+  for (BlockNumber b = number; b < number + count; ++b) space.extras[b].dropped = dropped;
+}
+
 }  // namespace
 
 bool poison_freed = false;
@@ -32,7 +36,7 @@ void poison(Word address, std::size_t size) {
   __builtin_memset(base::as_pointer(address), kPoisonByte, size);
 }
 
-void become_free(BlockNumber number, BlockNumber count) {
+void become_free(BlockNumber number, BlockNumber count, bool dropped) {
   if (poison_freed) poison(block_address(number), bytes_of(count));
   Block& block = space.blocks[number];
   block.state = BlockState::Free;
@@ -40,6 +44,7 @@ void become_free(BlockNumber number, BlockNumber count) {
   block.slots = 0;
   block.slot_size = 0;
   for (BlockNumber b = number; b < number + count; ++b) space.extras[b].age = 0;
+  if (dropped) set_dropped(number, count, true);
 }
 
 void unlist_block(BlockNumber number) {
@@ -159,7 +164,10 @@ Block* make_span(KindNumber kind, unsigned span_class) {
   head.marks[0] = 0;
   __atomic_store_n(&head.allocated[0], 0, __ATOMIC_RELAXED);
   set_unowned(&extra);
-  extra.zeroed_slots = clean ? bits_between(0, 0, head.slots) : 0;
+  const auto all_slots = static_cast<std::uint32_t>(bits_between(0, 0, head.slots));
+  extra.span.zeroed = clean ? all_slots : 0;
+  extra.span.dropped = has_dropped_words(number, span.blocks) ? all_slots : 0;
+  set_dropped(number, span.blocks, false);
   extra.free_slots = head.slots;
   extra.held_by_first_block = false;
   extra.filled = true;
@@ -201,7 +209,9 @@ void release_block(BlockNumber number) {
   // A large object's head says that it is on none.
   if (space.extras[number].listed) unlist_block(number);
   if (is_marking_in_steps()) note_released();
-  become_free(number, count);
+  const bool dropped =
+      block.state == BlockState::SpanHead && space.extras[number].span.dropped != 0;
+  become_free(number, count, dropped);
   give_run(number, count);
 }
 

@@ -42,8 +42,8 @@ constexpr BlockNumber blocks_for(std::size_t bytes) {
 // Frees a small block or a span without objects and without an owner, or a large object's run.
 void release_block(BlockNumber number);
 // The part of that which leaves lists and runs as they are, for blocks from this number on: their
-// records say that they are free.
-void become_free(BlockNumber number, BlockNumber count);
+// records say that they are free. `dropped`: not by the program (BlockExtra::dropped).
+void become_free(BlockNumber number, BlockNumber count, bool dropped);
 
 // Is a block so full that it costs more to search than it gives (Boehm 2000)?
 [[nodiscard]] bool nearly_full(const Block& block, unsigned free_slots);

@@ -60,9 +60,9 @@ struct Kind {
   bool add_size = false;
   // Objects read as zero when they are handed out.
   bool clear = false;
-  // Small slots that a collection has reclaimed are cleared before they are handed out again, and
-  // so are free ones beside them; not those that the program has freed, and takes again before a
-  // collection, nor larger objects (malloc.req.old-words).
+  // What a collection has reclaimed is cleared before it is handed out again, and so are the free
+  // slots beside it of a small block; not what the program has freed, and takes again before a
+  // collection (malloc.req.old-words).
   bool clear_reclaimed = false;
   // With a disclaim function: what an unreachable object points at stays until it is disclaimed.
   bool mark_from_unreachable = false;

@@ -57,6 +57,7 @@ BlockNumber discard_idle_in(BlockNumber from, BlockNumber end, unsigned least_ag
     if (!os::discard(base::as_pointer(block_address(first)), bytes)) continue;
     for (BlockNumber at = first; at < b; ++at) {
       space.extras[at].dirty = false;
+      space.extras[at].dropped = false;
       space.extras[at].returned = true;
     }
     set(&total_returned, total_returned + (b - first));
@@ -156,6 +157,21 @@ BlockNumber start_using(BlockNumber first, BlockNumber count, bool filled) {
     extra.age = 0;
   }
   return dirty;
+}
+
+bool has_dropped_words(BlockNumber first, BlockNumber count) {
+  for (BlockNumber number = first; number < first + count; ++number) {
+    if (space.extras[number].dropped) return true;
+  }
+  return false;
+}
+
+void clear_dropped_words(BlockNumber first, BlockNumber count) {
+  for (BlockNumber number = first; number < first + count; ++number) {
+    if (!space.extras[number].dropped) continue;
+    base::clear_bytes(base::as_pointer(block_address(number)), kBlockSize);
+    space.extras[number].dropped = false;
+  }
 }
 
 }  // namespace jd::heap

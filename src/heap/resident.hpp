@@ -47,4 +47,10 @@ std::size_t peak_resident_bytes();
 // `filled`: the program is expected to touch all of them.
 BlockNumber start_using(BlockNumber first, BlockNumber count = 1, bool filled = true);
 
+// Do any of these blocks hold words of objects that a collection has freed (BlockExtra::dropped)?
+bool has_dropped_words(BlockNumber first, BlockNumber count);
+// Clears those that do. Pre: they are a large object's, or what one gains, that the caller is
+// making; not that the lock is held.
+void clear_dropped_words(BlockNumber first, BlockNumber count);
+
 }  // namespace jd::heap

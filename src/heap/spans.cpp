@@ -26,7 +26,7 @@ static_assert(reciprocals_are_exact());
 constexpr bool sizes_ascend_and_fill_spans() {
   std::size_t before = kMaxSmall;
   for (const SpanClass& span : kSpans) {
-    if (span.slot_size <= before || span.slot_size % kGranule != 0 || span.slots() > 64) {
+    if (span.slot_size <= before || span.slot_size % kGranule != 0 || span.slots() > 32) {
       return false;
     }
     if (span.bytes() - span.slots() * std::size_t{span.slot_size} > 8 * kGranule) return false;
@@ -55,12 +55,15 @@ Block* find_span(KindNumber kind, std::size_t bytes, std::size_t most) {
   return nullptr;
 }
 
-Place take_slot(Block* span, bool* zeroed) {
+Place take_slot(Block* span, OldWords* words) {
   BlockExtra& extra = extra_of(span);
   const unsigned slot = base::lowest_bit(free_slots(*span, 0));
-  const std::uint64_t bit = std::uint64_t{1} << slot;
-  *zeroed = (extra.zeroed_slots & bit) != 0;
-  extra.zeroed_slots &= ~bit;
+  const std::uint32_t bit = std::uint32_t{1} << slot;
+  *words = (extra.span.zeroed & bit) != 0    ? OldWords::None
+           : (extra.span.dropped & bit) != 0 ? OldWords::Dropped
+                                             : OldWords::Freed;
+  extra.span.zeroed &= ~bit;
+  extra.span.dropped &= ~bit;
   __atomic_store_n(&span->allocated[0], span->allocated[0] | bit, __ATOMIC_RELAXED);
   if (--extra.free_slots == 0) unlist_block(number_of(span));
   return {span, slot};

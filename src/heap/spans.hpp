@@ -54,9 +54,13 @@ constexpr unsigned size_class_of_span(unsigned span_class) { return kSizeClasses
 // null if there is none.
 Block* find_span(KindNumber kind, std::size_t bytes, std::size_t most);
 
-// A free slot becomes an object. *zeroed: it reads as zero. Takes a span without another free slot
-// off its list. Pre: there is one.
-Place take_slot(Block* span, bool* zeroed);
+// What a free slot holds: zeroes, or words of objects of which a collection has freed the last one,
+// or the program.
+enum class OldWords : std::uint8_t { None, Dropped, Freed };
+
+// A free slot becomes an object. Takes a span without another free slot off its list. Pre: there is
+// one.
+Place take_slot(Block* span, OldWords* words);
 
 // An object becomes a free slot, and a span without objects a free run.
 void give_slot(const Place& place);

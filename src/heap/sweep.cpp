@@ -65,19 +65,30 @@ void sweep_word(Block& block, unsigned w) {
   }
 }
 
+// Some of its objects were freed. `before`: the first word of its allocated bits until then.
+void note_dropped(const Block& block, std::uint64_t before, BlockExtra* extra) {
+  if (block.state == BlockState::SpanHead) {
+    extra->span.dropped |= static_cast<std::uint32_t>(before & ~block.allocated[0]);
+  } else {
+    extra->dropped = true;
+  }
+}
+
 // A small block or a span. True if it has become free.
 template <World kWorld>
 bool sweep_slots(BlockNumber number, Block& block, SweepCount* count) {
   BlockExtra& extra = space.extras[number];
   const unsigned allocated = count_bits(block.allocated, block.slots);
+  const std::uint64_t before = block.allocated[0];
   if (poison_freed) poison_dead_slots(number, block);
   for (unsigned w = 0; w < block.bit_words(); ++w) sweep_word<kWorld>(block, w);
   const unsigned live = count_bits(block.allocated, block.slots);
   set_listed(&extra, false);
   count_live(block, live, std::size_t{live} * block.slot_size, count);
+  if (live != allocated) note_dropped(block, before, &extra);
   count->freed_bytes += std::size_t{allocated - live} * block.slot_size;
   if (live == 0 && extra.owner == nullptr) {
-    become_free(number, length_of(block));
+    become_free(number, length_of(block), true);
     return true;
   }
   extra.free_slots = static_cast<std::uint16_t>(block.slots - live);
@@ -96,7 +107,7 @@ bool sweep_mixed_block(BlockNumber number, Block& block, SweepCount* count) {
   extra.zeroed = false;
   if (objects == 0 && extra.owner == nullptr) {
     count->freed_bytes += std::size_t{used_granules(number)} * kGranule;
-    become_free(number, 1);
+    become_free(number, 1, true);
     return true;
   }
   const unsigned used = used_granules(number);
@@ -116,7 +127,7 @@ bool sweep_large(BlockNumber number, Block& block, SweepCount* count) {
     return false;
   }
   count->freed_bytes += extra.bytes;
-  become_free(number, block.run);
+  become_free(number, block.run, true);
   return true;
 }
 

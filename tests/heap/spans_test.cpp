@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "heap/blocks.hpp"
+#include "heap/resident.hpp"
 #include "heap/runs.hpp"
 #include "heap/sweep.hpp"
 
@@ -77,9 +78,9 @@ TEST(Spans, TheSlotsOfOneAreTakenBeforeAnotherIsMade) {
       EXPECT_EQ(fresh, i == 0);
       if (first == nullptr) first = span;
       EXPECT_EQ(span, first);
-      bool zeroed = false;
-      const Place place = take_slot(span, &zeroed);
-      EXPECT_TRUE(zeroed);  // the pages are new
+      auto words = OldWords::Freed;
+      const Place place = take_slot(span, &words);
+      EXPECT_EQ(words, OldWords::None);  // the pages are new
       EXPECT_EQ(place.slot, i);
       EXPECT_TRUE(place.allocated());
     }
@@ -92,9 +93,9 @@ TEST(Spans, TheSlotsOfOneAreTakenBeforeAnotherIsMade) {
     give_slot({first, 1});
     EXPECT_EQ(span_of(kAtomic, c, &fresh), first);
     EXPECT_FALSE(fresh);
-    bool zeroed = true;
-    EXPECT_EQ(take_slot(first, &zeroed).slot, 1u);
-    EXPECT_FALSE(zeroed);
+    auto words = OldWords::None;
+    EXPECT_EQ(take_slot(first, &words).slot, 1u);
+    EXPECT_EQ(words, OldWords::Freed);
     // With the last object goes the span.
     for (unsigned i = 0; i < kSpans[c].slots(); ++i) give_slot({first, i});
     EXPECT_EQ(first->state, BlockState::Free);
@@ -106,9 +107,9 @@ TEST(Spans, TheSlotsOfOneAreTakenBeforeAnotherIsMade) {
 TEST(Spans, OfTheirKindOnly) {
   make_space();
   bool fresh = false;
-  bool zeroed = false;
+  auto words = OldWords::None;
   Block* const atomic = span_of(kAtomic, 0, &fresh);
-  take_slot(atomic, &zeroed);
+  take_slot(atomic, &words);
   Block* const normal = span_of(kNormal, 0, &fresh);
   EXPECT_TRUE(fresh);
   EXPECT_NE(normal, atomic);
@@ -130,13 +131,13 @@ TEST(Spans, WithoutAFreeRunThereIsNone) {
   ASSERT_TRUE(grow(6));
   forget_lists();
   bool fresh = false;
-  bool zeroed = false;
+  auto words = OldWords::None;
   BlockNumber dirty = 0;
   ASSERT_NE(make_large(kNormal, 2 * kBlockSize, 1, &dirty), nullptr);
   EXPECT_EQ(span_of(kNormal, 0, &fresh), nullptr);  // which takes five blocks
   Block* const span = span_of(kNormal, 1, &fresh);  // three
   ASSERT_NE(span, nullptr);
-  for (unsigned i = 0; i < kSpans[1].slots(); ++i) take_slot(span, &zeroed);
+  for (unsigned i = 0; i < kSpans[1].slots(); ++i) take_slot(span, &words);
   EXPECT_EQ(span_of(kNormal, 1, &fresh), nullptr);
 }
 
@@ -144,13 +145,13 @@ TEST(Spans, ASweepKeepsWhatIsMarked) {
   make_space();
   const BlockNumber free = free_blocks();
   bool fresh = false;
-  bool zeroed = false;
+  auto words = OldWords::None;
   constexpr unsigned kClass = 4;
   // Of the first, two objects live; of the second, none; the third is full and lives.
   Block* spans[3];
   for (Block*& span : spans) {
     span = span_of(kNormal, kClass, &fresh);
-    for (unsigned i = 0; i < kSpans[kClass].slots(); ++i) take_slot(span, &zeroed);
+    for (unsigned i = 0; i < kSpans[kClass].slots(); ++i) take_slot(span, &words);
   }
   clear_marks();
   Place{spans[0], 0}.set_mark();
@@ -164,9 +165,43 @@ TEST(Spans, ASweepKeepsWhatIsMarked) {
   EXPECT_EQ(free_blocks(), free - 2 * kSpans[kClass].blocks);
   EXPECT_EQ(spans[1]->state, BlockState::Free);
   EXPECT_EQ(span_of(kNormal, kClass, &fresh), spans[0]);
-  EXPECT_EQ(take_slot(spans[0], &zeroed).slot, 1u);
-  EXPECT_FALSE(zeroed);
+  EXPECT_EQ(take_slot(spans[0], &words).slot, 1u);
+  EXPECT_EQ(words, OldWords::Dropped);
   EXPECT_EQ(listed_blocks(kNormal, size_class_of_span(kClass)).count(), 1u);
+}
+
+// What the program frees is not told apart by the next to take it from what it freed last time.
+TEST(Spans, OnlyWhatASweepFreesIsDropped) {
+  make_space();
+  bool fresh = false;
+  auto words = OldWords::None;
+  Block* const span = span_of(kNormal, 0, &fresh);
+  for (unsigned i = 0; i < 2; ++i) take_slot(span, &words);
+  clear_marks();
+  Place{span, 0}.set_mark();
+  sweep();
+  EXPECT_EQ(take_slot(span, &words).slot, 1u);
+  EXPECT_EQ(words, OldWords::Dropped);
+  give_slot({span, 1});
+  EXPECT_EQ(take_slot(span, &words).slot, 1u);
+  EXPECT_EQ(words, OldWords::Freed);
+  // A span made of blocks with such words has them.
+  const BlockNumber number = number_of(span);
+  clear_marks();
+  sweep();
+  EXPECT_TRUE(has_dropped_words(number, kSpans[0].blocks));
+  ASSERT_EQ(span_of(kNormal, 0, &fresh), span);
+  take_slot(span, &words);
+  EXPECT_EQ(words, OldWords::Dropped);
+  // So has what is made of the span when the program has freed its last object.
+  give_slot({span, 0});
+  BlockNumber dirty = 0;
+  Block* const large = make_large(kNormal, kSpans[0].bytes(), 1, &dirty);
+  ASSERT_EQ(number_of(large), number);
+  EXPECT_TRUE(has_dropped_words(number, kSpans[0].blocks));
+  clear_dropped_words(number, kSpans[0].blocks);
+  release_block(number);
+  EXPECT_FALSE(has_dropped_words(number, kSpans[0].blocks));
 }
 
 }  // namespace

@@ -208,10 +208,10 @@ struct page {
 
 /* A list, each of whose pages is written at one place alone, which is another in each list. What
    stands elsewhere is of the pages that were there before. */
-static struct page* make_pages(size_t bytes, unsigned number) {
+static struct page* make_pages(size_t bytes, size_t count, unsigned number) {
   struct page* list = NULL;
-  int i;
-  for (i = 0; i < 500; ++i) {
+  size_t i;
+  for (i = 0; i < count; ++i) {
     struct page* const page = malloc(bytes);
     const size_t at = 64 + number * 64 % (bytes - 128);
     REQUIRE(page != NULL);
@@ -222,12 +222,13 @@ static struct page* make_pages(size_t bytes, unsigned number) {
   return list;
 }
 
-/* Of two megabytes in use, or four, not many more stay. With an argument large ones, too. */
+/* The argument is the pages' bytes. Of four megabytes in use, not many more stay. */
 void test_old_words(const char* argument) {
+  const size_t bytes = strtoul(argument, NULL, 10);
   struct page* volatile list = NULL;
   unsigned number;
-  for (number = 0; number < 400; ++number) list = make_pages(4096, number);
-  if (argument == NULL) return;
-  for (number = 0; number < 400; ++number) list = make_pages(8192, number);
+  for (number = 0; number < 400; ++number) {
+    list = make_pages(bytes, (4u << 20) / bytes, number);
+  }
   REQUIRE(list != NULL);
 }

@@ -77,14 +77,15 @@ TEST(MallocGarbage, IsCollected) {
   }
 }
 
-// malloc.req.old-words. Regression: 200 MB, and more with each list.
+// malloc.req.old-words, in slots, spans and runs of blocks. Regression: 200 MB, and more with each
+// list.
 TEST(MallocGarbage, IsNotHeldByWhatStoodInObjectsBefore) {
   for (const char* mode : {"free", "ignore"}) {
-    std::vector<std::string> arguments = {"old-words"};
-    if (mode == std::string("ignore")) arguments.emplace_back("large");
-    const Result r = run(mode, arguments);
-    EXPECT_TRUE(r.exited_with(0)) << describe(r);
-    EXPECT_LT(resident_kib(r), 60 * 1024) << mode;
+    for (const char* bytes : {"4096", "8192", "10000", "20000", "200000"}) {
+      const Result r = run(mode, {"old-words", bytes});
+      EXPECT_TRUE(r.exited_with(0)) << describe(r);
+      EXPECT_LT(resident_kib(r), 40 * 1024) << mode << ", objects of " << bytes << " bytes";
+    }
   }
 }
 
