@@ -186,6 +186,20 @@ struct Figure {
 // The function whose library the line names: what the benchmark ran on.
 inline const char* measured_function = "GC_get_gc_no";
 
+// A path may have any bytes.
+inline void print_json_text(const char* text) {
+  putchar('"');
+  for (; *text != '\0'; ++text) {
+    const auto byte = static_cast<unsigned char>(*text);
+    if (byte < ' ' || byte == '"' || byte == '\\') {
+      printf("\\u%04x", byte);
+    } else {
+      putchar(byte);
+    }
+  }
+  putchar('"');
+}
+
 // The first figure is what the benchmark is about.
 inline void report(const char* name, size_t live_bytes, const Figure* figures, size_t count) {
   // By the symbol's own address: a function pointer may lead to a stub in the program.
@@ -204,7 +218,9 @@ inline void report(const char* name, size_t live_bytes, const Figure* figures, s
          static_cast<unsigned long>(GC_get_gc_no()), GC_get_heap_size());
   if (made_objects != 0) printf(", \"made_objects\": %zu", made_objects);
   if (marked_objects != 0) printf(", \"marked_objects\": %zu", marked_objects);
-  printf(", \"library\": \"%s\"}\n", library);
+  printf(", \"library\": ");
+  print_json_text(library);
+  printf("}\n");
 }
 
 template <size_t N>

@@ -208,6 +208,19 @@ TEST(Bench, SetsVariablesForOursAlone) {
   EXPECT_THAT(report.err, HasSubstr("--set is for benchmarks"));
 }
 
+// Regression: the line of JSON could not be read.
+TEST(Bench, TakesALibraryWhosePathHasQuotes) {
+  const Scratch scratch;
+  const std::string folder = scratch.path("a\"b\\c");
+  std::filesystem::create_directory(folder);
+  const std::string library = folder + "/libgc.so.1";
+  std::filesystem::copy_file(JD_TEST_LIBRARY, library);
+  const Result r =
+      run_jackdaw({"bench", "--quick", "--library", library, "--peer", JD_TEST_LIBRARY, "startup"});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr("1000 allocations"));
+}
+
 TEST(Bench, KillsABenchmarkOverItsLimit) {
   // An installation of its own, whose benchmark has no end.
   const Scratch scratch;

@@ -1,7 +1,7 @@
 /*
  * record.h - what the probe writes down and the jackdaw command reads.
  *
- * One page of a file that both map, so that what was measured survives any end of the program:
+ * A file that both map, so that what was measured survives any end of the program:
  * a signal, _exit(), the OOM killer. The command creates it and clears it; the child writes its
  * own process id into `owner` before it executes the program; from then on only the probe in that
  * process writes. Every field is written by a relaxed store and read by the command after the
@@ -51,8 +51,8 @@ struct jd_record {  // NOLINT(readability-identifier-naming)
 
   uint64_t resident_peak_kib; /* VmHWM at the end; 0: the end was not seen */
 
-  uint64_t version;  /* GC_get_version() */
-  char library[512]; /* the file the libgc came from */
+  uint64_t version;   /* GC_get_version() */
+  char library[4096]; /* the file the libgc came from; PATH_MAX */
 };
 
 #endif
