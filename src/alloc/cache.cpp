@@ -7,13 +7,14 @@
 #include "heap/arena.hpp"
 #include "heap/blocks.hpp"
 #include "heap/sweep.hpp"
+#include "os/log.hpp"
 #include "world/thread.hpp"
 
 namespace jd::alloc {
 namespace {
 
 // What a thread without pointer-free objects, or without a cache, allocates from: nothing, so that
-// it comes to the slow path. Never written, because a take() that fails writes nothing.
+// it comes to the slow path. A take() that fails writes nothing.
 constinit HoleRow unused_row{};
 constexpr ThreadCache cache_without_thread() {
   ThreadCache none{};
@@ -78,8 +79,9 @@ void empty(HoleRow* row, KindNumber kind, bool is_gone) {
     if (reserve.first != heap::kNoBlock) give_back_reserve(&reserve);
     reserve = {};
     if (hole.block == heap::kNoBlock) {
-      // Taken back by a collection that stopped the thread in the middle of something.
-      if (is_gone || hole.cursor != nullptr) hole.move_to(nullptr, nullptr, 0);
+      // Taken back by a collection, or on its way from one place to another.
+      if (is_gone) hole.move_to(nullptr, nullptr, 0);
+      JD_DCHECK(hole.cursor == nullptr);
       return;
     }
     // Slots that were ready may have been handed out, by code that is inlined into the program's
@@ -124,8 +126,9 @@ void leave(world::Thread* thread, bool is_gone) {
   if (is_gone) undo_claim(&gone->claim);
   gone->for_each_row([gone, is_gone](HoleRow* row, KindNumber kind) {
     gone->rows.set(kind, nullptr);
+    if (row == &unused_row) return;
     empty(row, kind, is_gone);
-    if (row != &gone->normal && row != &unused_row) {
+    if (row != &gone->normal) {
       // Whoever still reads the hole finds no slot ahead of it: it has no end.
       __atomic_store_n(&row->holes[0].cursor, reinterpret_cast<char*>(free_rows), __ATOMIC_RELAXED);
       free_rows = row;

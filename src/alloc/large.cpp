@@ -2,7 +2,6 @@
 // span (heap/spans.hpp).
 #include "alloc/allocate.hpp"
 #include "alloc/collecting.hpp"
-#include "alloc/magazine.hpp"
 #include "alloc/pacer.hpp"
 #include "alloc/refill.hpp"
 #include "alloc/settings.hpp"
@@ -66,7 +65,7 @@ void* allocate_large(std::size_t bytes, std::size_t alignment, KindNumber kind) 
     for (unsigned attempt = 0;;) {
       block = heap::make_large(kind, rounded, static_cast<BlockNumber>(alignment_blocks), &dirty);
       if (block != nullptr) break;
-      if (give_back_reserves(cache) || give_back_magazines(cache)) continue;
+      if (give_back_unused(cache)) continue;
       if (!pacer.make_room(static_cast<BlockNumber>(blocks + alignment_blocks - 1), attempt++)) {
         return nullptr;
       }

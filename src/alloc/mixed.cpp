@@ -172,6 +172,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, std::size_
       __atomic_store_n(&extra.owner, hole, __ATOMIC_RELEASE);
       return true;
     }
+    if (give_back_unused(owner)) continue;
     if (!pacer.make_room(1, (*attempts)++) && may_use_kept) return false;
   }
 }

@@ -192,9 +192,8 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
 // False if there are no more. Pre: within a NoStop section.
 bool refill_from_blocks(const Refill& refill) {
   Hole* const hole = refill.hole;
-  // cursor may be beyond end: the thread was stopped inside undo_take, and the collection took the
-  // hole back meanwhile.
-  if (hole->cursor >= hole->end) {
+  JD_DCHECK(hole->cursor <= hole->end);
+  if (hole->cursor == hole->end) {
     if (hole->block == kNoBlock) return false;
     if (__atomic_load_n(&space.extras[hole->block].owner, __ATOMIC_RELAXED) != hole) return false;
     while (!next_hole(refill.owner, hole)) {

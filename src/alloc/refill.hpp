@@ -84,6 +84,10 @@ BlockNumber give_back_reserve(Reserve* reserve);
 // there were none. Pre: the lock is held, by this thread.
 bool give_back_reserves(ThreadCache* owner);
 
+// Gives back what the thread keeps for other sizes: its reserves or, where it has none, its
+// magazines. False if there was nothing; else the heap may have room now. As give_back_reserves.
+bool give_back_unused(ThreadCache* owner);
+
 // Nobody looks any more after what is freed in the block: it need not stay zero.
 void forget_zeroes(heap::BlockExtra* extra);
 

@@ -1,5 +1,6 @@
 // Blocks in reserve (docs/design/alloc.md, "Blocks in reserve"): a thread takes several blocks at a
 // time, so that it seldom needs the heap's lock.
+#include "alloc/magazine.hpp"
 #include "alloc/pacer.hpp"
 #include "alloc/refill.hpp"
 #include "alloc/settings.hpp"
@@ -191,6 +192,10 @@ bool give_back_reserves(ThreadCache* owner) {
   });
   owner->reserved = 0;
   return true;
+}
+
+bool give_back_unused(ThreadCache* owner) {
+  return give_back_reserves(owner) || give_back_magazines(owner);
 }
 
 void begin_period() {

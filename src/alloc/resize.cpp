@@ -2,6 +2,7 @@
 #include "alloc/allocate.hpp"
 #include "alloc/objects.hpp"
 #include "alloc/pacer.hpp"
+#include "alloc/refill.hpp"
 #include "alloc/settings.hpp"
 #include "alloc/totals.hpp"
 #include "heap/blocks.hpp"
@@ -22,14 +23,19 @@ using os::LockGuard;
 // while its free blocks wait. Pre: the lock is held, and may be released meanwhile.
 bool make_room_behind(const Block& block, std::size_t bytes) {
   // A collection would not see what such a thread holds.
-  if (is_never_stopped() || heap::has_run(heap::blocks_for(bytes))) return false;
+  if (is_never_stopped()) return false;
+  const auto has_room_elsewhere = [bytes] { return heap::has_run(heap::blocks_for(bytes)); };
+  if (has_room_elsewhere()) return false;
+  while (give_back_unused(cache)) {
+    if (has_room_elsewhere()) return false;
+  }
   const heap::BlockNumber first = heap::number_of(&block);
   heap::BlockNumber end = first + block.run;
   if (end < heap::space.committed && heap::space.blocks[end].state == heap::BlockState::Free) {
     end += heap::space.blocks[end].run;
   }
   const heap::BlockNumber wanted = first + heap::blocks_for(bytes);
-  return end == heap::space.committed && wanted > end && pacer.make_room(wanted - end, 0);
+  return wanted <= end || (end == heap::space.committed && pacer.make_room(wanted - end, 0));
 }
 
 // What a large object has gained.

@@ -216,9 +216,9 @@ inline constexpr OptionInfo kOptions[] = {
      "Add bdwgc's byte of padding, for clients that keep only past-the-end pointers in the heap, "
      "or write a little past their objects' ends.",
      0, 1, &Options::pad_objects, nullptr},
-    {"JACKDAW_RESERVE", OptionType::Size, "4M or more; 0: by the machine", "0",
-     "Address space to reserve for the heap.", 4 * kMiB, kNoLimit, &Options::reserve, nullptr,
-     true},
+    {"JACKDAW_RESERVE", OptionType::Size, "4M to 16384G; 0: by the machine", "0",
+     "Address space to reserve for the heap.", 4 * kMiB, std::uint64_t{1} << 44, &Options::reserve,
+     nullptr, true},
     {"JACKDAW_COLLECT_EVERY", OptionType::Count, "0: off", "0",
      "Stress: collect at every n-th allocation (1: at each).", 0, kNoLimit, &Options::collect_every,
      nullptr},

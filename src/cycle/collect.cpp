@@ -1,6 +1,6 @@
 // A collection (cycle.req.order):
 //
-//   start callback → look at the loaded libraries → stop the world → hide holes → clear marks
+//   look at the loaded libraries → start callback → stop the world → hide holes → clear marks
 //   (a partial one keeps them) → client's roots, static data, stacks → mark → finalization → move
 //   objects → sweep → show holes → resume → disclaim → plan the next
 //

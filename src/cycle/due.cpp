@@ -27,11 +27,11 @@ using heap::space;
 constexpr std::size_t kLeastBetween = 416 * base::kKiB;
 
 // Free blocks are used up before anything is collected, but only until so many times as much was
-// allocated as makes a collection due, and no less than kLeastPastDue. Otherwise a heap that is far
-// larger than what lives, since it was full once or since its free runs are short, would be filled
-// all over between two collections, and no long run would last (docs/design/cycle-measured.md,
-// "Free blocks beyond what is due", has the figures). The least is a guess: what 12 MiB of a small
-// heap hide is little.
+// allocated as makes a collection due, or as kLeastPastDue if that is more. Otherwise a heap that
+// is far larger than what lives, since it was full once or since its free runs are short, would be
+// filled all over between two collections, and no long run would last
+// (docs/design/cycle-measured.md, "Free blocks beyond what is due", has the figures). The least is
+// a guess: what 12 MiB of a small heap hide is little.
 constexpr std::size_t kPastDue = 3;
 constexpr std::size_t kLeastPastDue = 4 * base::kMiB;
 

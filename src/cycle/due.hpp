@@ -12,8 +12,8 @@
 namespace jd::cycle {
 
 bool collection_is_due();
-// When so many bytes were allocated since the last one. Pre: alloc::totals() was just asked, which
-// settles how many threads take part.
+// When so many bytes were allocated since the last one. How many threads take part is as of the
+// last alloc::totals().
 std::size_t due_after();
 std::size_t due_after_by(const alloc::Shares& shares);
 // What of the allocated bytes counts against that.

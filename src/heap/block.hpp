@@ -81,7 +81,10 @@ struct alignas(256) Block {
   // One bit a slot (mark.req.free). marks: written by markers in a stopped world, or beside the
   // program (atomic OR, under the heap's lock; mark/concurrent.hpp), when whoever frees a slot
   // writes them, too (the same without the lock; heap/snapshot.hpp); meanwhile those of free slots
-  // are set too, so that the marker need not look at the allocated words. allocated:
+  // are set too, so that the marker need not look at the allocated words. Where
+  // marks are kept between collections, whoever frees a slot unsets its mark (atomic, without the
+  // lock); what disclaims is marked and swept while the world runs, under the lock; programs may
+  // write them, too (GC_set_mark_bit, atomic). allocated:
   // written by the thread that owns the block (atomic OR), by one that takes a piece of it (the
   // same, under the heap's lock; alloc/piece.cpp), by whoever frees a slot (atomic AND; a
   // thread that no collection stops holds the heap's lock), and by the sweep (in a stopped world,
@@ -136,10 +139,10 @@ struct FreeSpanSlots {
   std::uint32_t dropped;  // it may hold words of objects that collections have freed, as a block
 };
 
-// What is known of a block beyond the marker's needs. Written under the heap's lock, and read under
-// it or in a stopped world, where nothing else is said. Of an owned block, `owner`, `free_slots`
-// and `zeroed` are also written, and `next` is read, by its owner without the lock, which leaves it
-// by a release store to `owner`, last.
+// What is known of a block beyond what the marker needs of each object. Written under the heap's
+// lock, and read under it or in a stopped world, where nothing else is said. Of an owned block,
+// `owner`, `free_slots` and `zeroed` are also written, and `next` is read, by its owner without the
+// lock, which leaves it by a release store to `owner`, last.
 struct BlockExtra {
   // Links of the list that the block is on (BlockList): a free run's bin, or the blocks with free
   // slots of a kind and size class. Forward only, of a hole's reserve, and of the blocks that wait

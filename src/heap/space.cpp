@@ -52,9 +52,8 @@ constinit os::Readers heap_readers{heap_lock};
 
 bool reserve_space(std::size_t wanted) {
   constexpr std::size_t kLeast = 4 * base::kMiB;
-  for (std::size_t size = wanted; size >= kLeast; size /= 2) {
-    const std::size_t blocks = base::min_of(size >> kBlockShift, std::size_t{UINT32_MAX});
-    if (!try_reserve(static_cast<BlockNumber>(blocks))) continue;
+  for (std::size_t size = base::min_of(wanted, kMostReserved); size >= kLeast; size /= 2) {
+    if (!try_reserve(static_cast<BlockNumber>(size >> kBlockShift))) continue;
     table_committed = 0;
     forget_runs();
     forget_lists();

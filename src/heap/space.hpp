@@ -68,6 +68,10 @@ inline bool has_slots_of_one_size(const Block& block) {
 }
 inline BlockExtra& extra_of(const Block* block) { return space.extras[number_of(block)]; }
 
+// Address space that a heap may have, 16 TiB: the sum of three numbers of blocks in it is one, too.
+inline constexpr std::size_t kMostReserved = std::size_t{1} << 44;
+static_assert(3 * (kMostReserved >> kBlockShift) <= UINT32_MAX);
+
 // Reserves address space for about `wanted` bytes of heap and for its tables; takes half and half
 // again while the system refuses. False if not even a few megabytes are to be had. Once for a
 // process; tests make one space after another, and each begins empty.

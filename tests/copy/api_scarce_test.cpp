@@ -60,6 +60,36 @@ TEST(Scarce, AFullMarkStackLosesNoInteriorPointer) {
   }
 }
 
+// A heap of which the thread keeps blocks for untyped objects (its reserve), and that may not grow:
+// typed ones get them, too. Regression: what was free for others was free for them alone when
+// something else had given it back.
+JD_CHILD(reserve_for_typed) {
+  constexpr std::size_t kLimit = 24u << 20;
+  GC_INIT();
+  static const std::uint64_t third = 4;
+  jd_layout* layout =
+      jd_layout_define(std::array{info_of("twin", JD_SELF, sizeof(Twin), &third)}.data());
+  GC_set_max_heap_size(kLimit);
+  if (GC_expand_hp(kLimit - (1u << 20)) == 0) return 1;
+  GC_disable();
+  static void* head = nullptr;
+  for (std::size_t bytes = 0; bytes < kLimit / 3; bytes += 48) {
+    auto* node = static_cast<void**>(GC_malloc(40));
+    node[0] = head;
+    head = node;
+  }
+  GC_set_oom_fn([](std::size_t) -> void* { return nullptr; });
+  while (jd_new(layout) != nullptr) {
+  }
+  // Gives back what the thread has.
+  if (GC_malloc(100000) != nullptr) return 2;
+  return 0;
+}
+TEST(Scarce, WhatAThreadKeepsForUntypedObjectsIsForTypedOnesToo) {
+  const ChildResult r = run_child("reserve_for_typed", {{"JACKDAW_COLLECT_EVERY", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 std::size_t kilobytes_of_data() {
   std::FILE* status = std::fopen("/proc/self/status", "r");
   char line[256];
