@@ -43,6 +43,9 @@ bool free_object(void* object, const char* name);
 // Is it the beginning of an allocated object? Otherwise says what it is, in one line on standard
 // error. Pre: the thread is registered.
 bool check_object(const void* object, const char* name);
+// Is the slot an object's, not one that a thread has in its hole or magazine? Pre: the lock is
+// held, or the object is somebody's; no mixed block.
+bool is_handed_out(const heap::Place& place);
 
 // Grows or shrinks in place if the slot allows, otherwise moves; the kind stays.
 struct Resized {

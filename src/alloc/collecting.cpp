@@ -110,7 +110,14 @@ void retire_idle_holes() {
   }
 }
 
+void unmark_mixed_holes() {
+  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
+    for (const MixedHole& hole : c->mixed) heap::unmark_hole(hole);
+  }
+}
+
 void show_holes() {
+  unmark_mixed_holes();
   for_each_hole([](Hole& hole, KindNumber) {
     const auto show = [](heap::Block* b, unsigned w, std::uint64_t bits) {
       set_word(b, w, b->allocated[w] | bits);
@@ -124,12 +131,6 @@ void show_holes() {
     }
     change_bits(slots, show);
   });
-}
-
-void unmark_mixed_holes() {
-  for (ThreadCache* c = caches; c != nullptr; c = c->next) {
-    for (const MixedHole& hole : c->mixed) heap::unmark_hole(hole);
-  }
 }
 
 void leave_mixed_holes(bool (*may_leave)(BlockNumber number)) {

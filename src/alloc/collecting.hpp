@@ -15,7 +15,7 @@ void empty_magazines();
 
 // In a stopped world, before marking: slots in holes become unallocated, but for the one at the
 // cursor, which may just have been handed out. Afterwards show_holes gives them back to their
-// threads.
+// threads, and unmarks those in mixed blocks.
 void hide_holes();
 void show_holes();
 

@@ -20,9 +20,9 @@ namespace jd::alloc {
 bool marks_are_kept = false;
 bool frees_are_treated = false;
 
-void keep_marks(bool kept) {
-  const bool treated = kept || heap::poison_freed || heap::sweep_policy.eager;
-  __atomic_store_n(&marks_are_kept, kept, __ATOMIC_RELAXED);
+void choose_treatment_of_frees(bool keeping_marks) {
+  const bool treated = keeping_marks || heap::poison_freed || heap::sweep_policy.eager;
+  __atomic_store_n(&marks_are_kept, keeping_marks, __ATOMIC_RELAXED);
   __atomic_store_n(&frees_are_treated, treated, __ATOMIC_RELAXED);
 }
 
@@ -40,8 +40,7 @@ using os::LockGuard;
 void unmark(const Place& place) {
   if (heap::is_marking_in_steps()) return heap::pass_for_free(place);
   if (heap::kinds[place.block->kind].disclaim != nullptr) return;
-  __atomic_fetch_and(&place.block->marks[place.slot / 64], ~(std::uint64_t{1} << (place.slot % 64)),
-                     __ATOMIC_RELAXED);
+  place.clear_mark_beside_others();
 }
 
 // Pre: the lock is held.

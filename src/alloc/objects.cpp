@@ -10,6 +10,13 @@ static void refuse_typed(const void* object, const char* name) {
   os::warn(name, "(", object, "): an object with a layout is only collected; ignored");
 }
 
+bool is_handed_out(const heap::Place& place) {
+  if (!place.allocated()) return false;
+  if (place.is_in_run()) return true;
+  const char* const object = base::as_pointer(place.address());
+  return !is_in_hole(*place.block, object, place.slot) && !is_in_magazine(object);
+}
+
 bool is_object(const void* object, const char* name, heap::Place* place) {
   const Word address = base::as_word(object);
   // Before its place is looked for: a collection may come in between, and move what lies there.
@@ -34,9 +41,7 @@ bool is_object(const void* object, const char* name, heap::Place* place) {
              static_cast<const void*>(base::as_pointer(place->address())), "; ignored");
     return false;
   }
-  if (!place->allocated() ||
-      (!place->is_in_run() &&
-       (is_in_hole(*place->block, object, place->slot) || is_in_magazine(object)))) {
+  if (!is_handed_out(*place)) {
     os::warn(name, "(", object, "): already free; ignored");
     return false;
   }

@@ -65,7 +65,7 @@ BlockNumber share_of_heap(unsigned threads) {
 // Blocks that a thread may have in reserve.
 BlockNumber most_reserved() {
   const BlockNumber most = share_of_heap(sharing_threads);
-  return is_freed_by_hand() ? most / kHandShare : most;
+  return program_frees_by_hand() ? most / kHandShare : most;
 }
 
 // How many of the blocks that are listed for a hole it may have: its thread's part, or as many as

@@ -21,7 +21,7 @@ extern bool marks_are_kept;
 // above.
 extern bool frees_are_treated;
 // Sets both; also once at the start, when heap::poison_freed and heap::sweep_policy are set.
-void keep_marks(bool kept);
+void choose_treatment_of_frees(bool keeping_marks);
 
 // Bytes that are cleared at a time ahead of the cursor (docs/design/alloc.md, "Clearing ahead").
 // Set at the start.

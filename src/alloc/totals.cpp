@@ -59,7 +59,7 @@ void give_back_taken(std::size_t bytes) {
   __atomic_store_n(&allocated_total, total, __ATOMIC_RELAXED);
 }
 
-bool is_freed_by_hand() {
+bool program_frees_by_hand() {
   constexpr std::size_t kFreedShare = 4;  // a guess
   const Totals now = totals_unsynchronised();
   return now.freed_since_gc + last_period.freed >

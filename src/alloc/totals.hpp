@@ -24,7 +24,7 @@ Totals totals_unsynchronised();
 // Does the program free by hand a good part of what it allocates? In this period and the last one,
 // together; what other threads have counted in their caches is missing. Pre: the heap's lock is
 // held.
-bool is_freed_by_hand();
+bool program_frees_by_hand();
 
 // Memory that did not come from here counts, too (GC_incr_bytes_allocd). Any thread, no lock.
 void add_allocated(std::size_t bytes);

@@ -161,7 +161,7 @@ void visit_slot(Word* slot) {
   mark_and_queue(place);
 }
 
-void visit_run(Word* first, std::size_t count) {
+void visit_stretch(Word* first, std::size_t count) {
   for (Word* slot = first; slot != first + count; ++slot) visit_slot(slot);
 }
 
@@ -184,7 +184,7 @@ void scan(const Place& place) {
   const Kind& kind = heap::kinds[place.block->kind];
   if (kind.has_layout()) {
     heap::Typed typed;
-    if (heap::typed_at(place.address(), kind, &typed)) heap::for_each_run(typed, visit_run);
+    if (heap::typed_at(place.address(), kind, &typed)) heap::for_each_stretch(typed, visit_stretch);
     return;
   }
   visit_ambiguous(place, reach_word);
@@ -258,7 +258,7 @@ void queue_for_repair(Word word) {
   if (!queue.push(place)) repair_overflowed = true;
 }
 
-void repair_run(Word* first, std::size_t count) {
+void repair_stretch(Word* first, std::size_t count) {
   for (Word* slot = first; slot != first + count; ++slot) {
     rewrite(slot);
     queue_for_repair(*slot);
@@ -269,12 +269,12 @@ void repair(const Place& place) {
   const Kind& kind = heap::kinds[place.block->kind];
   auto* const words = reinterpret_cast<Word*>(place.address());
   if (is_weak_kind(place.block->kind)) return rewrite(words);
-  if (is_ephemeron_kind(place.block->kind)) return repair_run(words, 2);
+  if (is_ephemeron_kind(place.block->kind)) return repair_stretch(words, 2);
   if (place.block->scan == Scan::None) return;
   if (!kind.has_layout()) {
     visit_ambiguous(place, queue_for_repair);
   } else if (heap::Typed typed; heap::typed_at(place.address(), kind, &typed)) {
-    heap::for_each_run(typed, repair_run);
+    heap::for_each_stretch(typed, repair_stretch);
   }
 }
 

@@ -222,7 +222,7 @@ void fix_word(Word* word, const heap::Layout* layout) {
 void fix_object(const heap::Place& place, const heap::Kind& kind) {
   heap::Typed typed;
   if (!heap::typed_at(place.address(), kind, &typed)) return;
-  heap::for_each_run(typed, [&typed](Word* first, std::size_t count) {
+  heap::for_each_stretch(typed, [&typed](Word* first, std::size_t count) {
     for (Word* word = first; word != first + count; ++word) fix_word(word, typed.layout);
   });
 }

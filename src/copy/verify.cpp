@@ -34,7 +34,7 @@ bool means_live_object(Word word) {
 }
 
 void verify_words(const heap::Typed& typed) {
-  heap::for_each_run(typed, [&typed](Word* first, std::size_t count) {
+  heap::for_each_stretch(typed, [&typed](Word* first, std::size_t count) {
     for (Word* word = first; word != first + count; ++word) {
       if (!heap::in_heap(*word) || means_live_object(*word)) continue;
       os::fatal("heap verifier: a word of a ", typed.layout->name,

@@ -1,6 +1,6 @@
 // The check of a moving collection (copy.req.sound). It shares no code with what chose, moved and
-// rewrote; but the heap's look-ups (find_mixed, typed_at) and walks (for_each_run, for_each_marked)
-// are those that the collection used, too.
+// rewrote; but the heap's look-ups (find_mixed, typed_at) and walks (for_each_stretch,
+// for_each_marked) are those that the collection used, too.
 #pragma once
 
 namespace jd::copy {

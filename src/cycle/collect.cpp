@@ -143,6 +143,13 @@ void verify_marks(char* stack_top, MarkVerifier::When when) {
   copy::verify_typed_words();
 }
 
+// What the first part of a collection did.
+struct Reached {
+  std::uint64_t began;  // os::now_ns
+  Reaching how;
+  bool copied;  // not marked
+};
+
 // Marks all that the roots lead to; where every collection copies, copies it, if there is memory
 // for that. The collection is abandoned where the program's function says so, or not all roots are
 // known. Returns how long it took, from the moment on when there were no marks.
@@ -180,46 +187,18 @@ heap::SweepCount reclaim(char* stack_top, bool copied) {
   if (moving) copy::end_moving();
   if (copied) copy::mcc::end();
   if (verify) verify_swept();
-  // Where a hole begins there is no object yet that anybody should visit.
-  alloc::unmark_mixed_holes();
   alloc::show_holes();
   return count;
 }
 
-// In an abandoned one everything is done that the program takes part in, and nothing is reclaimed.
-heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
+// All that the roots lead to is marked, or copied: finds out what is not reachable, and takes it.
+heap::SweepCount finish(char* stack_top, const Cycle& cycle, const Reached& reached) {
   const bool verify = options.verify != 0;
-  // Here, so that what holes give back was counted before.
-  alloc::settle_totals();
-  if (verify) verify_magazines();
-  alloc::hide_magazines();
-  alloc::hide_holes();
-  if (verify) verify_structures();
-  const std::uint64_t begin = os::now_ns();
-  tell(GC_EVENT_MARK_START);
-  bool copied = false;
-  const Reaching reaching = reach_everything(stack_top, cycle, &copied);
-  if (cycle->outcome == Outcome::GoesOn) {
-    tell(GC_EVENT_MARK_END);
-    alloc::show_holes();
-    alloc::show_magazines();
-    return {};
-  }
-  // A word one past the last object may have marked where a hole begins.
-  alloc::unmark_mixed_holes();
-  if (cycle->outcome == Outcome::Abandoned) {
-    tell(GC_EVENT_MARK_END);
-    marker.forget_queued();
-    heap::keep_everything();
-    alloc::unmark_mixed_holes();
-    alloc::show_holes();
-    alloc::show_magazines();
-    return {};
-  }
   alloc::empty_magazines();
+  alloc::unmark_mixed_holes();
   if (verify) {
     verify_marks(stack_top,
-                 cycle->partial ? MarkVerifier::When::MarkedPartially : MarkVerifier::When::Marked);
+                 cycle.partial ? MarkVerifier::When::MarkedPartially : MarkVerifier::When::Marked);
   }
   finish_marking();
   // Links were cleared and finalizers are due by now.
@@ -232,21 +211,45 @@ heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
   __atomic_store_n(&GC_gc_no, GC_gc_no + 1, __ATOMIC_RELAXED);
   tell(GC_EVENT_MARK_END);
   const std::uint64_t marked = os::now_ns();
-  const heap::SweepCount count = reclaim(stack_top, copied);
-  const std::uint64_t mark_ns = incremental::last_steps().mark_ns + marked - begin;
+  const heap::SweepCount count = reclaim(stack_top, reached.copied);
+  const std::uint64_t mark_ns = incremental::last_steps().mark_ns + marked - reached.began;
   const std::size_t live_bytes = count.live_bytes + count.deferred_bytes;
-  incremental::note(!cycle->is_full(), mark_ns, live_bytes);
+  incremental::note(!cycle.is_full(), mark_ns, live_bytes);
   refusal::forget_all();
-  partial::end_collection({!cycle->is_full(), cycle->begun != incremental::Begun::NotAtAll, copied,
-                           mark_ns, live_bytes});
+  partial::end_collection({!cycle.is_full(), cycle.begun != incremental::Begun::NotAtAll,
+                           reached.copied, mark_ns, live_bytes});
   const std::uint64_t swept = os::now_ns();
   if (verify) verify_structures();
-  if (!copied && cycle->is_plain()) note_how_marked(count.live_objects, reaching);
+  if (!reached.copied && cycle.is_plain()) note_how_marked(count.live_objects, reached.how);
   measured.mark_last = mark_ns;
-  measured.mark_total += marked - begin;
+  measured.mark_total += marked - reached.began;
   measured.sweep_last = swept - marked;
   measured.sweep_total += swept - marked;
   return count;
+}
+
+// In an abandoned one everything is done that the program takes part in, and nothing is reclaimed.
+heap::SweepCount run_stopped(char* stack_top, Cycle* cycle) {
+  const bool verify = options.verify != 0;
+  // Here, so that what holes give back was counted before.
+  alloc::settle_totals();
+  if (verify) verify_magazines();
+  alloc::hide_magazines();
+  alloc::hide_holes();
+  if (verify) verify_structures();
+  const std::uint64_t began = os::now_ns();
+  tell(GC_EVENT_MARK_START);
+  bool copied = false;
+  const Reaching how = reach_everything(stack_top, cycle, &copied);
+  if (cycle->outcome == Outcome::Done) return finish(stack_top, *cycle, {began, how, copied});
+  tell(GC_EVENT_MARK_END);
+  if (cycle->outcome == Outcome::Abandoned) {
+    marker.forget_queued();
+    heap::keep_everything();
+  }
+  alloc::show_holes();
+  alloc::show_magazines();
+  return {};
 }
 
 void note_sweep(const heap::SweepCount& count, const Cycle& cycle) {
@@ -307,7 +310,7 @@ void run_cycle(void* data, char* stack_top) {
   pause.begin(Pause::At::KnownLibraries);
   last_did_not_stop = !pause.stands();
   cycle->roots_are_known = pause.roots_are_known();
-  if (cycle->limited) incremental::limit(pause);
+  if (cycle->limited) incremental::begin_limited_pause(pause);
   heap::SweepCount count;
   // The threads stand: a function that allows a collection so much time wants to know how long that
   // took. Nothing has been touched yet, and what steps have marked is kept.
@@ -347,12 +350,17 @@ bool collect_locked(int (*stop_function)(), Extent extent) {
   last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;
+  const std::uint64_t before = measured.collecting_total;
   {
     const MeasuredCollecting collecting;
     os::call_with_registers_on_stack(run_cycle, &cycle);
     os::clear_vector_registers();
   }
-  return cycle.outcome == Outcome::Done;
+  if (cycle.outcome != Outcome::Done) return false;
+  if (cycle.is_full()) {
+    measured.full_total += measured.collecting_total - before + incremental::last_steps().mark_ns;
+  }
+  return true;
 }
 
 bool threads_did_not_stop() { return last_did_not_stop; }

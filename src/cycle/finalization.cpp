@@ -6,8 +6,8 @@
 #include "copy/weak.hpp"
 #include "cycle/links.hpp"
 #include "cycle/measured.hpp"
-#include "cycle/pacing.hpp"
 #include "cycle/settings.hpp"
+#include "cycle/table_limit.hpp"
 #include "heap/growable.hpp"
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
@@ -105,7 +105,7 @@ void mark_all_but_self(mark::Marker* marker, const Place& place) {
   if (!kind.has_layout()) {
     mark_words(reinterpret_cast<const Word*>(begin), place.size() / sizeof(Word));
   } else if (heap::typed_at(begin, kind, &typed)) {
-    heap::for_each_run(typed, mark_words);
+    heap::for_each_stretch(typed, mark_words);
   }
 }
 

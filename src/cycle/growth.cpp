@@ -50,18 +50,30 @@ BlockNumber added_for_copies = 0;
 // The heap's size that the program asked for at the start, or by GC_expand_hp.
 BlockNumber asked_for = 0;
 
+// An eighth is left to the program's other memory and to our own tables: whoever fills a control
+// group is killed, not told.
+void set_physical_limit(std::size_t memory) {
+  physical_limit = memory / 8 * 7;
+  heap::most_resident = static_cast<BlockNumber>(
+      base::min_of(physical_limit >> heap::kBlockShift, std::size_t{UINT32_MAX}));
+}
+
+// May so many bytes have pages? Where they may not, the limit is looked up anew: the administrator
+// may have raised it, or moved the process to another group.
+bool within_memory(std::size_t bytes) {
+  if (physical_limit == 0) set_physical_limit(os::memory_limit());
+  if (bytes <= physical_limit) return true;
+  std::size_t memory = 0;
+  if (!os::memory_limit_now(&memory)) return false;
+  set_physical_limit(memory);
+  return bytes <= physical_limit;
+}
+
 bool within_limits(BlockNumber blocks) {
   const std::size_t after = bytes_of(space.committed - 1 + blocks);
   if (settings.max_heap_size != 0 && after > settings.max_heap_size) return false;
-  // An eighth is left to the program's other memory and to our own tables: whoever fills a control
-  // group is killed, not told.
-  if (physical_limit == 0) {
-    physical_limit = os::memory_limit() / 8 * 7;
-    heap::most_resident = static_cast<BlockNumber>(
-        base::min_of(physical_limit >> heap::kBlockShift, std::size_t{UINT32_MAX}));
-  }
   // What went back to the system is in none of it until it is used again.
-  return after - heap::returned_bytes() <= physical_limit;
+  return within_memory(after - heap::returned_bytes());
 }
 
 void keep_added_blocks() {
@@ -140,7 +152,7 @@ bool grow_heap(BlockNumber least) {
   // What is freed by hand is used again, and no collection comes for long. But free blocks would be
   // filled by and by, as each size is short of slots at one time or another.
   constexpr BlockNumber kShareByHand = 32;
-  if (alloc::is_freed_by_hand()) {
+  if (alloc::program_frees_by_hand()) {
     more = base::min_of(more, base::max_of(space.committed / kShareByHand, kLeastGrowth));
   }
   if (only_a_run_is_missing(least, more)) more = kLeastGrowth;

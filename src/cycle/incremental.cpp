@@ -85,7 +85,7 @@ struct LimitedPause {
   std::uint64_t deadline = 0;  // of its marking
   bool went_on = false;        // in steps
 };
-LimitedPause limited;
+LimitedPause limited_pause;
 // How long the last such pause took to prepare for more steps.
 std::uint64_t to_go_on_ns = 0;
 
@@ -164,10 +164,10 @@ bool is_to_have_limit() {
 }
 
 Progress end_or_go_on(Extent extent) {
-  limited = {};
+  limited_pause = {};
   const bool done = collect_locked(refusal::stop_function(), extent);
-  const bool went_on = limited.went_on;
-  limited = {};
+  const bool went_on = limited_pause.went_on;
+  limited_pause = {};
   marker.set_deadline(0);
   if (done) return Progress::End;
   if (!went_on) return refuse();
@@ -177,9 +177,10 @@ Progress end_or_go_on(Extent extent) {
 
 // How long a partial one takes depends on what has changed, which nobody knows beforehand.
 Progress begin_or_end() {
-  const bool limited = is_under_way() ? is_to_have_limit()
-                                      : is_wanted() || (may_be_wanted() && partial::is_possible());
-  return end_or_go_on(limited ? Extent::AsDueWithinLimit : Extent::AsDue);
+  const bool has_limit_now = is_under_way()
+                                 ? is_to_have_limit()
+                                 : is_wanted() || (may_be_wanted() && partial::is_possible());
+  return end_or_go_on(has_limit_now ? Extent::AsDueWithinLimit : Extent::AsDue);
 }
 
 void mark_stopped(const Pause& pause) {
@@ -250,19 +251,19 @@ Progress step() {
   return is_allowed() ? mark_some() : refuse();
 }
 
-void limit(const Pause& pause) {
-  limited.stood = pause.stood();
+void begin_limited_pause(const Pause& pause) {
+  limited_pause.stood = pause.stood();
   if (!is_under_way()) expected_ns = expected_to_take();
   const std::uint64_t for_tables = base::max_of(to_go_on_ns, measured.sweep_last);
-  limited.deadline =
+  limited_pause.deadline =
       pause.began() + limit_ns() - base::min_of(for_tables, limit_ns() / kMostForTables);
-  marker.set_deadline(limited.deadline);
+  marker.set_deadline(limited_pause.deadline);
 }
 
 void note_queued() {
-  if (limited.stood == 0) return;
+  if (limited_pause.stood == 0) return;
   marker.set_deadline(
-      base::max_of(limited.deadline, os::now_ns() + limit_ns() / kLeastMarkingShare));
+      base::max_of(limited_pause.deadline, os::now_ns() + limit_ns() / kLeastMarkingShare));
 }
 
 bool mark_beside(bool leaves) {
@@ -292,7 +293,7 @@ Begun end() {
 
 bool goes_on(Begun now) {
   marker.set_deadline(0);
-  if (limited.stood == 0 || !marker.has_queued() || marker.has_overflowed()) return false;
+  if (limited_pause.stood == 0 || !marker.has_queued() || marker.has_overflowed()) return false;
   const std::uint64_t began = os::now_ns();
   if (!heap::begin_marking_in_steps()) return false;
   if (!partial::watch_in_use()) {
@@ -303,10 +304,10 @@ bool goes_on(Begun now) {
   begun = now;
   if (steps.count == 0) begin_steps();
   const std::uint64_t marked_before = steps.mark_ns;
-  note_step(limited.stood);
+  note_step(limited_pause.stood);
   tries.note(marked_before, steps.mark_ns);
   to_go_on_ns = os::now_ns() - began;
-  limited.went_on = true;
+  limited_pause.went_on = true;
   set_state(State::Marking);
   return true;
 }

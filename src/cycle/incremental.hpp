@@ -41,7 +41,7 @@ bool begins_early();
 bool may_be_wanted();
 
 // For a collection (Extent::AsDueWithinLimit) whose pause has begun: it is to mark until the limit.
-void limit(const Pause& pause);
+void begin_limited_pause(const Pause& pause);
 // All that it begins at is queued.
 void note_queued();
 // For one in the stopped world, with the threads' holes hidden: takes over what was marked, and

@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kMostTold = 40;
 
 // Typed objects are never freed by hand.
-bool is_freed_by_hand(const heap::Block& block) {
+bool may_leak(const heap::Block& block) {
   const bool holds_objects = block.state == heap::BlockState::Small || heap::is_head(block);
   return holds_objects && !heap::kinds[block.kind].has_layout();
 }
@@ -25,14 +25,14 @@ bool is_freed_by_hand(const heap::Block& block) {
 template <class Visit>
 void for_each_leaked(Visit visit) {
   heap::for_each_block([&](heap::BlockNumber, heap::Block& block) {
-    if (!is_freed_by_hand(block)) return;
+    if (!may_leak(block)) return;
     heap::for_each_unmarked(block, [&](unsigned slot) { visit(heap::Place{&block, slot}); });
   });
 }
 
 void tell(const heap::Place& place) {
   const MadeAt made = settings.made_at != nullptr ? settings.made_at(place) : MadeAt{};
-  if (made.file != nullptr) {
+  if (made.object != nullptr) {
     os::warn("leaked object at ", made.object, " (", made.file, ":", made.line, ", ", made.bytes,
              " bytes)");
   } else {

@@ -1,6 +1,6 @@
 #include "cycle/links.hpp"
 
-#include "cycle/pacing.hpp"
+#include "cycle/table_limit.hpp"
 #include "heap/pointer_table.hpp"
 #include "heap/space.hpp"
 

@@ -12,6 +12,7 @@
 #include "cycle/refusal.hpp"
 #include "cycle/settings.hpp"
 #include "cycle/size_classes.hpp"
+#include "cycle/table_limit.hpp"
 #include "heap/resident.hpp"
 #include "heap/runs.hpp"
 

@@ -38,7 +38,7 @@ constexpr std::size_t kRoom = base::kMiB / 2;
 bool on = false;
 void set_on(bool value) {
   __atomic_store_n(&on, value, __ATOMIC_RELAXED);
-  alloc::keep_marks(value);
+  alloc::choose_treatment_of_frees(value);
 }
 
 os::WriteWatch write_watch;

@@ -82,7 +82,7 @@ std::size_t reservation() {
   if (options.reserve != 0) return options.reserve;
   constexpr std::size_t kMost = std::size_t{1}
                                 << 42;  // 4 TiB: what 32-bit block numbers are used for
-  const std::size_t by_memory = base::min_of(os::memory_limit(), kMost / 4) * 4;
+  const std::size_t by_memory = base::min_of(os::machine_memory(), kMost / 4) * 4;
   const std::size_t left = os::address_space_left();
   return left == SIZE_MAX ? by_memory : base::min_of(by_memory, left / 2);
 }
@@ -91,18 +91,18 @@ std::size_t reservation() {
 // room for (docs/guide/libgc.md).
 bool is_goo_program() { return &goo_makes_a_symbol != nullptr; }
 
-void apply_options() {
+void read_options() {
   os::look_for_standard_error();
   base::read_options(&options, complain);
   base::find_unknown_options(complain_of_unknown);
-  if (options.log_file != nullptr) {
-    if (const char* const why = os::open_log_and_report(options.log_file)) {
-      os::warn("can't open GC_LOG_FILE ", options.log_file, " (", why,
-               "); logging to standard error");
-    }
+  if (options.log_file == nullptr) return;
+  if (const char* const why = os::open_log_and_report(options.log_file)) {
+    os::warn("can't open GC_LOG_FILE ", options.log_file, " (", why,
+             "); logging to standard error");
   }
-  prepare_statistics(options.statistics_file);
-  os::fail_from_call(options.fail_os);
+}
+
+void configure_marking() {
   if (options.nprocs != 0) os::set_cpu_count(static_cast<unsigned>(options.nprocs));
   // Each marker has bits of its own for the whole heap, so more of them must be asked for.
   constexpr unsigned kMostByDefault = 16;
@@ -127,28 +127,34 @@ void apply_options() {
   if (markers > 1 && options.mark_beside != 0 && settings.handle_fork != 0) {
     mark::concurrent.configure(incremental::mark_beside);
   }
+  mark::by_written_pages_from = options.written_pages == 0 ? SIZE_MAX : options.written_pages;
+}
+
+// What the program has set itself stays, unless the user says otherwise.
+void set_variables_of_the_abi() {
   using base::Options;
   using base::was_given;
-  if (was_given(&Options::free_space_divisor)) {
-    GC_free_space_divisor = options.free_space_divisor;
-  }
+  if (was_given(&Options::free_space_divisor)) GC_free_space_divisor = options.free_space_divisor;
   if (was_given(&Options::full_frequency)) GC_full_freq = static_cast<int>(options.full_frequency);
   if (was_given(&Options::pause_target)) GC_time_limit = options.pause_target;
-  mark::by_written_pages_from = options.written_pages == 0 ? SIZE_MAX : options.written_pages;
-  if (options.dont_gc != 0) GC_dont_gc = 1;
-  if (options.find_leak != 0) GC_find_leak = 1;
-  if (was_given(&Options::unmap_on_gcollect)) {
-    settings.unmap_on_gcollect = options.unmap_on_gcollect != 0;
-  }
   if (was_given(&Options::all_interior_pointers)) {
     GC_all_interior_pointers = static_cast<int>(options.all_interior_pointers);
   }
+  if (was_given(&Options::unmap_on_gcollect)) {
+    settings.unmap_on_gcollect = options.unmap_on_gcollect != 0;
+  }
   if (was_given(&Options::maximum_heap_size)) settings.max_heap_size = options.maximum_heap_size;
+  if (options.dont_gc != 0) GC_dont_gc = 1;
+  // Programs that free by hand have a mode of their own for that (malloc/leaks.hpp).
+  if (options.find_leak != 0 && !settings.serves_malloc) GC_find_leak = 1;
+}
+
+void configure_heap_and_allocation() {
   heap::poison_freed = options.poison != 0;
   heap::sweep_policy = {
       .eager = static_cast<base::SweepTime>(options.sweep_time) == base::SweepTime::Eager,
       .nearly_full_divisor = static_cast<unsigned>(options.nearly_full)};
-  alloc::keep_marks(false);
+  alloc::choose_treatment_of_frees(false);
   alloc::choose_magazine_key(os::random_bits());
   alloc::clear_ahead = options.clear_ahead;
   alloc::set_spans_from(options.spans);
@@ -156,6 +162,15 @@ void apply_options() {
   const bool pads = options.pad_objects != 0 || is_goo_program();
   alloc::padding = pads ? 1 : 0;
   alloc::every_allocation_is_slow = options.collect_every != 0 || pads;
+}
+
+void apply_options() {
+  read_options();
+  prepare_statistics(options.statistics_file);
+  os::fail_from_call(options.fail_os);
+  configure_marking();
+  set_variables_of_the_abi();
+  configure_heap_and_allocation();
   world::configure_stop(options.retry_signals != 0, options.stop_delay * 1000);
 }
 

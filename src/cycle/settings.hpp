@@ -26,7 +26,8 @@ extern base::Options options;
 // do without, with bdwgc as here.
 inline bool ends_hold_objects() { return GC_all_interior_pointers != 0; }
 
-// A checked object, and the place in the program that made it. file: null if it is none.
+// A checked object, and the place in the program that made it. object: null if it is none. file: as
+// the program said, which may be null.
 struct MadeAt {
   const void* object = nullptr;  // as the program knows it
   const char* file = nullptr;

@@ -41,8 +41,8 @@ enum class Scan : std::uint8_t { None, Words, Descriptor };
 enum class Starts : std::uint32_t { Open, Known, KnownBesideHole };
 
 // Bytes from an object's beginning between which all words are pointers, and beyond which none is.
-// An end of 0: no such run is known.
-struct PointerRun {
+// An end of 0: no such stretch is known.
+struct PointerStretch {
   std::uint16_t begin;
   std::uint16_t end;
 };
@@ -69,7 +69,7 @@ struct alignas(256) Block {
   std::uint8_t size_class;
   union {
     // Small: where the pointers of each slot lie, of a kind whose layout says so (Kind::pointers).
-    PointerRun pointers;
+    PointerStretch pointers;
     // Head of a large object or a span: blocks of the run. Body: distance to the head. First and
     // last block of a free run: its length. In blocks.
     std::uint32_t run;

@@ -75,7 +75,7 @@ struct Kind {
   Word pointer_bits = 0;
   // LayoutFrom::Block: as in the records of its small blocks, but the end may lie behind the
   // slot's.
-  PointerRun pointers = {0, 0};
+  PointerStretch pointers = {0, 0};
 
   // Are its objects typed?
   [[nodiscard]] bool has_layout() const { return layout_from != LayoutFrom::Nothing; }

@@ -1,7 +1,7 @@
 // Layouts: where the pointers of a typed object are (include/jackdaw/layout.h).
 //
 // A kind says how the layout of its objects is found (Source). Everything that reads or rewrites
-// the pointers of typed objects goes through for_each_run, so that marking, moving and checking
+// the pointers of typed objects goes through for_each_stretch, so that marking, moving and checking
 // agree on which words those are.
 #pragma once
 
@@ -162,9 +162,11 @@ std::size_t bytes_for(const Layout& layout, std::size_t elements);
 
 namespace detail {
 
-// Calls visit(first word, count) for each run of set bits among `count`, from bit 0 of *bits on.
+// Calls visit(first word, count) for each stretch of set bits among `count`, from bit 0 of *bits
+// on.
 template <class Visit>
-void for_each_bitmap_run(const std::uint64_t* bits, Word* words, std::size_t count, Visit& visit) {
+void for_each_bitmap_stretch(const std::uint64_t* bits, Word* words, std::size_t count,
+                             Visit& visit) {
   std::size_t begin = 0;
   std::size_t length = 0;
   for (std::size_t w = 0; w * 64 < count; ++w) {
@@ -194,20 +196,21 @@ struct ForwardingTracer : Tracer {
 
 }  // namespace detail
 
-// The same as for_each_run for elements alone, of a layout whose elements are partly pointers:
+// The same as for_each_stretch for elements alone, of a layout whose elements are partly pointers:
 // those from `element`, where one begins, to `end`.
 template <class Visit>
-void for_each_run_of_elements(const Layout& layout, Word* element, const Word* end, Visit visit) {
+void for_each_stretch_of_elements(const Layout& layout, Word* element, const Word* end,
+                                  Visit visit) {
   const std::size_t step = layout.element_bytes / sizeof(Word);
   for (; element + step <= end; element += step) {
-    detail::for_each_bitmap_run(layout.element_pointers, element, step, visit);
+    detail::for_each_bitmap_stretch(layout.element_pointers, element, step, visit);
   }
 }
 
-// Calls visit(first, count) for runs of pointer words, in the order of their addresses (a trace
-// procedure's, in its own).
+// Calls visit(first, count) for stretches of pointer words, in the order of their addresses (a
+// trace procedure's, in its own).
 template <class Visit>
-void for_each_run(const Typed& typed, Visit visit) {
+void for_each_stretch(const Typed& typed, Visit visit) {
   const Layout& layout = *typed.layout;
   if (!layout.may_have_pointers) return;
   auto* const words = reinterpret_cast<Word*>(typed.object);
@@ -223,7 +226,7 @@ void for_each_run(const Typed& typed, Visit visit) {
     return;
   }
   if (layout.pointers != nullptr) {
-    detail::for_each_bitmap_run(layout.pointers, words, layout.fixed_words, visit);
+    detail::for_each_bitmap_stretch(layout.pointers, words, layout.fixed_words, visit);
   }
   if (layout.element_pointers == nullptr || typed.words <= layout.fixed_words) return;
   Word* element = words + layout.fixed_words;
@@ -232,7 +235,7 @@ void for_each_run(const Typed& typed, Visit visit) {
     visit(element, static_cast<std::size_t>(end - element));
     return;
   }
-  for_each_run_of_elements(layout, element, end, visit);
+  for_each_stretch_of_elements(layout, element, end, visit);
 }
 
 }  // namespace jd::heap

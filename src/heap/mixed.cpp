@@ -142,8 +142,8 @@ Bits with_behind(const Bits& bits, unsigned distance) {
   return both;
 }
 
-// The first granules of the set's runs.
-Bits first_of_runs(const Bits& bits) {
+// The first granules of the set's stretches.
+Bits first_of_stretches(const Bits& bits) {
   Bits firsts;
   std::uint64_t before = 0;
   for (unsigned w = 0; w < kBitWords; ++w) {
@@ -153,11 +153,11 @@ Bits first_of_runs(const Bits& bits) {
   return firsts;
 }
 
-// How many granules are in runs of kLeastGap or more.
-unsigned count_in_long_runs(const Bits& bits) {
+// How many granules are in stretches of kLeastGap or more.
+unsigned count_in_long_stretches(const Bits& bits) {
   static_assert(kLeastGap == 8);
   const Bits eight = with_behind(with_behind(with_behind(bits, 1), 2), 4);
-  return count(eight) + (kLeastGap - 1) * count(first_of_runs(eight));
+  return count(eight) + (kLeastGap - 1) * count(first_of_stretches(eight));
 }
 
 // The start bytes of 64 granules as bits. They are 0 or 1; but those of free granules are anything.
@@ -244,7 +244,7 @@ void give_gap(BlockNumber number, unsigned first) {
 }
 
 unsigned usable_granules(BlockNumber number) {
-  return count_in_long_runs(granules_of_gaps(number));
+  return count_in_long_stretches(granules_of_gaps(number));
 }
 
 void learn_starts(BlockNumber number) {
@@ -333,7 +333,7 @@ unsigned sweep_mixed(BlockNumber number, unsigned* free) {
   const Bits kept = tiles(after, before);
   Bits freed;
   for (unsigned w = 0; w < kBitWords; ++w) freed.words[w] = ~kept.words[w];
-  const Bits first_freed = first_of_runs(freed);
+  const Bits first_freed = first_of_stretches(freed);
   for (unsigned w = 0; w < kBitWords; ++w) {
     gaps[number].words[w] = first_freed.words[w];
     block.marks[w] = after.words[w];
@@ -341,7 +341,7 @@ unsigned sweep_mixed(BlockNumber number, unsigned* free) {
   }
   // A hole's thread goes on to allocate.
   space.blocks[number].set_known_starts(hole.count() == 0 ? Starts::Known : Starts::Open);
-  *free = count_in_long_runs(freed);
+  *free = count_in_long_stretches(freed);
   return count(kept) - hole.count();
 }
 

@@ -13,15 +13,14 @@ namespace {
 // A noinline sink: what goes in counts as used.
 volatile GC_word noop_sink;
 
-// False only where no collection looks: outside of roots and objects, in free slots, and in objects
-// without pointers but at their beginning, as in bdwgc. Typed objects' words all pass.
+// False only where no collection looks: outside of roots and objects, and in free slots. Objects
+// without pointers pass, as in bdwgc: programs keep hidden pointers and links there.
 bool may_be_visible(const void* p) {
   if (base::as_word(p) % sizeof(void*) != 0) return false;
   if (GC_is_heap_ptr(p)) {
     return while_in_place(p, [p] {
       heap::Place place;
-      if (!heap::find_object(base::as_word(p), &place)) return false;
-      return place.block->scan != heap::Scan::None || place.address() == base::as_word(p);
+      return heap::find_object(base::as_word(p), &place);
     });
   }
   // The program's own root function may name anything. Nor can anything be looked up while the lock

@@ -27,7 +27,7 @@ std::atomic<bool> deinitialised{false};
 constexpr std::uint64_t kNsOfMs = 1000000;
 std::uint64_t full_gc_ns() {
   const cycle::Measurements& m = cycle::measured;
-  return m.measuring_performance ? m.collecting_total - m.full_time_since : 0;
+  return m.measuring_performance ? m.full_total - m.full_total_before : 0;
 }
 
 }  // namespace
@@ -117,8 +117,10 @@ int GC_expand_hp(size_t bytes) {
 }
 
 GC_API void GC_start_performance_measurement() {
+  LockGuard guard(heap_lock);
+  if (cycle::measured.measuring_performance) return;
   cycle::measured.measuring_performance = true;
-  cycle::measured.full_time_since = cycle::measured.collecting_total;
+  cycle::measured.full_total_before = cycle::measured.full_total;
 }
 GC_API unsigned long GC_get_full_gc_total_time() { return full_gc_ns() / kNsOfMs; }
 GC_API unsigned long GC_get_full_gc_total_ns_frac() { return full_gc_ns() % kNsOfMs; }

@@ -267,8 +267,11 @@ void* GC_debug_realloc_replacement(void* object, size_t bytes) {
 }
 void* GC_debug_gcj_malloc(size_t bytes, void* type, const char* file, int line) {
   if (GC_gcj_debug_kind == 0) abort_with("GC_debug_gcj_malloc before GC_init_gcj_malloc");
-  auto** object = static_cast<void**>(allocate_checked(bytes, GC_gcj_debug_kind, file, line));
-  if (object != nullptr) *object = type;
+  const auto kind = static_cast<heap::KindNumber>(GC_gcj_debug_kind);
+  void* base = alloc::allocate(with_guards(bytes), kind);
+  if (room_in(base, kind) == 0) return base;
+  auto** object = static_cast<void**>(finish(base, bytes, file, line));
+  *object = type;
   return object;
 }
 

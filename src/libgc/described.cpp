@@ -67,14 +67,6 @@ GC_descr long_descriptor(const GC_word* bitmap, size_t bits) {
   return mark::procedure_descriptor(mark::kLongBitmapProcedure, number);
 }
 
-// Bytes of an object of this kind. 0 for memory of the program's out-of-memory function, which is
-// not ours to write to.
-size_t room_in(const void* object, heap::KindNumber kind) {
-  heap::Place place;
-  const bool ours = heap::find_object(base::as_word(object), &place) && place.block->kind == kind;
-  return ours ? place.size() : 0;
-}
-
 }  // namespace
 
 extern "C" {

@@ -129,9 +129,9 @@ void GC_init_gcj_malloc(int procedure_number, void* procedure) {
 }
 void* GC_gcj_malloc(size_t bytes, void* type) {
   if (GC_gcj_kind == 0) abort_with("GC_gcj_malloc before GC_init_gcj_malloc");
-  auto** object =
-      static_cast<void**>(alloc::allocate(bytes, static_cast<heap::KindNumber>(GC_gcj_kind)));
-  if (object != nullptr) *object = type;
+  const auto kind = static_cast<heap::KindNumber>(GC_gcj_kind);
+  auto** object = static_cast<void**>(alloc::allocate(bytes, kind));
+  if (room_in(object, kind) != 0) *object = type;
   return object;
 }
 void* GC_gcj_malloc_ignore_off_page(size_t bytes, void* type) { return GC_gcj_malloc(bytes, type); }

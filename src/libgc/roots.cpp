@@ -75,7 +75,7 @@ GC_ms_entry* GC_mark_and_push(void* object, GC_ms_entry* stack_pointer, GC_ms_en
   return stack_pointer;
 }
 
-int GC_is_marked(const void* object) { return place_of(object).marked(); }
+int GC_is_marked(const void* object) { return counts_as_marked(place_of(object)); }
 void GC_set_mark_bit(const void* object) { place_of(object).set_mark_beside_others(); }
 void GC_clear_mark_bit(const void* object) { place_of(object).clear_mark_beside_others(); }
 }

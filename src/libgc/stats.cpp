@@ -106,10 +106,17 @@ size_t GC_get_memory_use() {
 void GC_enumerate_reachable_objects_inner(GC_reachable_object_proc function, void* data) {
   heap::for_each_block([&](heap::BlockNumber, heap::Block& block) {
     if (block.state == heap::BlockState::Free) return;
-    heap::for_each_marked(block, [&](unsigned slot) {
+    const auto tell = [&](unsigned slot) {
       const heap::Place place{&block, slot};
-      function(base::as_pointer(place.address()), place.size(), data);
-    });
+      if (counts_as_marked(place)) {
+        function(base::as_pointer(place.address()), place.size(), data);
+      }
+    };
+    if (heap::is_uncollectable(block.kind)) {
+      heap::for_each_bit(block.allocated, block.slots, tell);
+    } else {
+      heap::for_each_marked(block, tell);
+    }
   });
 }
 }

@@ -80,6 +80,21 @@ inline heap::KindNumber known_kind(int kind, const char* message) {
   return static_cast<heap::KindNumber>(kind);
 }
 
+// Bytes of an object of this kind, which was just allocated. 0 for memory of the program's
+// out-of-memory function, which is not ours to write to, and for null.
+inline std::size_t room_in(const void* object, heap::KindNumber kind) {
+  heap::Place place;
+  const bool ours = heap::find_object(base::as_word(object), &place) && place.block->kind == kind;
+  return ours ? place.size() : 0;
+}
+
+// What is uncollectable is marked from its beginning, as in bdwgc. (Here only a collection sets the
+// bits.) Pre: as of alloc::is_handed_out.
+inline bool counts_as_marked(const heap::Place& place) {
+  if (!heap::is_uncollectable(place.block->kind)) return place.marked();
+  return alloc::is_handed_out(place);
+}
+
 // What setters and getters do whose header says "locks".
 template <class T>
 void set_locked(T* variable, T value) {

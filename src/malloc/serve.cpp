@@ -33,9 +33,8 @@ static_assert(with_spare(0) == 8 && with_spare(24) == 24 && with_spare(25) == 40
 std::atomic<bool> is_started{false};
 // Held by whoever runs start_once, for its whole length.
 os::Lock start_lock;
-// No request for more is met: the memory that the process may use, which is where the heap ends. A
-// collection would help nobody. Written once, by start_once.
-std::size_t most = kMost;
+// The memory that the process may use, as last looked up (relaxed: any reading will do).
+std::atomic<std::size_t> most{kMost};
 // In the middle of start_once, where libc may ask for memory. By its thread.
 constinit thread_local bool starting = false;
 
@@ -90,12 +89,11 @@ void tell_that_leaks_are_not_looked_for() {
 
 // Calls of malloc come to another's, the program's. (Its symbol tells nothing: the address of a
 // function is often one in the program.) Ours gives early memory now, and so does one that passes
-// requests on.
+// requests on. The object is not freed: the program's free may need what main() makes first (GCL's
+// does).
 bool others_malloc_comes_first() {
-  void* object = malloc(1);
-  if (object == nullptr || is_early(object)) return false;
-  free(object);
-  return true;
+  const void* object = malloc(1);
+  return object != nullptr && !is_early(object);
 }
 
 void start_once() {
@@ -131,7 +129,7 @@ void start_once() {
   alloc::clear_by_discarding_from = kClearByDiscardingFrom;
   alloc::within_libc = true;
   ignoring = mode() == MallocMode::Ignore;
-  most = base::min_of(most, os::memory_limit());
+  most.store(base::min_of(kMost, os::memory_limit()), std::memory_order_relaxed);
   if (mode() == MallocMode::LeakCheck) {
     // malloc.req.leaks: nothing goes before it was reported.
     GC_dont_gc = 1;
@@ -146,7 +144,17 @@ void* out_of_memory() {
   return nullptr;
 }
 
-// Pre: bytes <= most.
+// No request for more memory than the process may use is met, which is where the heap ends: a
+// collection would help nobody. The limit may have been raised meanwhile.
+bool is_too_much(std::size_t bytes) {
+  if (bytes <= most.load(std::memory_order_relaxed)) return false;
+  std::size_t now = 0;
+  if (bytes > kMost || !os::memory_limit_now(&now)) return true;
+  most.store(base::min_of(kMost, now), std::memory_order_relaxed);
+  return bytes > now;
+}
+
+// Pre: not is_too_much(bytes).
 void* finish(void* object, std::size_t bytes, const void* caller) {
   if (object == nullptr) return out_of_memory();
   if (mode() == MallocMode::LeakCheck) leaks::tag(object, bytes, caller);
@@ -209,13 +217,13 @@ void* early_memory(std::size_t bytes) {
 bool is_early(const void* p) { return p >= early && p < early + sizeof early; }
 
 void* allocate(std::size_t bytes, const void* caller) {
-  if (bytes > most) return out_of_memory();
+  if (is_too_much(bytes)) return out_of_memory();
   if (!start()) return early_memory(bytes);
   return finish(alloc::allocate(with_spare(bytes), kind_for(caller)), bytes, caller);
 }
 
 void* allocate_clear(std::size_t bytes, const void* caller) {
-  if (bytes > most) return out_of_memory();
+  if (is_too_much(bytes)) return out_of_memory();
   if (!start()) return early_memory(bytes);
   if (bytes > kMostSmall) {
     // Fresh pages need no clearing, and the collector knows which are.
@@ -230,14 +238,14 @@ void* allocate_clear(std::size_t bytes, const void* caller) {
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, const void* caller) {
   if (alignment <= heap::kGranule) return allocate(bytes, caller);
-  if (bytes > most || alignment > most) return out_of_memory();
+  if (is_too_much(bytes) || is_too_much(alignment)) return out_of_memory();
   if (!start()) return out_of_memory();
   return finish(alloc::allocate_aligned(with_spare(bytes), alignment, kind_for(caller)), bytes,
                 caller);
 }
 
 void* resize(void* object, std::size_t bytes, const void* caller) {
-  if (bytes > most) return out_of_memory();
+  if (is_too_much(bytes)) return out_of_memory();
   // A thread's first call may be this one.
   if (!alloc::ready_to_allocate()) return out_of_memory();
   if (!alloc::check_object(object, "realloc")) return out_of_memory();

@@ -46,15 +46,15 @@ void Concurrent::wake() {
   os::futex_wake(&wakes_, 1);
 }
 
-Concurrent::Turn Concurrent::take_turn(bool leaves) {
-  Turn turn = Turn::NoLock;
-  turns_.fetch_add(1, std::memory_order_release);
+Concurrent::Hold Concurrent::take_hold(bool leaves) {
+  Hold hold = Hold::NoLock;
+  holds_.fetch_add(1, std::memory_order_release);
   if (heap::heap_lock.try_acquire()) {
-    turn = step_(leaves) ? Turn::More : Turn::Nothing;
+    hold = step_(leaves) ? Hold::More : Hold::Nothing;
     heap::heap_lock.release();
   }
-  turns_.fetch_add(1, std::memory_order_release);
-  return turn;
+  holds_.fetch_add(1, std::memory_order_release);
+  return hold;
 }
 
 bool Concurrent::try_lock_heap() const {
@@ -62,9 +62,9 @@ bool Concurrent::try_lock_heap() const {
   constexpr std::uint64_t kNap = 50000;  // ns
   const os::Lock::Wanting wanting(heap::heap_lock);
   for (unsigned attempt = 0;; ++attempt) {
-    const std::uint32_t before = turns_.load(std::memory_order_acquire);
+    const std::uint32_t before = holds_.load(std::memory_order_acquire);
     if (heap::heap_lock.try_acquire()) return true;
-    if (before % 2 == 0 && turns_.load(std::memory_order_acquire) == before) return false;
+    if (before % 2 == 0 && holds_.load(std::memory_order_acquire) == before) return false;
     // It may not run at all while a thread of higher priority does. (The numbers are guesses.)
     if (attempt < kShortAttempts) {
       os::cpu_relax();
@@ -79,16 +79,16 @@ void* Concurrent::run(void* self) {
   bool leaves = true;
   for (unsigned attempt = 0;;) {
     const std::uint32_t seen = thread->wakes_.load(std::memory_order_relaxed);
-    switch (thread->take_turn(leaves)) {
-      case Turn::More:
+    switch (thread->take_hold(leaves)) {
+      case Hold::More:
         attempt = 0;
         leaves = let_others_in();
         break;
-      case Turn::Nothing:
+      case Hold::Nothing:
         attempt = 0;
         os::futex_wait(&thread->wakes_, seen);
         break;
-      case Turn::NoLock:
+      case Hold::NoLock:
         if (attempt < kShortAttempts) {
           static_cast<void>(let_others_in());
         } else if (os::futex_wait(&thread->wakes_, seen, nap(attempt))) {
@@ -116,7 +116,7 @@ void Concurrent::start() {
 }
 
 void Concurrent::forget_in_child() {
-  turns_.store(0, std::memory_order_relaxed);
+  holds_.store(0, std::memory_order_relaxed);
   runs_.store(false, std::memory_order_relaxed);
 #if defined(JD_SANITIZE_THREAD)
   // ThreadSanitizer ends a child that makes threads (docs/guide/building.md).

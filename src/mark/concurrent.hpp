@@ -45,14 +45,14 @@ class Concurrent {
   void forget_in_child();
 
  private:
-  enum class Turn : std::uint8_t { NoLock, Nothing, More };
+  enum class Hold : std::uint8_t { NoLock, Nothing, More };
 
   // Does it run, or will it?
   [[nodiscard]] bool is_on() const {
     return step_ != nullptr && !is_refused_.load(std::memory_order_relaxed);
   }
   static void* run(void* self);
-  Turn take_turn(bool leaves);
+  Hold take_hold(bool leaves);
 
   Step step_ = nullptr;
   // Counts wakes. Written by whoever wakes, waited for by the thread (relaxed: what there is to do
@@ -61,7 +61,7 @@ class Concurrent {
   // Odd while the thread has the lock, or tries to get it, for which it never waits; another value
   // each time. Written by the thread, before it takes the lock and after it has left it (release);
   // read by who did not get the lock (acquire).
-  std::atomic<std::uint32_t> turns_{0};
+  std::atomic<std::uint32_t> holds_{0};
   // The thread was made, or the system refused it; it is wanted; somebody makes it. Each is written
   // by the maker, demand_ also by whoever wakes; hints (relaxed), but whoever changes starting_
   // from false is the maker.

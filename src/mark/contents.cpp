@@ -167,7 +167,7 @@ Marker::Described Marker::describe(Word object) {
   }
   const heap::Kind& kind = heap::kinds[block.kind];
   if (kind.layout != nullptr && kind.layout->trace != nullptr) {
-    queue_runs({kind.layout, object, heap::words_of_homogeneous(*kind.layout, object)});
+    queue_stretches({kind.layout, object, heap::words_of_homogeneous(*kind.layout, object)});
     return {};
   }
   const std::size_t size = heap::unmixed_size(block);

@@ -65,9 +65,10 @@ void Marker::reverse_above(std::ptrdiff_t height) {
   }
 }
 
-void Marker::queue_runs(const heap::Typed& typed) {
+void Marker::queue_stretches(const heap::Typed& typed) {
   const std::ptrdiff_t before = top_ - stack_;
-  heap::for_each_run(typed, [this](Word* first, std::size_t count) { queue_run(first, count); });
+  heap::for_each_stretch(typed,
+                         [this](Word* first, std::size_t count) { queue_stretch(first, count); });
   reverse_above(before);
 }
 
@@ -76,10 +77,10 @@ void Marker::scan_layout(const heap::Typed& typed) {
   const bool has_pointers_apart =
       layout.trace == nullptr && layout.element_pointers != nullptr && !layout.element_is_pointers;
   if (!has_pointers_apart || typed.words * sizeof(Word) <= heap::kMaxSmall) {
-    return queue_runs(typed);
+    return queue_stretches(typed);
   }
   scan_elements(elements_of(typed));
-  queue_runs({&layout, typed.object, layout.fixed_words});
+  queue_stretches({&layout, typed.object, layout.fixed_words});
 }
 
 void Marker::scan_described_array(Word object, std::size_t size) {
@@ -94,9 +95,10 @@ void Marker::scan_element(const Elements& elements, std::size_t index) {
     return scan_descriptor(element, elements.size, elements.descriptor);
   }
   const std::ptrdiff_t before = top_ - stack_;
-  heap::for_each_run_of_elements(*elements.layout, reinterpret_cast<Word*>(element),
-                                 reinterpret_cast<const Word*>(elements.at(index + 1)),
-                                 [this](Word* run, std::size_t count) { queue_run(run, count); });
+  heap::for_each_stretch_of_elements(
+      *elements.layout, reinterpret_cast<Word*>(element),
+      reinterpret_cast<const Word*>(elements.at(index + 1)),
+      [this](Word* first, std::size_t count) { queue_stretch(first, count); });
   reverse_above(before);
 }
 

@@ -217,7 +217,7 @@ class alignas(128) Marker {
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_described_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);
-  void queue_runs(const heap::Typed& typed);
+  void queue_stretches(const heap::Typed& typed);
   void reverse_above(std::ptrdiff_t height);
   // The elements of a large object are scanned step by step: the others wait on the stack.
   void scan_elements(const Elements& elements);
@@ -234,7 +234,7 @@ class alignas(128) Marker {
     const Word word = __atomic_load_n(at, __ATOMIC_RELAXED);
     if (heap::in_heap(word)) push_word(word);
   }
-  void queue_run(const Word* first, std::size_t count) {
+  void queue_stretch(const Word* first, std::size_t count) {
     if (count == 1) return push_word_at(first);
     push_range(first, first + count);
   }

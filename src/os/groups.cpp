@@ -74,6 +74,13 @@ std::size_t Group::number(const char* file) const {
   return numbers(file, &value, 1) == 1 ? value : SIZE_MAX;
 }
 
+bool Group::has(const char* file) const {
+  base::Text path = folder;
+  path.add(file);
+  char text[1];
+  return read_file(path.c_str(), text, sizeof text) != 0;
+}
+
 void visit_own_groups(const GroupFiles& files, const char* controller, void* argument,
                       void (*visit)(void* argument, const Group& group)) {
   for_each_line(files.own_groups, [&](const char* line) {

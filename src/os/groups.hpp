@@ -20,6 +20,8 @@ struct Group {
   // The number with which a file of the group's begins; SIZE_MAX if there is no such file or it
   // begins with something else ("max").
   [[nodiscard]] std::size_t number(const char* file) const;
+  // Can it be read?
+  [[nodiscard]] bool has(const char* file) const;
   // The numbers of a file, up to `most`; how many there are before anything else comes.
   unsigned numbers(const char* file, std::size_t* numbers, unsigned most) const;
 };

@@ -159,14 +159,27 @@ void advise_huge_pages(void* p, std::size_t size) { madvise(p, size, MADV_HUGEPA
   return now_ns() - begin;
 }
 
-std::size_t memory_limit(const GroupFiles& files) {
+std::size_t machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
-  std::size_t limit = pages > 0 ? static_cast<std::size_t>(pages) * page_size() : SIZE_MAX / 2;
+  return pages > 0 ? static_cast<std::size_t>(pages) * page_size() : SIZE_MAX / 2;
+}
+
+bool memory_limit_now(std::size_t* limit, const GroupFiles& files) {
+  std::size_t least = machine_memory();
+  bool is_known = false;
   for_each_own_group(files, "memory", [&](const Group& group) {
-    limit =
-        base::min_of(limit, group.number(group.unified ? "memory.max" : "memory.limit_in_bytes"));
+    const char* const file = group.unified ? "memory.max" : "memory.limit_in_bytes";
+    is_known |= group.has(file);
+    least = base::min_of(least, group.number(file));
   });
-  return base::max_of(limit, page_size());
+  *limit = base::max_of(least, page_size());
+  return is_known;
+}
+
+std::size_t memory_limit(const GroupFiles& files) {
+  std::size_t limit = 0;
+  static_cast<void>(memory_limit_now(&limit, files));
+  return limit;
 }
 
 std::size_t address_space_left(const char* own_memory) {

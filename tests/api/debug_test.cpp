@@ -482,8 +482,13 @@ TEST(Debug, WhatNoCollectionLooksAtIsNotVisible) {
   EXPECT_TRUE(is_visible(object + 7));
   EXPECT_FALSE(is_visible(reinterpret_cast<char*>(object) + 1));
   auto** without_pointers = static_cast<void**>(GC_malloc_atomic(64));
-  EXPECT_TRUE(is_visible(without_pointers)) << "as bdwgc has it";
-  EXPECT_FALSE(is_visible(without_pointers + 1));
+  // As bdwgc has it: links lie there, and hidden pointers.
+  EXPECT_TRUE(is_visible(without_pointers));
+  EXPECT_TRUE(is_visible(without_pointers + 1));
+  auto** freed = static_cast<void**>(GC_malloc(100000));
+  EXPECT_TRUE(is_visible(freed + 1));
+  GC_free(freed);
+  EXPECT_FALSE(is_visible(freed + 1));
   void* in_frame = nullptr;
   EXPECT_TRUE(is_visible(&in_frame));
   static void* in_static;

@@ -35,6 +35,20 @@ TEST(Partial, NewGarbageGoes) {
   EXPECT_LE(watch.count_alive(), kCount / 20);
 }
 
+TEST(Partial, TheTimeOfFullCollectionsIsTheirsAlone) {
+  JD_NEEDS_MODE();
+  collect();
+  GC_start_performance_measurement();
+  const auto measured = [] {
+    return GC_get_full_gc_total_time() * 1000000 + GC_get_full_gc_total_ns_frac();
+  };
+  const unsigned long before = measured();
+  for (int i = 0; i < 3; ++i) collect_partially();
+  EXPECT_EQ(measured(), before);
+  collect();
+  EXPECT_GT(measured(), before);
+}
+
 TEST(Partial, AFullFrequencyOfZeroHasOnlyFullOnes) {
   JD_NEEDS_MODE();
   const int before = GC_get_full_freq();

@@ -95,6 +95,21 @@ TEST(LeakFinding, IsOnWhereTheProgramSaysSo) {
   EXPECT_GE(objects_found(r.err), kLeaked - kStale) << r;
 }
 
+// A checked object that the program gave no file for.
+JD_CHILD(leak_of_no_file) {
+  GC_INIT();
+  far_away([] {
+    for (int i = 0; i < 10; ++i) opaque(GC_debug_malloc(20, nullptr, 0));
+  });
+  collect_all();
+  return 0;
+}
+TEST(LeakFinding, TellsOfACheckedObjectWithoutAFile) {
+  const ChildResult r = run_child("leak_of_no_file", {{"GC_FIND_LEAK", "1"}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_GE(count(r.err, "(null):0, "), 10U - kStale) << r;
+}
+
 TEST(LeakFinding, IsOffByDefault) {
   const ChildResult r = run_child("leak_and_collect", {{"GC_FIND_LEAK", kUnset}});
   EXPECT_TRUE(r.ok()) << r;

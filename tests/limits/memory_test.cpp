@@ -252,6 +252,10 @@ JD_CHILD(typed_from_the_oom_function) {
   constexpr std::size_t kTooMuch = std::size_t{1} << 60;
   if (!is_last_resort(GC_malloc_explicitly_typed(kTooMuch, descriptor))) return 1;
   if (!is_last_resort(GC_calloc_explicitly_typed(kTooMuch / 16, 16, descriptor))) return 2;
+  GC_init_gcj_malloc(GC_GCJ_RESERVED_MARK_PROC_INDEX, nullptr);
+  static void* type[2];
+  if (!is_last_resort(GC_gcj_malloc(kTooMuch, static_cast<void*>(type)))) return 5;
+  if (!is_last_resort(GC_debug_gcj_malloc(kTooMuch, static_cast<void*>(type), "", 1))) return 6;
   for (const char c : last_resort.memory) {
     if (c != 0) return 3;
   }

@@ -77,6 +77,16 @@ TEST(MallocGarbage, IsCollected) {
   }
 }
 
+// Regression: each collection told of all that the program had dropped, or freed in mode `ignore`.
+TEST(MallocGarbage, IsNoLeak) {
+  const Variable leaks("GC_FIND_LEAK", "1");
+  for (const char* mode : {"free", "ignore"}) {
+    const Result r = run(mode, {"garbage"});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_EQ(r.err.find("leaked"), std::string::npos) << describe(r);
+  }
+}
+
 // malloc.req.old-words, in slots, spans and runs of blocks. Regression: 200 MB, and more with each
 // list.
 TEST(MallocGarbage, IsNotHeldByWhatStoodInObjectsBefore) {

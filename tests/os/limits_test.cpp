@@ -109,6 +109,24 @@ TEST(MemoryLimit, IsAtTheRootInsideAContainer) {
   EXPECT_EQ(old.memory_limit(), 24 * kMiB);
 }
 
+TEST(MemoryLimit, IsLookedUpAnewWhereTheGroupCanBeRead) {
+  const Files files;
+  const std::string own = files.path("cgroup");
+  const std::string hierarchy = files.path("fs");
+  const jd::os::GroupFiles where{own.c_str(), hierarchy.c_str()};
+  std::size_t limit = 0;
+  // As in a changed root.
+  EXPECT_FALSE(jd::os::memory_limit_now(&limit, where));
+  files.write("cgroup", "0::/a\n");
+  EXPECT_FALSE(jd::os::memory_limit_now(&limit, where));
+  for (const auto& [text, wanted] :
+       {std::pair{"67108864\n", 64 * kMiB}, {"50331648\n", 48 * kMiB}, {"max\n", machine()}}) {
+    files.write("fs/a/memory.max", text);
+    EXPECT_TRUE(jd::os::memory_limit_now(&limit, where)) << text;
+    EXPECT_EQ(limit, wanted);
+  }
+}
+
 TEST(MemoryLimit, NoLimitAndNonsenseAreTheMachines) {
   for (const char* text : {"max\n", "", "\n", "many\n", "-1\n", "99999999999999999999999\n",
                            "9223372036854771712\n"}) {

@@ -173,6 +173,14 @@ TEST(RunRefuses, AProgramWithoutLibgc) {
   EXPECT_EQ(r.out, "") << "it was started all the same";
 }
 
+TEST(RunRefuses, AProgramOfAnotherLibc) {
+  for (const char* how : {"--force", "--malloc"}) {
+    const Result r = run_jackdaw({"run", how, "--", JD_TEST_MUSL});
+    EXPECT_TRUE(r.exited_with(125)) << describe(r);
+    EXPECT_THAT(r.err, HasSubstr("is linked with musl"));
+  }
+}
+
 TEST(RunRefuses, AStaticProgram) {
   const Result r =
       run_jackdaw({"run", "--library", JD_TEST_LIBRARY, "--force", "--", JD_TEST_STATIC});

@@ -189,6 +189,11 @@ Examined examine(const std::string& name, const char* advice) {
                       "put under it. " +
                       advice);
   }
+  if (fs::path(elf->interpreter).filename().string().starts_with("ld-musl")) {
+    throw Failure(kExitRefused, e.what +
+                                    " is linked with musl, whose dynamic linker can't load "
+                                    "libraries made for glibc");
+  }
   e.search = search_libgc(program.binary, *elf);
   program.libgc_way = e.search.way;
   e.elf = *elf;
