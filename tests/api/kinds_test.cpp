@@ -426,5 +426,42 @@ TEST(Kinds, AnUninitialisedObjectWithADescriptorOfItsOwnHasNone) {
   }
 }
 
+// As bdwgc's, uncollectable objects carry a mark from their beginning: a walk over the heap meets
+// those that are younger than the last collection.
+TEST(Kinds, WhatIsUncollectableIsMarkedFromTheBeginning) {
+  struct Walk {
+    void* wanted;
+    int met;
+  };
+  const auto meets = [](void* object) {
+    Walk walk{object, 0};
+    GC_call_with_alloc_lock(
+        [](void* data) -> void* {
+          GC_enumerate_reachable_objects_inner(
+              [](void* met, std::size_t, void* of) {
+                auto* const in = static_cast<Walk*>(of);
+                if (met == in->wanted) ++in->met;
+              },
+              data);
+          return nullptr;
+        },
+        &walk);
+    return walk.met;
+  };
+  GC_gcollect();
+  for (const std::size_t size : {std::size_t{40}, std::size_t{10000}, std::size_t{100000}}) {
+    for (void* (*allocate)(std::size_t) :
+         {GC_malloc_uncollectable, GC_malloc_atomic_uncollectable}) {
+      void* const object = allocate(size);
+      EXPECT_EQ(GC_is_marked(object), 1) << size;
+      EXPECT_EQ(meets(object), 1) << size;
+      GC_gcollect();
+      EXPECT_EQ(meets(object), 1) << size;
+      GC_free(object);
+      EXPECT_EQ(meets(object), 0) << size;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace jd::test
