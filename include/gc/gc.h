@@ -72,10 +72,11 @@ GC_API unsigned GC_CALL GC_get_version(void);
  */
 GC_API void GC_CALL GC_init(void);
 
-/* Non-zero once GC_init() has begun. Unsynchronised. */
+/* Non-zero once GC_init() has ended. Unsynchronised. */
 GC_API int GC_CALL GC_is_init_called(void);
 
-/* Shuts the collector down. GC_init() must not follow. Further calls do nothing. */
+/* The program is done with the collector: GC_is_init_called() says 0 until GC_init() is called
+ * again. Nothing else changes: what is allocated stays, and is collected. */
 GC_API void GC_CALL GC_deinit(void);
 
 #ifdef __cplusplus

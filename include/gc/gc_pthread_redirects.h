@@ -7,7 +7,7 @@
  *   GC_pthread_join     keeps the thread's result reachable until it is delivered; the collector's
  *                       signal is unblocked in the caller while it waits
  *   GC_pthread_sigmask  leaves the collector's own signals unblocked
- *   GC_dlopen           loads without a collection in between
+ *   GC_dlopen           is dlopen(): a collection may come at any time of it
  * and so on. GC_NO_THREAD_REDIRECTS leaves the macros out.
  */
 #ifndef GC_PTHREAD_REDIRECTS_H

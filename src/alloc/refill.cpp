@@ -15,6 +15,7 @@
 #include "os/cpu.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
+#include "world/blocking.hpp"
 #include "world/thread.hpp"
 
 namespace jd::alloc {
@@ -298,7 +299,10 @@ void* allocate_small(std::size_t bytes, std::size_t alignment, KindNumber kind) 
 }  // namespace
 
 bool ready_to_allocate() {
-  if (__builtin_expect(world::self() != nullptr, 1)) return true;
+  if (world::Thread* const self = world::self(); __builtin_expect(self != nullptr, 1)) {
+    if (__builtin_expect(self->blocked, 0)) world::end_blocking();
+    return true;
+  }
   pacer.start();
   return world::register_self(within_libc ? os::own_stack_by_mapping() : os::Extent{});
 }

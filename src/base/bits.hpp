@@ -51,6 +51,18 @@ inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
   return digest ^ (digest >> 32);  // else upper bits would never change lower ones
 }
 
+// The same of a text's characters and of its end.
+[[nodiscard]] inline std::uint64_t add_text_to_digest(std::uint64_t digest, const char* text) {
+  for (;;) {
+    std::uint64_t word = 0;
+    for (unsigned i = 0; i < sizeof word; ++i) {
+      if (*text == '\0') return add_to_digest(digest, word | std::uint64_t{0xff} << 8 * i);
+      word |= std::uint64_t{static_cast<unsigned char>(*text++)} << 8 * i;
+    }
+    digest = add_to_digest(digest, word);
+  }
+}
+
 // A size that says whether the arithmetic that made it overflowed: every request for memory is
 // computed with these (alloc.req.overflow).
 [[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t* sum) {

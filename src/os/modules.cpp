@@ -145,6 +145,8 @@ std::uint64_t module_fingerprint(bool* changing) {
     for (const Word word : {Word{map->l_addr}, base::as_word(map->l_ld)}) {
       digest = base::add_to_digest(digest, word);
     }
+    // Another library may have come to the same address, with other data.
+    if (map->l_name != nullptr) digest = base::add_text_to_digest(digest, map->l_name);
   }
   return digest;
 }

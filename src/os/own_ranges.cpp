@@ -34,8 +34,8 @@ Extent first_ranges[64];
 Extent* ranges = first_ranges;
 std::size_t capacity = 64;
 std::size_t count = 0;
-// Counts changes. Written under ranges_lock; read without it by the collector, which holds the
-// heap's lock as whoever maps does (relaxed).
+// Counts changes. Written under ranges_lock; read without it by the collector before and after it
+// reads the list of mappings, which it repeats where they differ (relaxed).
 std::atomic<std::uint64_t> version{0};
 
 // Joins the range to one that it touches. What lies between two that meet then stays two ranges.

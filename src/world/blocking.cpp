@@ -75,6 +75,8 @@ void* call_blocking(void* (*function)(void*), void* argument) {
   return call.result;
 }
 
+void end_blocking() { leave_blocked(self()); }
+
 void* call_active(void* (*function)(void*), void* argument) {
   Thread* thread = self();
   if (thread == nullptr || !thread->blocked) return function(argument);

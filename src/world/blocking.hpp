@@ -11,4 +11,8 @@ void* call_blocking(void* (*function)(void*), void* argument);
 // Inside call_blocking: runs function as an ordinary thread again.
 void* call_active(void* (*function)(void*), void* argument);
 
+// The calling thread, which is in such a section, asks for memory: it has left the section by
+// longjmp, or breaks its promise. Ends the section.
+void end_blocking();
+
 }  // namespace jd::world

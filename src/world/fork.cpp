@@ -39,9 +39,13 @@ unsigned own_threads() { return mark::team.helpers() + mark::concurrent.threads(
 // lock can be had, which a marker beside the program lets go of soon. Otherwise it is the caller's
 // if the program has no other thread.
 bool interrupts_holder() {
-  if (!mark::concurrent.try_lock_heap()) return os::count_threads() == 1 + own_threads();
-  heap::heap_lock.release();
-  return false;
+  if (mark::concurrent.try_lock_heap()) {
+    heap::heap_lock.release();
+    return false;
+  }
+  // Where they can't be counted, libc knows whether there was ever another.
+  const unsigned all = os::count_threads();
+  return all != 0 ? all == 1 + own_threads() : os::Machine::is_alone();
 }
 
 ForkHooks current_hooks() {

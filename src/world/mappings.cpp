@@ -45,14 +45,11 @@ bool copy_own_ranges() {
   return own_ranges.push(os::own_data());
 }
 
-char* stack_pointer(const Thread& thread, char* own_stack_top) {
-  if (thread.blocked) return thread.blocked_at;
-  return &thread == self() ? own_stack_top : thread.stopped_at;
-}
-
 // An alternate stack may be a part of it: then the frames that the signal interrupted lie below.
+// (A stack without a low end is being told.)
 bool on_own_stack(const Thread& thread, const char* sp) {
-  return !on_alternate_stack(thread, sp) && thread.stack.contains(sp);
+  return !on_alternate_stack(thread, sp) && thread.stack.low != nullptr &&
+         thread.stack.contains(sp);
 }
 
 // The main thread's stack is as long as it is mapped: its low end is but the system's limit.

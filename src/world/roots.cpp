@@ -54,18 +54,12 @@ void visit_thread_roots(RootVisitor* visitor, char* own_stack_top) {
     visitor->range(&thread->result, &thread->result + 1);
     // Its stack may not be there any more.
     if (thread->gone) return;
-    if (thread == self() && !thread->blocked) {
-      visit_stack(visitor, thread, own_stack_top);
-      visit_thread_locals(visitor, *thread);
-    } else if (thread->blocked) {
-      if (visit_stack(visitor, thread, thread->blocked_at)) {
-        visit_blocked_thread_locals(visitor, thread);
-      } else {
-        visit_thread_locals(visitor, *thread);
-      }
+    const bool is_blocked = thread->blocked && thread != self();
+    if (!is_blocked && thread != self()) visit_interrupted(visitor, *thread);
+    const bool is_own = visit_stack(visitor, thread, stack_pointer(*thread, own_stack_top));
+    if (is_blocked && is_own) {
+      visit_blocked_thread_locals(visitor, thread);
     } else {
-      visit_interrupted(visitor, *thread);
-      visit_stack(visitor, thread, thread->stopped_at);
       visit_thread_locals(visitor, *thread);
     }
   });

@@ -8,6 +8,13 @@
 
 namespace jd::world {
 
+// From where on the thread's frames count. own_stack_top: the collecting thread's, which may be in
+// a blocking section that it has left by longjmp.
+inline char* stack_pointer(const Thread& thread, char* own_stack_top) {
+  if (&thread == self()) return own_stack_top;
+  return thread.blocked ? thread.blocked_at : thread.stopped_at;
+}
+
 // Where the scan of the thread's own stack ends.
 char* stack_high(const Thread& thread);
 

@@ -4,6 +4,7 @@
 
 #include "heap/arena.hpp"
 #include "heap/space.hpp"
+#include "os/context.hpp"
 #include "os/lock.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
@@ -130,8 +131,6 @@ Thread* take_left_record() {
 // The thread is registered no more: its result is kept as long as it may be joined.
 void remove(Thread* thread, bool is_gone) {
   thread_leaves(thread, is_gone);
-  // The main thread's nobody else gets; and one of the program's own reaches nobody knows how far.
-  if (is_gone && !thread->is_main && thread->stack.low != nullptr) stack_is_gone(thread->stack);
   unlink<&Thread::in_list>(thread);
   unlink<&Thread::by_id>(thread);
   --registered;
@@ -194,7 +193,7 @@ bool register_self(os::Extent stack) {
   os::unblock_signal(stop_signal());
   // These two may allocate, by a malloc that the client has built on this library. So they come
   // last: until its bounds are known, the stack is scanned up to the end of its mapping.
-  if (stack.high == nullptr) self()->stack = os::own_stack();
+  if (stack.high == nullptr) set_own_stack(os::own_stack());
   const std::uintptr_t round = base::min_of(exit_round + 1, kRounds);
   pthread_setspecific(exit_key, reinterpret_cast<void*>(round));
   return true;
@@ -259,12 +258,21 @@ void set_stack_high(Thread* thread, char* high) {
   if (thread->is_main && main_stack_bottom != nullptr) *main_stack_bottom = high;
 }
 
+// Of a thread that the fork has left in the parent. The main thread's stack nobody else gets; one
+// of the program's own reaches nobody knows how far; and that of a thread which had ended without a
+// word may be the caller's by now.
+static void forget_stack_of(const Thread& thread) {
+  const bool is_reused = thread.stack.contains(os::frame_address());
+  if (!thread.is_main && thread.stack.low != nullptr && !is_reused) stack_is_gone(thread.stack);
+}
+
 void keep_only_self_in_child(bool is_main) {
   main_is_gone |= !is_main;
   Thread* mine = self();
   for (Thread* t = threads; t != nullptr;) {
     Thread* const next = t->in_list.next;
     if (t != mine) {
+      forget_stack_of(*t);
       t->joinable = false;
       remove(t, true);
     }

@@ -41,6 +41,11 @@ std::size_t last_module() {
   return last;
 }
 
+// Each thread's vector of blocks has room for so many modules more than there were when it was made
+// (glibc's DTV_SURPLUS). Where there are more, glibc makes a longer one, and a thread may be
+// stopped when it has freed its old vector and does not have the new one yet.
+constexpr std::size_t kModulesInAnyVector = 14;
+
 // Is the module's memory where glibc puts that of libraries loaded at the start?
 bool is_static(const Thread& thread, const char* block) {
   return os::static_thread_locals(thread.control_block).contains(block);
@@ -96,7 +101,7 @@ void visit_blocked_thread_locals(RootVisitor* visitor, Thread* thread) {
 // glibc puts a thread's vector right only when that thread asks for the variables. Then it is of
 // another size, and the library's own may be static.
 void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
-  if (thread.blocked || loaded_is_doubtful()) {
+  if (thread.blocked || loaded_is_doubtful() || last_module() > kModulesInAnyVector) {
     visit_thread_locals_safely(visitor, thread);
     return;
   }
@@ -110,9 +115,8 @@ void visit_thread_locals(RootVisitor* visitor, const Thread& thread) {
     char* end = block + module.size;
     if (!is_static(thread, block)) {
       all_static = false;
-      // Its first page is there in any case.
-      char* page_end = base::as_pointer(base::align_up(base::as_word(block) + 1, os::page_size()));
-      if (end > page_end) end = os::end_of_readable(page_end, end);
+      // The thread may have been stopped after it has freed the block, before its vector says so.
+      end = os::end_of_readable(block, end);
     }
     visitor->range(block, end);
   }

@@ -143,7 +143,8 @@ GC_API void GC_CALL GC_debug_register_displacement(size_t n);
 
 /*
  * Adds, or removes, static data [low, high) to search for pointers. Neither end needs to be
- * aligned; overlapping ranges are merged; removal takes out the ranges that lie fully inside.
+ * aligned; a range that another contains, or begins where that does, becomes one with it; removal
+ * takes out the ranges that lie fully inside.
  * GC_clear_roots forgets all ranges; where libraries do not count (GC_set_no_dls), the program's
  * own data as well. They take the lock.
  */

@@ -21,7 +21,8 @@ GC_API void* GC_CALL GC_call_with_alloc_lock(GC_fn_type fn, void* client_data) G
 /*
  * The same with the lock held together with other readers: whoever changes anything waits until the
  * last of them has returned. fn may do what needs the lock and changes nothing: it reveals hidden
- * pointers, asks for settings and for marks. Readers that come while somebody waits for the lock
+ * pointers and asks for marks; what takes the lock itself, as most getters of settings do, would
+ * wait for ever. Readers that come while somebody waits for the lock
  * wait, too. A release of non-zero says that fn writes what others will read under the lock; it is
  * always seen here. Does not nest, neither in itself nor in the lock. As of bdwgc 8.3.
  */
@@ -71,8 +72,10 @@ GC_API void GC_CALL GC_set_stackbottom(void* gc_thread_handle, const struct GC_s
 /*
  * Calls fn and returns its result; meanwhile the calling thread, which is registered, is taken to
  * be blocked: it is not stopped, fn's frames are not searched, and fn must neither allocate nor
- * touch pointers into the heap. GC_call_with_gc_active turns that back on for the time of its
- * own fn. Both nest in each other.
+ * touch pointers into the heap. It may be left by return, an exception, pthread_exit() or a
+ * cancellation, but not by longjmp(): the thread would pass for blocked. (It does so no more once a
+ * request of its for memory takes more than a free slot that it has at hand.)
+ * GC_call_with_gc_active turns that back on for the time of its own fn. Both nest in each other.
  */
 GC_API void* GC_CALL GC_do_blocking(GC_fn_type fn, void* client_data) GC_ATTR_NONNULL(1);
 GC_API void* GC_CALL GC_call_with_gc_active(GC_fn_type fn, void* client_data) GC_ATTR_NONNULL(1);

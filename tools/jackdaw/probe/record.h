@@ -52,7 +52,7 @@ struct jd_record {  // NOLINT(readability-identifier-naming)
   uint64_t resident_peak_kib; /* VmHWM at the end; 0: the end was not seen */
 
   uint64_t version;   /* GC_get_version() */
-  char library[4096]; /* the file the libgc came from; PATH_MAX */
+  char library[1536]; /* the file the libgc came from, or its beginning */
 };
 
 #endif
