@@ -321,6 +321,14 @@ const jd_layout* define_layout(std::atomic<const jd_layout*>* cache) {
       static_assert(std::is_base_of_v<described<T>, T> && !std::is_polymorphic_v<T>,
                     "a JD_SELF type has the base class jd::described<T>, and it comes first");
       static_assert(!kHasElements<T>, "a JD_SELF type with elements is C's (jd_new_array)");
+      // No constant expression tells where a base class lies.
+      alignas(T) static unsigned char place[sizeof(T)];
+      auto* const object = reinterpret_cast<T*>(place);
+      if (static_cast<void*>(static_cast<described<T>*>(object)) != static_cast<void*>(place)) {
+        std::fprintf(stderr, "jackdaw: %s: its base class jd::described is to come first\n",
+                     info.name);
+        std::abort();
+      }
     }
     const jd_layout* made = jd_layout_define(&info);
     if (made == nullptr) std::abort();

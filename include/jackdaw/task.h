@@ -190,8 +190,8 @@ JD_TASK_API double jd_task_times_quantile(const jd_task_times* times, double qua
 
 /* ---- For task.hpp ---- */
 
-/* One fork: the frame's part that the runtime uses. The forker sets run alone; the rest is the
- * thief's, and undefined until there is one. */
+/* One fork: the frame's part that the runtime uses. A call that forks sets run alone; the rest
+ * is the runtime's, and undefined until somebody takes the fork, or waits for it. */
 typedef struct jd_task {
   void (*run)(struct jd_task* task); /* what another worker may run */
   void* resume;                      /* where the forker goes on: the return address replaced */

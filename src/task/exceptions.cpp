@@ -51,8 +51,10 @@ bool is_known(Getter getter) {
 }  // namespace
 
 void ExceptionState::save() {
-  if (&__cxa_get_globals != nullptr &&
-      runtimes.getters[0].load(std::memory_order_relaxed) == nullptr) {
+  // Any thread's; once more does no harm (relaxed).
+  static std::atomic<bool> own_is_known{false};
+  if (&__cxa_get_globals != nullptr && !own_is_known.load(std::memory_order_relaxed)) {
+    own_is_known.store(true, std::memory_order_relaxed);
     jd_task_exceptions_are_of(__cxa_get_globals);
   }
   const Calling calling;

@@ -61,6 +61,10 @@ std::uint32_t announce_sleep_on_scope(std::atomic<std::uint32_t>* word) {
   return (count & ~kOwnerAsleep) == 1 ? 0 : count | kOwnerAsleep;
 }
 
+bool is_of(const jd_task& task, const jd_task_scope* scope) {
+  return task.run == run_scope_task && task.waiter == scope;
+}
+
 // Leaves the calling task's stack until somebody enters it again: maybe in another worker.
 [[gnu::noinline]] void suspend(Worker* worker, Stack* stack) {
   add(&worker->counters.joins_suspended);
@@ -126,7 +130,7 @@ bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void*
   // Above it may be what the function forked into a scope of somebody else's.
   for (jd_task* newest = worker->deque.pop(); newest != nullptr; newest = worker->deque.pop()) {
     if (newest == task) return false;
-    run_here(newest);
+    run_on_top(worker, newest);
   }
   // A join further down has taken it, or a thief.
   std::uint32_t fresh = kFresh;
@@ -177,10 +181,12 @@ void join_scope(jd_task_scope* scope) {
   Worker* worker = current();
   if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
     if (worker != nullptr && runtime.alone_in_child) {
-      for (jd_task* task = worker->deque.pop(); task != nullptr; task = worker->deque.pop()) {
+      // What lies below is others', which the parent runs.
+      while (!done()) {
+        jd_task* task = worker->deque.pop();
+        if (task == nullptr || !is_of(*task, scope)) end_child();
         run_here(task);
       }
-      if (!done()) end_child();
     }
     while (!done()) {
       if (const std::uint32_t seen = announce_sleep_on_scope(word)) wait_for_workers(word, seen);
@@ -203,7 +209,7 @@ void join_scope(jd_task_scope* scope) {
   while (!done()) {
     jd_task* task = worker->deque.pop();
     if (task == nullptr) break;
-    if (scope_of(task) != scope) {
+    if (!is_of(*task, scope)) {
       if (worker->deque.push(task)) break;
     }
     run_here(task);

@@ -14,7 +14,7 @@ void schedule(Worker* worker);
 // One look around: own deque, other threads' work, other workers.
 jd_task* find_task(Worker* worker);
 
-// Runs a task that was taken, here and now, and tells whoever waits for it. Deque mode.
+// Runs a task that was taken, here and now, and tells whoever waits for it.
 void run_here(jd_task* task);
 // jd_task::run of a scope's tasks, which end otherwise than others.
 void run_scope_task(jd_task* task);

@@ -46,7 +46,8 @@ void jd_task_registers(void* registers);
 // jd_task_at_barrier, whose result is added to what the child has left in rdx.
 extern const char jd_task_barrier[];
 unsigned long jd_task_at_barrier(jd_task* task);
-// All of the above that is written in assembly lies between these two.
+// What is written in assembly of the switch and of the barrier lies between these two. (The site of
+// jd_task_call_at_site must not: a fork there may be stolen.)
 extern const char jd_task_code_begin[];
 extern const char jd_task_code_end[];
 

@@ -420,11 +420,14 @@ bool Unwinder::prepare() {
   return true;
 }
 
-void Unwinder::begin_walk() {
-  if (++walk_ != 0) return;
-  // Once in four thousand million times.
-  for (std::size_t i = 0; i < kEntries; ++i) cache_[i] = Rule{};
+void Unwinder::forget() {
+  for (std::size_t i = 0; cache_ != nullptr && i < kEntries; ++i) cache_[i] = Rule{};
   for (Span& span : spans_) span = Span{};
+}
+
+void Unwinder::begin_walk() {
+  // Once in four thousand million times.
+  if (++walk_ == 0) forget();
 }
 
 const Rule* Unwinder::rule_for(const Registers& registers, bool exactly) {

@@ -60,6 +60,8 @@ class Unwinder {
  public:
   // The cache's memory. False if there is none.
   bool prepare();
+  // Forgets all but that memory: the child of a fork() may have found a rule half written.
+  void forget();
   // Before a walk: code that it comes to stays until it ends, since it is on the stack.
   void begin_walk();
 

@@ -70,7 +70,9 @@ struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by user
   std::uint64_t random = 0;
   std::uint64_t delays = 0;
 
-  // Set by a sleeper that wants to be woken by the next fork; cleared by this worker (relaxed).
+  // The next fork is to wake somebody. Set by a sleeper that wants to be woken, and by this worker
+  // when it begins a task while others sleep or nap (seq_cst, as `sleepers`); cleared by this
+  // worker (relaxed, as its glances at each fork).
   std::atomic<std::uint32_t> armed{0};
   // In jd_task_blocking, or not yet, or no more, a worker; by itself (release).
   std::atomic<bool> away{false};

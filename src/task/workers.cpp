@@ -108,6 +108,7 @@ bool add_worker() {
     worker->~Worker();
     worker = new (static_cast<void*>(worker)) Worker;
     worker->unwinder = kept;
+    worker->unwinder.forget();
     worker->alternate_stack = alternate_stack;
   }
   worker->index = count;

@@ -226,7 +226,7 @@ bool find_shared_kind(LayoutFrom from, bool has_pointers, unsigned* kind) {
   return true;
 }
 
-// What is refused takes no memory, and no number from the others.
+// What is refused for its number takes no memory, and no number from the others.
 bool is_one_too_many(jd_source source) {
   return (source == JD_HOMOGENEOUS && homogeneous_layouts == JD_MAX_HOMOGENEOUS) ||
          heap::layout_count == heap::kMaxLayouts;

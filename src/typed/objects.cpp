@@ -120,7 +120,10 @@ void* jd_weak_get(const jd_weak* weak) { return read(own(weak)->target); }
 jd_ephemeron* jd_ephemeron_new(void* key, void* value) {
   auto* ephemeron = make_weak<copy::Ephemeron>(copy::ephemeron_kind);
   if (ephemeron != nullptr && key != nullptr) {
-    *ephemeron = {base::as_word(key), base::as_word(value)};
+    ephemeron->key = base::as_word(key);
+    // A collection in between must not find a value whose key seems to have died.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ephemeron->value = base::as_word(value);
   }
   return reinterpret_cast<jd_ephemeron*>(ephemeron);
 }

@@ -77,6 +77,13 @@ struct Described : jd::described<Described> {
   int value;
 };
 
+struct Number {
+  long number;
+};
+struct DescribedLate : Number, jd::described<DescribedLate> {
+  jd::ref<Node> next;
+};
+
 struct Row {
   explicit Row(long number) : value(number) {}
   long value;
@@ -124,6 +131,10 @@ struct jd::members<Foreign> : jd::pointers<&Foreign::next> {
 };
 template <>
 struct jd::members<Described> : jd::pointers<&Described::next> {
+  static constexpr jd_source source = JD_SELF;
+};
+template <>
+struct jd::members<DescribedLate> : jd::pointers<&DescribedLate::next> {
   static constexpr jd_source source = JD_SELF;
 };
 template <>
@@ -538,6 +549,11 @@ TEST(Face, OutOfMemoryThrows) {
   GC_set_warn_proc([](char*, GC_word) {});
   GC_set_oom_fn([](std::size_t) -> void* { return nullptr; });
   EXPECT_THROW(static_cast<void>(make_array<Row>(SIZE_MAX / 16, 1)), std::bad_alloc);
+}
+
+TEST(FaceDeathTest, DescribedComesFirst) {
+  EXPECT_DEATH(static_cast<void>(make<DescribedLate>()),
+               "DescribedLate: its base class jd::described is to come first");
 }
 
 // A ref costs what a pointer does.

@@ -1,12 +1,16 @@
 // Who goes on at a join whose other part was stolen (task.req.last-continues).
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <jackdaw/task.hpp>
 #include <thread>
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
+#include <exception>
+#include <stdexcept>
 #include <string>
 
 #include "counters.hpp"
@@ -177,6 +181,72 @@ TEST_F(Joins, MoreRunTimesThanAreKnownAreToldOnce) {
       jd_task_exceptions_are_no_more_of(globals);
     }
   }
+}
+
+// What a child forks into somebody's scope runs above the child's forker in the deque mode, and in
+// the others wherever there is a worker: in neither within the forker's handler.
+TEST(ScopeTasks, AreInNoHandlerOfAnothers) {
+  jd_task_start(1);
+  std::atomic<bool> finds_exception{false};
+  std::atomic<int> rounding{-1};
+  jd::run([&] {
+    jd::scope outer;
+    try {
+      throw std::runtime_error("a stranger's");
+    } catch (const std::runtime_error&) {
+      const int before = std::fegetround();
+      std::fesetround(FE_UPWARD);
+      jd::par(
+          [&] {
+            outer.fork([&] {
+              finds_exception = std::current_exception() != nullptr;
+              rounding = std::fegetround();
+            });
+          },
+          [] {});
+      std::fesetround(before);
+    }
+    outer.join();
+  });
+  EXPECT_FALSE(finds_exception.load());
+  EXPECT_EQ(rounding.load(), FE_TONEAREST);
+  jd_task_stop();
+}
+
+// The child of a task has its parent's deque, with tasks of others' scopes in it.
+TEST(ScopeTasks, OfOthersAreNotRunInAChild) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support such a child";
+#endif
+  jd_task_start(1);
+  const pid_t parent = getpid();
+  std::atomic<int> status{-1};
+  std::atomic<int> others{0};
+  jd::scope outer;
+  outer.fork([&] {
+    // The newest is run first.
+    outer.fork([&] {
+      if (getpid() != parent) _exit(7);
+      ++others;
+    });
+    outer.fork([&] {
+      const pid_t child = fork();
+      if (child == 0) {
+        bool own = false;
+        jd::scope inner;
+        inner.fork([&] { own = true; });
+        inner.join();
+        _exit(own ? 0 : 8);
+      }
+      int ended = -1;
+      waitpid(child, &ended, 0);
+      status = ended;
+    });
+  });
+  outer.join();
+  EXPECT_EQ(status.load(), 0) << "7 << 8: another's task was run";
+  EXPECT_EQ(others.load(), 1);
+  jd_task_stop();
 }
 
 }  // namespace

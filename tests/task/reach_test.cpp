@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -397,6 +398,73 @@ TEST_F(Reach, ThreadSpecificDataOfWorkers) {
     pthread_setspecific(key, nullptr);
   });
   pthread_key_delete(key);
+}
+
+// A link in the frame of a task that is suspended. In the child of a thread that is no worker the
+// task is gone, and its stack is another's: a word there is a number.
+[[gnu::noinline]] void wait_with_link(std::atomic<void**>* where, std::atomic<bool>* waits,
+                                      const std::atomic<bool>& end) {
+  void* link = GC_malloc(64);
+  GC_general_register_disappearing_link(&link, link);
+  *where = &link;
+  jd::par([&] { spin_until(*waits); },
+          [&] {
+            *waits = true;
+            spin_until(end);
+          });
+}
+// Lies deeper in the stack, so that the frames of the child's tasks cover it.
+[[gnu::noinline]] void wait_deeper(std::atomic<void**>* where, std::atomic<bool>* waits,
+                                   const std::atomic<bool>& end) {
+  volatile char room[8192];
+  room[0] = 1;
+  wait_with_link(where, waits, end);
+  room[1] = room[0];
+}
+// True if its frame covers the place, and a collection changed what was there.
+[[gnu::noinline]] bool is_changed(const void* place) {
+  volatile unsigned char words[65536];
+  for (volatile unsigned char& byte : words) byte = 0x55;
+  for (int i = 0; i < 3; ++i) GC_gcollect();
+  const auto* at = static_cast<const volatile unsigned char*>(place);
+  if (at < words || at >= words + sizeof words) return false;
+  for (std::size_t i = 0; i < sizeof(void*); ++i) {
+    if (at[i] != 0x55) return true;
+  }
+  return false;
+}
+TEST_F(Reach, WhatSuspendedTasksRegisteredIsForgottenInAChild) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support such a child";
+#endif
+  jd_task_start(2);
+  std::atomic<void**> where{nullptr};
+  std::atomic<bool> waits{false};
+  std::atomic<bool> end{false};
+  std::thread outside([&] { jd::run([&] { wait_deeper(&where, &waits, end); }); });
+  spin_until(waits);
+  for (int i = 0; i < 100; ++i) nap();  // until the forker has left its stack
+  const pid_t child = fork();
+  if (child == 0) {
+    jd_task_start(4);
+    std::atomic<int> begun{0};
+    std::atomic<bool> changed{false};
+    jd::scope scope;
+    for (int i = 0; i < 4; ++i) {
+      scope.fork([&] {
+        ++begun;
+        for (int naps = 0; begun < 3 && naps < 1000; ++naps) nap();
+        if (is_changed(where.load())) changed = true;
+      });
+    }
+    scope.join();
+    _exit(changed ? 7 : 0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  end = true;
+  outside.join();
 }
 
 // ---- Registers ----
