@@ -179,7 +179,7 @@ inline void watch_collections() { GC_set_on_collection_event(on_event); }
 
 struct Figure {
   const char* name;
-  const char* unit;  // "s", "ns", "B", or nothing
+  const char* unit;  // "s", "ms", "ns", "B", or nothing
   double value;
 };
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/options.hpp"
 #include "program/loader.hpp"
@@ -65,6 +66,24 @@ TEST(Compare, TellsDifferentOutputs) {
 TEST(Compare, PassesAnEqualExitStatus) {
   const Result r = run_client(comparing(), {"exit", "5"});
   EXPECT_TRUE(r.exited_with(5)) << describe(r);
+}
+
+// A drift of the machine's speed is to fall on both alike. The program writes down whose turn it
+// is.
+TEST(Compare, BeginsEverySecondPairWithTheOther) {
+  const Scratch scratch;
+  write_file(scratch.path("program"), "#!/bin/sh\necho \"$LD_PRELOAD\" >> \"$1\"\n", true);
+  std::filesystem::copy_file(JD_TEST_LIBRARY, scratch.path("libgc.so.1"));
+  const Result r = run_jackdaw({"run", "--compare", "--force", "--runs", "3", "--library",
+                                JD_TEST_LIBRARY, "--system-library", scratch.path("libgc.so.1"),
+                                "--", scratch.path("program"), scratch.path("turns")});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  std::istringstream lines(read_file(scratch.path("turns")));
+  std::string turns;
+  for (std::string line; std::getline(lines, line);) {
+    turns += line.find(scratch.path("libgc.so.1")) == std::string::npos ? 'o' : 's';
+  }
+  EXPECT_EQ(turns, "ossoosso") << "ours, the system's, with the warm-up";
 }
 
 TEST(Compare, ShowsWhatTheProgramSaysOnStandardError) {

@@ -63,6 +63,26 @@ TEST(Rounds, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(jackdaw::median_of(row, 0, jackdaw::whole));
 }
 
+TEST(Rounds, AreSharedInByThoseThatRanInThem) {
+  jackdaw::Row row = row_with({{seconds(1, 0), seconds(4, 0), seconds(6, 0)}, {seconds(2, 0)}});
+  // In the first round only the second setting ran.
+  std::vector<jackdaw::RunFigures> later = {seconds(8, 0)};
+  jackdaw::add_in_front({seconds(4, 0)}, 1, 2, &later);
+  ASSERT_EQ(later.size(), 3U);
+  EXPECT_TRUE(later[2].absent);
+  row.runs[1] = later;
+  const auto share = jackdaw::share(row, 1, jackdaw::whole, 0, jackdaw::whole);
+  ASSERT_TRUE(share);
+  EXPECT_EQ(share->count, 2U);
+  EXPECT_EQ(share->least, 2);
+  EXPECT_EQ(share->most, 4);
+  // One that has fewer.
+  row.runs[1].resize(1);
+  EXPECT_EQ(jackdaw::share(row, 0, jackdaw::whole, 1, jackdaw::whole)->count, 1U);
+  EXPECT_EQ(jackdaw::median_of(row, 0, jackdaw::whole)->count, 3U);
+  EXPECT_EQ(jackdaw::rounds_of(row), 3U);
+}
+
 TEST(Rounds, EachBeginsWithAnotherSettingAndEverySecondRunsInReverse) {
   std::vector<std::string> order;
   jackdaw::Row row;

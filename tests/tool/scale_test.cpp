@@ -181,6 +181,16 @@ TEST(ScaleRounds, OfAFileComeFirstAndKeepTheirPlaces) {
   // 3 and 2.
   EXPECT_THAT(first_goal(goals_of(now)).measured, HasSubstr("2.50"));
 
+  // A failure now takes none of the rounds before.
+  ScaleRow failing = list_row(1, 2);
+  failing.row.failure = "ours: exit status 1";
+  failing.row.runs.clear();
+  ScaleResults failed = results_with(failing);
+  add_rounds(to_json(now), &failed);
+  EXPECT_TRUE(failed.rows[0].row.failure.empty());
+  EXPECT_EQ(failed.rows[0].row.runs[0].size(), 2U);
+  EXPECT_THAT(failed.notes, testing::ElementsAre(HasSubstr("ours: exit status 1")));
+
   ScaleResults elsewhere = results_with(list_row(1, 2));
   elsewhere.machine.cpus = 4;
   EXPECT_THROW(add_rounds(to_json(results_with(list_row(1, 2))), &elsewhere), jackdaw::Failure);

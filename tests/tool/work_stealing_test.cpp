@@ -209,6 +209,30 @@ TEST(WorkStealingRounds, OfAFileComeFirstAndFailuresStay) {
   EXPECT_EQ(now.rows[0].cells[2].failure, "signal 11");
   EXPECT_TRUE(now.rows[0].row.runs[2].empty());
 
+  // A cell that this build lacks, and one that the file lacks, have absent rounds.
+  TaskResults fewer = lud_results(0.5, 4, 10);
+  fewer.rows[0].cells[2].runner = Runner::Taskflow;
+  TaskResults others = lud_results(0.25, 4, 10);
+  others.rows[0].cells[2].runner = Runner::Tbb;
+  add_task_rounds(to_json(others), &fewer);
+  ASSERT_EQ(fewer.rows[0].cells.size(), 4U);
+  EXPECT_EQ(fewer.rows[0].cells[3].runner, Runner::Tbb);
+  for (const auto& runs : fewer.rows[0].row.runs) ASSERT_EQ(runs.size(), 2U);
+  EXPECT_TRUE(fewer.rows[0].row.runs[2][0].absent);
+  EXPECT_TRUE(fewer.rows[0].row.runs[3][1].absent);
+  TaskResults read;
+  read.machine = fewer.machine;
+  add_task_rounds(to_json(fewer), &read);
+  EXPECT_TRUE(read.rows[0].row.runs[2][0].absent);
+  // Of the rounds in which both ran.
+  const auto ratio = jackdaw::quotient(read.rows[0], 3, 1);
+  ASSERT_TRUE(ratio);
+  EXPECT_EQ(ratio->count, 1U);
+  EXPECT_EQ(ratio->median, 1);
+  json unknown = to_json(fewer);
+  unknown["rows"][0]["cells"][0]["runner"] = 99;
+  EXPECT_THROW(add_task_rounds(unknown, &read), jackdaw::Failure);
+
   TaskResults elsewhere = lud_results(0.5, 4, 10);
   elsewhere.machine.cpus = 4;
   EXPECT_THROW(add_task_rounds(to_json(now), &elsewhere), jackdaw::Failure);

@@ -265,11 +265,7 @@ int bench_command(const BenchSettings& settings) {
                                      : leave_out(chosen[i], &table));
       if (json["benchmarks"].back().contains("failure")) ++failures;
       // After each, so that an interrupted series leaves what it has.
-      try {
-        write_files(write_so_far);
-      } catch (const Failure&) {
-        // The disk may be full. At the end it is said, if it still is.
-      }
+      write_files(write_so_far);
     }
   }
   fmt::print("{}", table.text());

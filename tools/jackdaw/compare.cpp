@@ -72,10 +72,20 @@ class Input {
   off_t start_ = 0;
 };
 
+// In what a run differs from the first one on ours.
+struct Difference {
+  bool ends;          // else the outputs
+  std::size_t bytes;  // of its output
+  std::size_t line;   // the first that is another
+};
+
 struct Run {
   Measurement measured;
+  // Those of each side's first run stay; of the others, the output goes when it was compared, and
+  // of the errors the end stays: this process grows no larger with each run.
   std::string output;
   std::string errors;
+  std::optional<Difference> difference;
 };
 
 struct Side {
@@ -205,11 +215,25 @@ std::size_t first_difference(const std::string& a, const std::string& b) {
   return line;
 }
 
+// The newest run of either side is compared with the first one on ours, and drops what it said.
+void compare_newest(Side* ours, Side* theirs) {
+  const Run& first = ours->runs.front();
+  for (Side* side : {ours, theirs}) {
+    Run& run = side->runs.back();
+    const bool other_end = run.measured.outcome.status != first.measured.outcome.status;
+    if (other_end || run.output != first.output) {
+      run.difference = {other_end, run.output.size(), first_difference(first.output, run.output)};
+    }
+    if (&run == &first) continue;
+    std::string().swap(run.output);
+    if (side->runs.size() > 1) run.errors = std::string(last_lines(run.errors));
+  }
+}
+
 // Shows in what a run differs from the first one on ours; false if in nothing.
 bool differs(const Run& first, const Run& run, const std::string& which) {
-  const bool other_end = run.measured.outcome.status != first.measured.outcome.status;
-  if (!other_end && run.output == first.output) return false;
-  if (other_end) {
+  if (!run.difference) return false;
+  if (run.difference->ends) {
     fmt::print("\nDIFFERENT ENDS: {} on ours (run 1), {} on {}\n",
                first.measured.outcome.describe(), run.measured.outcome.describe(), which);
     for (const Run* r : {&first, &run}) {
@@ -217,8 +241,7 @@ bool differs(const Run& first, const Run& run, const std::string& which) {
     }
   } else {
     fmt::print("\nDIFFERENT OUTPUTS: {} bytes on ours (run 1), {} bytes on {}, first in line {}\n",
-               first.output.size(), run.output.size(), which,
-               first_difference(first.output, run.output));
+               first.output.size(), run.difference->bytes, which, run.difference->line);
   }
   return true;
 }
@@ -275,6 +298,7 @@ int compare_command(const RunSettings& settings) {
         Run run = run_once(program, settings.command, side->library, &input);
         if (pair > 0) side->runs.push_back(std::move(run));
       }
+      if (pair > 0) compare_newest(&ours, &theirs);
     }
   }
   fmt::print("{}: {} pair{} of runs after a warm-up\n", settings.command.front(), settings.runs,

@@ -133,7 +133,10 @@ void write_so_far(const std::string& path, const std::string& text) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (open_number(path) || (fs::exists(status) && !fs::is_regular_file(status))) return;
-  write_file(path, text);
+  try {
+    write_file(path, text);
+  } catch (const Failure&) {
+  }
 }
 
 void require_writable(const std::string& path, int exit_status) {

@@ -11,7 +11,8 @@ namespace jackdaw {
 void write_file(const std::string& path, const std::string& text);
 
 // The same of a part of what will stand there at the end: what is no regular file, or is one that
-// this process has open, gets only the whole.
+// this process has open, gets only the whole. Does not throw: the disk may be full, or the folder
+// gone, and at the end write_file() says so, if it still is.
 void write_so_far(const std::string& path, const std::string& text);
 
 // Throws Failure with that status now if write_file() would fail later, so that nobody works for

@@ -99,7 +99,7 @@ void read_attached(const jd_record& r, const Library& wanted, Measurement* m) {
         "the library reported no collection's beginning and end, so their time is "
         "not measured");
   }
-  if (r.pauses != 0 || r.collections_ended == 0) {
+  if (r.pauses != 0 || counted == 0) {
     m->pauses = r.pauses;
     m->pause_seconds = from_ns(r.pause_total_ns);
     m->longest_pause_seconds = from_ns(r.pause_longest_ns);

@@ -115,6 +115,7 @@ RunFigures run_row_command(const std::vector<std::string>& words,
 }  // namespace
 
 Json to_json(const RunFigures& f) {
+  if (f.absent) return nullptr;
   Json json = {{"seconds", f.seconds},
                {"collections", f.collections},
                {"heap_bytes", f.heap_bytes},
@@ -132,6 +133,8 @@ Json to_json(const RunFigures& f) {
 
 RunFigures run_figures_from(const Json& json) {
   RunFigures f;
+  f.absent = json.is_null();
+  if (f.absent) return f;
   f.seconds = json.at("seconds");
   f.collections = json.at("collections");
   f.heap_bytes = json.at("heap_bytes");
@@ -145,6 +148,21 @@ RunFigures run_figures_from(const Json& json) {
   f.clearing_seconds = get("clearing_seconds");
   if (json.contains("named")) json.at("named").get_to(f.named);
   return f;
+}
+
+std::size_t rounds_of(const Row& row) {
+  std::size_t most = 0;
+  for (const std::vector<RunFigures>& runs : row.runs) most = std::max(most, runs.size());
+  return most;
+}
+
+void add_in_front(std::vector<RunFigures> before, std::size_t rounds_before, std::size_t rounds_now,
+                  std::vector<RunFigures>* runs) {
+  RunFigures absent;
+  absent.absent = true;
+  before.resize(std::max(rounds_before, before.size()), absent);
+  runs->resize(std::max(rounds_now, runs->size()), absent);
+  runs->insert(runs->begin(), before.begin(), before.end());
 }
 
 Row benchmark_row(const std::string& name, const std::string& what, Benchmark benchmark, bool quick,
@@ -196,7 +214,9 @@ std::optional<Summary> share(const Row& row, std::size_t setting, const Figure& 
     return std::nullopt;
   }
   std::vector<double> values;
-  for (std::size_t round = 0; round < row.runs[setting].size(); ++round) {
+  const std::size_t rounds = std::min(row.runs[setting].size(), row.runs[of_setting].size());
+  for (std::size_t round = 0; round < rounds; ++round) {
+    if (row.runs[setting][round].absent || row.runs[of_setting][round].absent) continue;
     const std::optional<double> a = part(row.runs[setting][round]);
     const std::optional<double> b = whole_figure(row.runs[of_setting][round]);
     if (a && b && *b > 0) values.push_back(*a / *b);
@@ -209,6 +229,7 @@ std::optional<Summary> median_of(const Row& row, std::size_t setting, const Figu
   if (!row.failure.empty() || setting >= row.runs.size()) return std::nullopt;
   std::vector<double> values;
   for (const RunFigures& run : row.runs[setting]) {
+    if (run.absent) continue;
     if (const std::optional<double> value = figure(run)) values.push_back(*value);
   }
   if (values.empty()) return std::nullopt;

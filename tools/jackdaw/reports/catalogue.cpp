@@ -48,8 +48,10 @@ std::vector<std::string> chosen_parts(const BenchSettings& settings) {
   const Report& report = *chosen_report(settings);
   auto all = report.parts == nullptr ? std::vector<std::string>() : report.parts();
   if (settings.names.size() == 1) return all;
-  std::vector<std::string> chosen(settings.names.begin() + 1, settings.names.end());
-  for (const std::string& part : chosen) {
+  std::vector<std::string> chosen;
+  for (std::size_t i = 1; i < settings.names.size(); ++i) {
+    const std::string& part = settings.names[i];
+    if (std::find(chosen.begin(), chosen.end(), part) == chosen.end()) chosen.push_back(part);
     if (std::find(all.begin(), all.end(), part) != all.end()) continue;
     throw Failure(kExitUsage, all.empty()
                                   ? fmt::format("the report {} has no parts; '{}' cannot follow it",

@@ -69,9 +69,11 @@ CopyRow row_from(const Json& json) {
   return row;
 }
 
-// Rounds stay rounds: what was measured side by side keeps the same place in every cell. A cell
-// that failed now or before has failed, but for one that could not run then and can now.
+// A cell that failed now or before has failed, but for one that could not run then and can now.
 void add_in_front(const CopyRow& before, CopyRow* row) {
+  const std::size_t rounds_before = rounds_of(before.row);
+  const std::size_t rounds_now = rounds_of(row->row);
+  std::vector<bool> is_new(row->cells.size(), true);
   for (std::size_t j = 0; j < before.cells.size(); ++j) {
     const CopyCell& old = before.cells[j];
     const auto found = std::find_if(row->cells.begin(), row->cells.end(), [&](const CopyCell& c) {
@@ -79,15 +81,23 @@ void add_in_front(const CopyRow& before, CopyRow* row) {
     });
     if (found == row->cells.end()) {
       row->cells.push_back(old);
-      row->row.runs.push_back(before.row.runs.at(j));
+      row->row.runs.emplace_back();
+      if (old.failure.empty()) {
+        add_in_front(before.row.runs.at(j), rounds_before, rounds_now, &row->row.runs.back());
+      }
       continue;
     }
-    std::vector<RunFigures>& runs =
-        row->row.runs.at(static_cast<std::size_t>(found - row->cells.begin()));
-    if (old.failure.starts_with(kNotRun)) continue;
-    if (found->failure.empty()) found->failure = old.failure;
-    runs.insert(runs.begin(), before.row.runs.at(j).begin(), before.row.runs[j].end());
+    const auto i = static_cast<std::size_t>(found - row->cells.begin());
+    is_new[i] = false;
+    std::vector<RunFigures>& runs = row->row.runs.at(i);
+    if (found->failure.empty() && !old.failure.starts_with(kNotRun)) found->failure = old.failure;
+    add_in_front(before.row.runs.at(j), rounds_before, rounds_now, &runs);
     if (!found->failure.empty()) runs.clear();
+  }
+  for (std::size_t i = 0; i < is_new.size(); ++i) {
+    if (is_new[i] && row->cells[i].failure.empty()) {
+      add_in_front({}, rounds_before, rounds_now, &row->row.runs.at(i));
+    }
   }
 }
 

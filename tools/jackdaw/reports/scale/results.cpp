@@ -12,6 +12,13 @@ constexpr const char* kReport = "scale";
 
 using Json = nlohmann::ordered_json;
 
+Server server_from(int number) {
+  const auto server = static_cast<Server>(number);
+  if (*name_of(server) != '\0') return server;
+  throw Failure(kExitUsage,
+                fmt::format("--add: the file names a server {}, and there is none", number));
+}
+
 // Only the page is made of such a row: it has cells and runs, and nothing that could run.
 ScaleRow row_from(const Json& json) {
   ScaleRow row;
@@ -21,7 +28,7 @@ ScaleRow row_from(const Json& json) {
   if (json.contains("failure")) row.row.failure = json.at("failure");
   for (const Json& cell : json.at("cells")) {
     ScaleCell read{};
-    read.server = static_cast<Server>(cell.at("server").get<int>());
+    read.server = server_from(cell.at("server"));
     read.clients = cell.at("clients");
     read.markers = cell.at("markers");
     read.setting.key = cell.at("key");
@@ -32,9 +39,8 @@ ScaleRow row_from(const Json& json) {
   return row;
 }
 
-// Rounds stay rounds: what was measured side by side keeps the same place in every cell.
+// Pre: neither failed.
 void add_in_front(const ScaleRow& before, ScaleRow* row) {
-  if (!before.row.failure.empty() || !row->row.failure.empty()) return;
   for (std::size_t i = 0; i < row->cells.size() && i < row->row.runs.size(); ++i) {
     const ScaleCell& cell = row->cells[i];
     const auto same = before.find(cell.server, cell.clients, cell.markers);
@@ -113,10 +119,15 @@ void add_rounds(const Json& json, ScaleResults* results) {
       bool known = false;
       for (ScaleRow& before : rows) {
         if (before.part != row.part || before.row.name != row.row.name) continue;
-        // Counts of the newest run.
-        if (row.part != kModelPart) add_in_front(before, &row);
-        before = row;
         known = true;
+        if (!row.row.failure.empty() && before.row.failure.empty()) {
+          results->notes.push_back(fmt::format("{}: failed when rounds were to be added ({})",
+                                               row.row.name, row.row.failure));
+          break;
+        }
+        // Counts of the newest run.
+        if (row.part != kModelPart && before.row.failure.empty()) add_in_front(before, &row);
+        before = row;
         break;
       }
       if (!known) rows.push_back(row);

@@ -46,8 +46,8 @@ struct ScaleResults : Origin {
 
 nlohmann::ordered_json to_json(const ScaleResults& results);
 // Adds the rounds of a file that to_json made, in front of those of the same rows and cells; rows
-// that the results lack are added whole. Throws Failure if they are of another machine, library or
-// size.
+// that the results lack, or that failed now and not then, are added whole. Throws Failure if they
+// are of another machine, library or size.
 void add_rounds(const nlohmann::ordered_json& json, ScaleResults* results);
 
 // The parts, in the page's order.

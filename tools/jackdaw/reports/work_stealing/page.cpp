@@ -321,7 +321,9 @@ std::string problems_section(const TaskResults& results) {
       steal_table(results);
   if (const std::string table = bandwidth_table(results); !table.empty()) {
     text +=
-        "\n## Memory bandwidth\n\nWhat the problem must read and write at least, by its time. What "
+        "\n## Memory bandwidth\n\nWhat the problem must move at least between memory and "
+        "processor, by its time: each array that it "
+        "reads, and each that it writes twice, since a line is fetched before it is written. What "
         "the machine gives to a bare loop is among the single steps below.\n\n" +
         table;
   }

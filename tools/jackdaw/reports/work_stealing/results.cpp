@@ -36,13 +36,20 @@ Json rows_to_json(const std::vector<TaskRow>& rows) {
   return list;
 }
 
+Runner runner_from(int number) {
+  const auto runner = static_cast<Runner>(number);
+  if (*name_of(runner) != '\0') return runner;
+  throw Failure(kExitUsage,
+                fmt::format("--add: the file names a runner {}, and there is none", number));
+}
+
 // Only the page is made of such a row: it has cells and runs, and nothing that could run.
 TaskRow row_from(const Json& json) {
   TaskRow row;
   row.name = json.at("name");
   row.what = json.at("what");
   for (const Json& cell : json.at("cells")) {
-    TaskCell read{static_cast<Runner>(cell.at("runner").get<int>()), cell.at("workers"), ""};
+    TaskCell read{runner_from(cell.at("runner")), cell.at("workers"), ""};
     if (cell.contains("failure")) read.failure = cell.at("failure");
     row.cells.push_back(std::move(read));
     std::vector<RunFigures>& runs = row.row.runs.emplace_back();
@@ -51,18 +58,35 @@ TaskRow row_from(const Json& json) {
   return row;
 }
 
-// Rounds stay rounds: what was measured side by side keeps the same place in every cell. A cell
-// that failed now or before has failed.
+// A cell that failed now or before has failed. One that this build lacks, as that of a peer which
+// is not here, keeps what it has.
 void add_in_front(const TaskRow& before, TaskRow* row) {
-  for (std::size_t i = 0; i < row->cells.size(); ++i) {
-    TaskCell& cell = row->cells[i];
-    for (std::size_t j = 0; j < before.cells.size(); ++j) {
-      const TaskCell& same = before.cells[j];
-      if (same.runner != cell.runner || same.workers != cell.workers) continue;
-      if (cell.failure.empty()) cell.failure = same.failure;
-      const std::vector<RunFigures>& runs = before.row.runs.at(j);
-      row->row.runs.at(i).insert(row->row.runs[i].begin(), runs.begin(), runs.end());
-      if (!cell.failure.empty()) row->row.runs[i].clear();
+  const std::size_t rounds_before = rounds_of(before.row);
+  const std::size_t rounds_now = rounds_of(row->row);
+  row->row.runs.resize(row->cells.size());
+  std::vector<bool> is_new(row->cells.size(), true);
+  for (std::size_t j = 0; j < before.cells.size(); ++j) {
+    const TaskCell& old = before.cells[j];
+    const auto found = std::find_if(row->cells.begin(), row->cells.end(), [&](const TaskCell& c) {
+      return c.runner == old.runner && c.workers == old.workers;
+    });
+    const auto i = static_cast<std::size_t>(found - row->cells.begin());
+    if (found == row->cells.end()) {
+      row->cells.push_back(old);
+      row->row.runs.emplace_back();
+    } else {
+      is_new[i] = false;
+      if (found->failure.empty()) found->failure = old.failure;
+    }
+    if (row->cells[i].failure.empty()) {
+      add_in_front(before.row.runs.at(j), rounds_before, rounds_now, &row->row.runs[i]);
+    } else {
+      row->row.runs[i].clear();
+    }
+  }
+  for (std::size_t i = 0; i < is_new.size(); ++i) {
+    if (is_new[i] && row->cells[i].failure.empty()) {
+      add_in_front({}, rounds_before, rounds_now, &row->row.runs[i]);
     }
   }
 }

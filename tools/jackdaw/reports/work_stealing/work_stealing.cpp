@@ -148,7 +148,7 @@ TaskRow problem_row(const Plan& plan, const Problem& problem, std::vector<std::s
   if (trees) {
     notes->emplace_back(
         "trees on libfork: not run, since its frames lie where no collector looks. The other peers "
-        "run it on the system's libgc");
+        "run it on the peer's libgc");
   }
   return row;
 }
