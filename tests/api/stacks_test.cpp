@@ -4,6 +4,7 @@
 #include <ucontext.h>
 
 #include <atomic>
+#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +23,40 @@ TEST(Stacks, DoBlockingReturnsItsResult) {
   int token = 0;
   EXPECT_EQ(GC_do_blocking([](void* p) { return p; }, &token), &token);
   EXPECT_EQ(GC_call_with_gc_active([](void* p) { return p; }, &token), &token);
+}
+
+// A section that is left by longjmp, which the header forbids: the thread that collects is not
+// blocked, wherever its frames are.
+std::jmp_buf before_the_section;
+[[gnu::noinline]] void enter_and_leave() {
+  GC_do_blocking([](void*) -> void* { std::longjmp(before_the_section, 1); }, nullptr);
+}
+[[gnu::noinline]] void leave_a_section() {
+  if (setjmp(before_the_section) == 0) enter_and_leave();
+}
+// Deeper in the stack than the section was.
+[[gnu::noinline]] bool keeps_an_object(int depth) {
+  volatile char room[256];
+  room[0] = static_cast<char>(depth);
+  if (depth != 0) return keeps_an_object(depth - 1) && room[0] == static_cast<char>(depth);
+  auto** volatile object = static_cast<std::uintptr_t**>(GC_malloc(4000));
+  std::memset(object, 0x2a, 4000);
+  GC_gcollect();
+  for (int i = 0; i < 200; ++i) std::memset(GC_malloc(4000), 0x55, 4000);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(object);
+  for (int i = 0; i < 4000; ++i) {
+    if (bytes[i] != 0x2a) return false;
+  }
+  return true;
+}
+JD_CHILD(section_left_by_longjmp) {
+  GC_INIT();
+  leave_a_section();
+  return keeps_an_object(20) ? 0 : 1;
+}
+TEST(Stacks, ASectionLeftByLongjmpLosesNothingOfTheCollectingThread) {
+  const ChildResult r = run_child("section_left_by_longjmp");
+  EXPECT_TRUE(r.ok()) << r;
 }
 
 TEST(Stacks, ABlockedThreadsStackHolds) {

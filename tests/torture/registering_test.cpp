@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 
 #include "child.hpp"
 #include "gc_test.hpp"
@@ -165,6 +168,94 @@ JD_CHILD(blocks_signals_between_registrations) {
 TEST(Registering, OpensTheMaskThatTheProgramHasClosedSince) {
   JD_OURS_ONLY("bdwgc waits for ever");
   const ChildResult r = run_child("blocks_signals_between_registrations");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// A thread that asks for memory in its last destructor ends without a word, and libc gives its
+// stack to the next, whose links lie there.
+pthread_key_t last_words;
+bool speaks_late = false;
+void speak_late(void* round) {
+  const auto number = reinterpret_cast<std::uintptr_t>(round);
+  if (number < PTHREAD_DESTRUCTOR_ITERATIONS) {
+    pthread_setspecific(last_words, reinterpret_cast<void*>(number + 1));
+  } else if (speaks_late) {
+    opaque(GC_malloc(32));
+  }
+}
+void* end_without_a_word(void*) {
+  opaque(GC_malloc(16));
+  pthread_setspecific(last_words, reinterpret_cast<void*>(1));
+  return nullptr;
+}
+constexpr int kLinks = 50;
+[[gnu::noinline]] void make_links(void** links) {
+  for (int i = 0; i < kLinks; ++i) {
+    void* object = GC_malloc_atomic(64);
+    links[i] = reinterpret_cast<void*>(GC_HIDE_POINTER(object));
+    GC_general_register_disappearing_link(&links[i], object);
+  }
+}
+int links_left_after_a_collection(void* const* links) {
+  clear_stack();
+  GC_gcollect();
+  clear_stack();
+  GC_gcollect();
+  int left = 0;
+  for (int i = 0; i < kLinks; ++i) left += links[i] != nullptr ? 1 : 0;
+  return left;
+}
+// The result is the number of links that are not cleared; with an argument, in a child.
+void* count_links_left(void* in_child) {
+  void* links[kLinks];
+  opaque(GC_malloc(16));
+  make_links(links);
+  if (in_child == nullptr) {
+    // The first collection drops the other's record, while the objects live.
+    void* objects[kLinks];
+    for (int i = 0; i < kLinks; ++i) {
+      objects[i] = GC_REVEAL_POINTER(reinterpret_cast<GC_hidden_pointer>(links[i]));
+    }
+    GC_gcollect();
+    asm volatile("" : : "r"(objects) : "memory");
+    std::memset(static_cast<void*>(objects), 0, sizeof objects);
+    asm volatile("" : : "r"(objects) : "memory");
+    return reinterpret_cast<void*>(
+        static_cast<std::intptr_t>(links_left_after_a_collection(links)));
+  }
+  const pid_t child = fork();
+  if (child == 0) _exit(links_left_after_a_collection(links));
+  int status = -1;
+  waitpid(child, &status, 0);
+  return reinterpret_cast<void*>(
+      static_cast<std::intptr_t>(WIFEXITED(status) ? WEXITSTATUS(status) : 255));
+}
+std::intptr_t links_left(bool in_child) {
+  pthread_t thread;
+  pthread_create(&thread, nullptr, end_without_a_word, nullptr);
+  pthread_join(thread, nullptr);
+  void* left = nullptr;
+  pthread_create(&thread, nullptr, count_links_left, in_child ? &thread : nullptr);
+  pthread_join(thread, &left);
+  return reinterpret_cast<std::intptr_t>(left);
+}
+JD_CHILD(stack_of_one_without_a_word) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  GC_allow_register_threads();
+  if (pthread_key_create(&last_words, speak_late) != 0) return 1;
+  constexpr std::intptr_t kStragglers = 5;
+  for (const bool late : {false, true}) {
+    speaks_late = late;
+    if (links_left(false) > kStragglers) return late ? 2 : 3;
+#if !defined(__SANITIZE_THREAD__)
+    if (links_left(true) > kStragglers) return late ? 4 : 5;
+#endif
+  }
+  return 0;
+}
+TEST(Registering, AStacksNextThreadKeepsItsLinks) {
+  const ChildResult r = run_child("stack_of_one_without_a_word");
   EXPECT_TRUE(r.ok()) << r;
 }
 
