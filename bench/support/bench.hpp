@@ -186,7 +186,7 @@ struct Figure {
 // The function whose library the line names: what the benchmark ran on.
 inline const char* measured_function = "GC_get_gc_no";
 
-// A path may have any bytes.
+// A path may have quotes. (What is no UTF-8 the command refuses.)
 inline void print_json_text(const char* text) {
   putchar('"');
   for (; *text != '\0'; ++text) {

@@ -43,9 +43,10 @@ bool add_precise_root(Word* variable) {
 
 void remove_precise_root(Word* variable) { precise_roots.remove(base::as_word(variable)); }
 
-void forget_precise_roots_on(const os::Extent& stack) {
-  precise_roots.keep_if(
-      [&stack](PreciseRoot* entry) { return !stack.contains(base::as_pointer(entry->key)); });
+void forget_precise_roots_on(const os::Extent* stacks, std::size_t count) {
+  precise_roots.keep_if([stacks, count](PreciseRoot* entry) {
+    return !os::one_contains(stacks, count, base::as_pointer(entry->key));
+  });
 }
 
 bool is_precise_root(Word address) { return precise_roots.find(address) != nullptr; }

@@ -20,8 +20,8 @@ using base::Word;
 [[nodiscard]] bool add_precise_root(Word* variable);
 void remove_precise_root(Word* variable);
 [[nodiscard]] bool is_precise_root(Word address);
-// Removes those that lie there.
-void forget_precise_roots_on(const os::Extent& stack);
+// Removes those that lie there (world::stacks_are_gone).
+void forget_precise_roots_on(const os::Extent* stacks, std::size_t count);
 
 // What the program's pins and precise roots hold, for marking and checking. Pre: the world is
 // stopped.

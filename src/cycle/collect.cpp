@@ -350,7 +350,7 @@ bool collect_locked(int (*stop_function)(), Extent extent) {
   last_did_not_stop = false;
   if (cycle.asked_to_stop()) return false;
   if (settings.may_begin != nullptr && !settings.may_begin()) return false;
-  const std::uint64_t before = measured.collecting_total;
+  const std::uint64_t began = os::now_ns();
   {
     const MeasuredCollecting collecting;
     os::call_with_registers_on_stack(run_cycle, &cycle);
@@ -358,7 +358,7 @@ bool collect_locked(int (*stop_function)(), Extent extent) {
   }
   if (cycle.outcome != Outcome::Done) return false;
   if (cycle.is_full()) {
-    measured.full_total += measured.collecting_total - before + incremental::last_steps().mark_ns;
+    measured.full_total += os::now_ns() - began + incremental::last_steps().mark_ns;
   }
   return true;
 }

@@ -102,9 +102,11 @@ void clear_long_links() {
   });
 }
 
-void forget_links_on(const os::Extent& stack) {
+void forget_links_on(const os::Extent* stacks, std::size_t count) {
   for (Links& table : tables) {
-    table.keep_if([&stack](Link* link) { return !stack.contains(base::as_pointer(link->key)); });
+    table.keep_if([stacks, count](Link* link) {
+      return !os::one_contains(stacks, count, base::as_pointer(link->key));
+    });
   }
 }
 

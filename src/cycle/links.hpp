@@ -13,8 +13,8 @@ void clear_short_links();
 void forget_short_links_in_dead_objects();
 // Both, for long links.
 void clear_long_links();
-// Forgets those that lie there.
-void forget_links_on(const os::Extent& stack);
+// Forgets those that lie there (world::stacks_are_gone).
+void forget_links_on(const os::Extent* stacks, std::size_t count);
 std::size_t count_links(LinkLength length);
 // Calls visit(address) for all links' own addresses and what they mean.
 void visit_link_addresses(void (*visit)(base::Word address));

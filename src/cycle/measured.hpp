@@ -33,7 +33,8 @@ struct Measurements {
   std::size_t mark_stack_overflows = 0;
   // Collections as a whole, and returning memory: more than the pauses, in which the world stands.
   std::uint64_t collecting_total = 0;
-  std::uint64_t full_total = 0;         // of that, full collections, with their steps
+  // Full collections, with all their steps, those beside the program included.
+  std::uint64_t full_total = 0;
   std::uint64_t full_total_before = 0;  // that when GC_start_performance_measurement was called
   bool measuring_performance = false;
 };

@@ -41,8 +41,8 @@ void push_client_stack(const void* low, const void* high) {
 }  // namespace jd::cycle
 
 // Later they would be other threads' words, or no memory at all.
-void (*const jd::world::stack_is_gone)(const jd::os::Extent& stack) =
-    [](const jd::os::Extent& stack) {
-      jd::copy::forget_precise_roots_on(stack);
-      jd::cycle::forget_links_on(stack);
+void (*const jd::world::stacks_are_gone)(const jd::os::Extent* stacks, std::size_t count) =
+    [](const jd::os::Extent* stacks, std::size_t count) {
+      jd::copy::forget_precise_roots_on(stacks, count);
+      jd::cycle::forget_links_on(stacks, count);
     };

@@ -80,8 +80,7 @@ void complain_of_unknown(const char* variable) {
 // program needs some too.
 std::size_t reservation() {
   if (options.reserve != 0) return options.reserve;
-  constexpr std::size_t kMost = std::size_t{1}
-                                << 42;  // 4 TiB: what 32-bit block numbers are used for
+  constexpr std::size_t kMost = std::size_t{1} << 42;  // 4 TiB, of heap::kMostReserved: a guess
   const std::size_t by_memory = base::min_of(os::machine_memory(), kMost / 4) * 4;
   const std::size_t left = os::address_space_left();
   return left == SIZE_MAX ? by_memory : base::min_of(by_memory, left / 2);

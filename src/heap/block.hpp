@@ -167,8 +167,8 @@ struct BlockExtra {
   // Clean because the pages were given back to the system.
   bool returned : 1;
   // It may hold words of objects that collections have freed, and not the program (Kind's
-  // clear_reclaimed). Not set of spans' blocks. Whoever makes a large object of the block, or makes
-  // one longer by it, unsets it without the lock, when the block is clear.
+  // clear_reclaimed). Not set of spans' blocks. Whoever makes a large object of such a kind of the
+  // block, or makes one longer by it, unsets it without the lock, when the block is clear.
   bool dropped : 1;
   // On its kind's list of blocks with free slots. As owner.
   bool listed;

@@ -51,11 +51,11 @@ bool is_known(Getter getter) {
 }  // namespace
 
 void ExceptionState::save() {
-  // Any thread's; once more does no harm (relaxed).
+  // Set when it is in the table (release); twice there does no harm.
   static std::atomic<bool> own_is_known{false};
-  if (&__cxa_get_globals != nullptr && !own_is_known.load(std::memory_order_relaxed)) {
-    own_is_known.store(true, std::memory_order_relaxed);
+  if (&__cxa_get_globals != nullptr && !own_is_known.load(std::memory_order_acquire)) {
     jd_task_exceptions_are_of(__cxa_get_globals);
+    own_is_known.store(true, std::memory_order_release);
   }
   const Calling calling;
   for (unsigned i = 0; i < kMost; ++i) {
@@ -70,6 +70,9 @@ void ExceptionState::save() {
     if (kept.globals != nullptr) *static_cast<Globals*>(kept.globals()) = {nullptr, 0};
   }
 }
+
+void ExceptionState::hold() { runtimes.lock.acquire(); }
+void ExceptionState::let_go() { runtimes.lock.release(); }
 
 void ExceptionState::reset_in_child() {
   runtimes.lock.reset_in_child();

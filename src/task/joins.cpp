@@ -6,6 +6,7 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
+#include "os/log.hpp"
 #include "task/published.hpp"
 #include "task/schedule.hpp"
 #include "task/stacks.hpp"
@@ -98,6 +99,29 @@ void answer_and_call(void* data) {
   call.function(call.argument);
 }
 
+// In the child of a task: runs the scope's tasks that are in the deque. Between them are other
+// scopes', of this task or of others', which the parent runs.
+template <class Done>
+void run_own_of_child(Worker* worker, const jd_task_scope* scope, Done done) {
+  jd_task* aside = nullptr;
+  while (!done()) {
+    jd_task* task = worker->deque.pop();
+    if (task == nullptr) break;
+    if (is_of(*task, scope)) {
+      run_here(task);
+    } else {
+      task->older = aside;
+      aside = task;
+    }
+  }
+  while (aside != nullptr) {
+    jd_task* const task = aside;
+    aside = task->older;
+    JD_CHECK(worker->deque.push(task), "there is room for what was there before");
+  }
+  if (!done()) end_child();
+}
+
 }  // namespace
 
 bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void* argument) {
@@ -181,12 +205,7 @@ void join_scope(jd_task_scope* scope) {
   Worker* worker = current();
   if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
     if (worker != nullptr && runtime.alone_in_child) {
-      // What lies below is others', which the parent runs.
-      while (!done()) {
-        jd_task* task = worker->deque.pop();
-        if (task == nullptr || !is_of(*task, scope)) end_child();
-        run_here(task);
-      }
+      run_own_of_child(worker, scope, done);
     }
     while (!done()) {
       if (const std::uint32_t seen = announce_sleep_on_scope(word)) wait_for_workers(word, seen);

@@ -27,6 +27,7 @@ void before_fork() {
   runtime.lock.acquire();
   runtime.queue_lock.acquire();
   runtime.waiting_lock.acquire();
+  ExceptionState::hold();
   stack_pool_lock().acquire();
   if (Stack* stack = own_stack(current())) stack->lock.acquire();
 }
@@ -35,6 +36,7 @@ void after_fork_in_parent() {
   if (--forks_told != 0) return;
   if (Stack* stack = own_stack(current())) stack->lock.release();
   stack_pool_lock().release();
+  ExceptionState::let_go();
   runtime.waiting_lock.release();
   runtime.queue_lock.release();
   runtime.lock.release();

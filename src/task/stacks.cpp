@@ -114,10 +114,13 @@ void reset_stacks_in_child(const Stack* kept) {
     // No task is left, nor what the program registered of its frames. (Where the program sees to
     // the collector's forks itself, and did not, another thread may have held the lock.)
     const bool knows_heap = heap::heap_lock.try_acquire();
-    for (Stack* s = all_stacks.load(std::memory_order_relaxed); s != nullptr; s = s->next_made) {
-      if (knows_heap) world::stack_is_gone({s->low, s->high});
+    if (knows_heap) {
+      for (Stack* s = all_stacks.load(std::memory_order_relaxed); s != nullptr; s = s->next_made) {
+        world::add_gone_stack({s->low, s->high});
+      }
+      world::forget_gone_stacks();
+      heap::heap_lock.release();
     }
-    if (knows_heap) heap::heap_lock.release();
     free_stacks = nullptr;
     in_use = 0;
     for (Stack* s = all_stacks.load(std::memory_order_relaxed); s != nullptr; s = s->next_made) {

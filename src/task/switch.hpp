@@ -15,7 +15,10 @@ class ExceptionState {
   static constexpr unsigned kMost = 4;  // C++ run-times that are known
   void save();
   void restore() const;
-  // Threads that were in either are not in the child.
+  // What is known of run-times, around a fork(): in the child no entry is half written. Threads
+  // that were in save() or restore() are not there.
+  static void hold();
+  static void let_go();
   static void reset_in_child();
 
  private:

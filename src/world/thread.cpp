@@ -1,8 +1,10 @@
 #include "world/thread.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "heap/arena.hpp"
+#include "heap/growable.hpp"
 #include "heap/space.hpp"
 #include "os/context.hpp"
 #include "os/lock.hpp"
@@ -258,12 +260,29 @@ void set_stack_high(Thread* thread, char* high) {
   if (thread->is_main && main_stack_bottom != nullptr) *main_stack_bottom = high;
 }
 
+static heap::Growable<os::Extent> gone_stacks;  // under the lock
+
+void add_gone_stack(const os::Extent& stack) {
+  // Without memory for the table, this one now.
+  if (!gone_stacks.push(stack)) stacks_are_gone(&stack, 1);
+}
+
+void forget_gone_stacks() {
+  std::sort(gone_stacks.begin(), gone_stacks.end(),
+            [](const os::Extent& a, const os::Extent& b) { return a.low < b.low; });
+  if (gone_stacks.count() != 0) stacks_are_gone(gone_stacks.begin(), gone_stacks.count());
+  gone_stacks.clear();
+}
+
 // Of a thread that the fork has left in the parent. The main thread's stack nobody else gets; one
 // of the program's own reaches nobody knows how far; and that of a thread which had ended without a
 // word may be the caller's by now.
-static void forget_stack_of(const Thread& thread) {
-  const bool is_reused = thread.stack.contains(os::frame_address());
-  if (!thread.is_main && thread.stack.low != nullptr && !is_reused) stack_is_gone(thread.stack);
+static void add_stack_of(const Thread& thread) {
+  const os::Extent& stack = thread.stack;
+  if (thread.is_main || stack.low == nullptr || stack.contains(os::frame_address())) return;
+  const Thread* mine = self();
+  if (mine != nullptr && mine->stack.low < stack.high && stack.low < mine->stack.high) return;
+  add_gone_stack(stack);
 }
 
 void keep_only_self_in_child(bool is_main) {
@@ -272,12 +291,13 @@ void keep_only_self_in_child(bool is_main) {
   for (Thread* t = threads; t != nullptr;) {
     Thread* const next = t->in_list.next;
     if (t != mine) {
-      forget_stack_of(*t);
+      add_stack_of(*t);
       t->joinable = false;
       remove(t, true);
     }
     t = next;
   }
+  forget_gone_stacks();
   while (finished_threads != nullptr) forget_record(finished_threads);
   if (mine == nullptr) return;
   mine->in_stop.store(false, std::memory_order_relaxed);

@@ -104,9 +104,14 @@ struct Thread {
 // What the room above does when a thread goes; called with the lock held. is_gone: it is not the
 // thread itself that calls; it ended without a word, or a fork has left it in the parent.
 extern void (*const thread_leaves)(Thread* thread, bool is_gone);  // defined by alloc
-// What the rooms above do where others will run on the stack of a thread that is gone: nothing that
-// lay there is the program's any more. Likewise.
-extern void (*const stack_is_gone)(const os::Extent& stack);  // defined by cycle
+// What the rooms above do where others will run on stacks, which do not overlap and are in the
+// order of their addresses: nothing that lay there is the program's any more. Likewise.
+extern void (*const stacks_are_gone)(const os::Extent* stacks,
+                                     std::size_t count);  // defined by cycle
+// In the child of a fork(): does that for the stacks added by then, all at once, for it looks
+// through whole tables. Pre: the lock is held.
+void add_gone_stack(const os::Extent& stack);
+void forget_gone_stacks();
 
 // The calling thread's record, or null while it is not registered. One initial-exec load.
 extern constinit thread_local Thread* self_record;

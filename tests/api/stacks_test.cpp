@@ -51,6 +51,8 @@ std::jmp_buf before_the_section;
 }
 JD_CHILD(section_left_by_longjmp) {
   GC_INIT();
+  // Then the next of its size is at hand: a request that is not would end the section.
+  opaque(GC_malloc(4000));
   leave_a_section();
   return keeps_an_object(20) ? 0 : 1;
 }

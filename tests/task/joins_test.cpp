@@ -213,6 +213,39 @@ TEST(ScopeTasks, AreInNoHandlerOfAnothers) {
   jd_task_stop();
 }
 
+// They are joined in the order in which they were begun, so that the first one's lie below.
+TEST(ScopeTasks, OfTwoScopesOfOneTaskAreBothRunInAChild) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not support such a child";
+#endif
+  jd_task_start(1);
+  std::atomic<int> status{-1};
+  jd::run([&] {
+    int first = 0;
+    int second = 0;
+    jd::scope a;
+    jd::scope b;
+    for (int i = 0; i < 3; ++i) {
+      a.fork([&] { ++first; });
+      b.fork([&] { ++second; });
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+      a.join();
+      const bool others_wait = second == 0;
+      b.join();
+      _exit(others_wait && first == 3 && second == 3 ? 0 : 7);
+    }
+    int ended = -1;
+    waitpid(child, &ended, 0);
+    status = ended;
+    a.join();
+    b.join();
+  });
+  EXPECT_EQ(status.load(), 0);
+  jd_task_stop();
+}
+
 // The child of a task has its parent's deque, with tasks of others' scopes in it.
 TEST(ScopeTasks, OfOthersAreNotRunInAChild) {
 #if defined(__SANITIZE_THREAD__)

@@ -81,8 +81,9 @@ struct Difference {
 
 struct Run {
   Measurement measured;
-  // Those of each side's first run stay; of the others, the output goes when it was compared, and
-  // of the errors the end stays: this process grows no larger with each run.
+  // The output of the first run on ours stays, and each side's first errors. Of the others, the
+  // output goes when it was compared, and of the errors the end stays: this process grows no larger
+  // with each run.
   std::string output;
   std::string errors;
   std::optional<Difference> difference;

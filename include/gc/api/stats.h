@@ -72,7 +72,10 @@ GC_API size_t GC_CALL GC_get_size_map_at(int i);
 /* Bytes in blocks that hold objects. Takes the lock. */
 GC_API size_t GC_CALL GC_get_memory_use(void);
 
-/* From the first call on, the time of full collections is summed up; in milliseconds, wraps. */
+/*
+ * From the first call on, the time of full collections is summed up (of those in steps, also that
+ * of marking beside the program); in milliseconds, wraps.
+ */
 GC_API void GC_CALL GC_start_performance_measurement(void);
 GC_API unsigned long GC_CALL GC_get_full_gc_total_time(void);
 /* Beyond those milliseconds: nanoseconds, less than 1000000. As of bdwgc 8.3. */
