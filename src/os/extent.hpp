@@ -16,7 +16,8 @@ struct Extent {
   }
 };
 
-// Does one of them, which do not overlap and are in the order of their addresses?
+// Does one of them? They are in the order of their addresses, and no two overlap unless they are
+// the same.
 inline bool one_contains(const Extent* extents, std::size_t count, const void* p) {
   std::size_t low = 0;
   for (std::size_t high = count; low < high;) {

@@ -104,8 +104,9 @@ struct Thread {
 // What the room above does when a thread goes; called with the lock held. is_gone: it is not the
 // thread itself that calls; it ended without a word, or a fork has left it in the parent.
 extern void (*const thread_leaves)(Thread* thread, bool is_gone);  // defined by alloc
-// What the rooms above do where others will run on stacks, which do not overlap and are in the
-// order of their addresses: nothing that lay there is the program's any more. Likewise.
+// What the rooms above do where others will run on stacks, in the order of their addresses,
+// no two of which overlap unless they are the same: nothing that lay there is the program's any
+// more. Likewise.
 extern void (*const stacks_are_gone)(const os::Extent* stacks,
                                      std::size_t count);  // defined by cycle
 // In the child of a fork(): does that for the stacks added by then, all at once, for it looks
