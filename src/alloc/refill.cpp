@@ -14,7 +14,7 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
-#include "os/memory.hpp"
+#include "os/thread.hpp"
 #include "world/blocking.hpp"
 #include "world/thread.hpp"
 

@@ -9,8 +9,8 @@
 #include "heap/huge_pages.hpp"
 #include "heap/resident.hpp"
 #include "heap/runs.hpp"
+#include "os/limits.hpp"
 #include "os/log.hpp"
-#include "os/memory.hpp"
 
 namespace jd::cycle {
 namespace {

@@ -10,7 +10,6 @@
 #include "cycle/roots.hpp"
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
-#include "os/thread.hpp"
 
 namespace jd::cycle {
 namespace {

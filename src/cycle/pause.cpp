@@ -5,7 +5,6 @@
 #include "cycle/settings.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
-#include "os/thread.hpp"
 #include "world/fork.hpp"
 #include "world/mappings.hpp"
 #include "world/roots.hpp"

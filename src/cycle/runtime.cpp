@@ -32,6 +32,7 @@
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
 #include "os/files.hpp"
+#include "os/limits.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
 #include "os/thread.hpp"

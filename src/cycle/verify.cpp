@@ -16,7 +16,6 @@
 #include "heap/spans.hpp"
 #include "heap/walk.hpp"
 #include "os/log.hpp"
-#include "os/memory.hpp"
 
 namespace jd::cycle {
 namespace {

@@ -6,6 +6,7 @@
 #include "libgc/support.hpp"
 #include "os/context.hpp"
 #include "os/log.hpp"
+#include "os/signals.hpp"
 #include "os/thread.hpp"
 #include "world/blocking.hpp"
 #include "world/fork.hpp"

@@ -16,8 +16,8 @@
 #include "cycle/runtime.hpp"
 #include "malloc/libraries.hpp"
 #include "malloc/serve.hpp"
+#include "os/libc_signals.hpp"
 #include "os/log.hpp"
-#include "os/signals.hpp"
 #include "os/symbols.hpp"
 #include "world/stop.hpp"
 

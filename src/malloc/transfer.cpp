@@ -1,8 +1,8 @@
 #include "malloc/transfer.hpp"
 
 #include "base/bits.hpp"
-#include "os/mappings.hpp"
 #include "os/memory.hpp"
+#include "os/written_pages.hpp"
 
 namespace jd::serve {
 namespace {

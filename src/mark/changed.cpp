@@ -6,6 +6,7 @@
 #include "mark/marker.hpp"
 #include "os/memory.hpp"
 #include "os/write_watch.hpp"
+#include "os/written_pages.hpp"
 
 namespace jd::mark {
 namespace {

@@ -7,8 +7,8 @@
 #include "mark/team.hpp"
 #include "os/cpu.hpp"
 #include "os/log.hpp"
-#include "os/mappings.hpp"
 #include "os/memory.hpp"
+#include "os/written_pages.hpp"
 
 namespace jd::mark {
 namespace {

@@ -24,7 +24,7 @@
 #include "mark/entry.hpp"
 #include "mark/ring.hpp"
 #include "mark/ring_use.hpp"
-#include "os/mappings.hpp"
+#include "os/written_pages.hpp"
 
 namespace jd::os {
 class WatchedPages;

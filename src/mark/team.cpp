@@ -5,6 +5,7 @@
 #include "mark/marker.hpp"
 #include "os/context.hpp"
 #include "os/log.hpp"
+#include "os/signals.hpp"
 #include "os/thread.hpp"
 
 namespace jd::mark {

@@ -5,6 +5,7 @@
 #include "base/bits.hpp"
 #include "os/context.hpp"
 #include "os/kept_errno.hpp"
+#include "os/signals.hpp"
 #include "os/thread.hpp"
 
 namespace jd::os {

@@ -1,7 +1,7 @@
 #include "os/lock.hpp"
 
 #include "os/cpu.hpp"
-#include "os/thread.hpp"
+#include "os/signals.hpp"
 
 namespace jd::os {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/bits.hpp"
 #include "os/lock.hpp"
-#include "os/thread.hpp"
+#include "os/signals.hpp"
 
 // Made by the linker: the beginning of the object's image, where its headers are.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;

@@ -11,6 +11,7 @@
 #include "os/kept_errno.hpp"
 #include "os/page_scan.hpp"
 #include "os/thread.hpp"
+#include "os/written_pages.hpp"
 
 namespace jd::os {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "os/extent.hpp"
 #include "os/files.hpp"
-#include "os/mappings.hpp"
+#include "os/written_pages.hpp"
 
 namespace jd::os {
 

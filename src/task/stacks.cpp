@@ -6,6 +6,7 @@
 #include "cycle/settings.hpp"
 #include "heap/space.hpp"
 #include "os/memory.hpp"
+#include "os/safe_reading.hpp"
 #include "task/worker.hpp"
 #include "world/roots.hpp"
 #include "world/thread.hpp"

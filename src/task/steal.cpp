@@ -4,7 +4,7 @@
 #include "task/steal.hpp"
 
 #include "os/cpu.hpp"
-#include "os/thread.hpp"
+#include "os/signals.hpp"
 #include "task/delay.hpp"
 #include "task/give_back.hpp"
 #include "task/machine.hpp"

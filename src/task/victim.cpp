@@ -4,7 +4,7 @@
 
 #include "os/context.hpp"
 #include "os/cpu.hpp"
-#include "os/thread.hpp"
+#include "os/signals.hpp"
 #include "task/delay.hpp"
 #include "task/idle.hpp"
 #include "task/machine.hpp"

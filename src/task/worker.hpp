@@ -13,6 +13,7 @@
 #include "os/context.hpp"
 #include "os/cpu.hpp"
 #include "os/lock.hpp"
+#include "os/signals.hpp"
 #include "os/thread.hpp"
 #include "os/waking_place.hpp"
 #include "task/deque.hpp"
@@ -59,8 +60,7 @@ enum class Answer : std::uint8_t { Found, Empty, Refused };
 // What the scheduler does once it has left a task's stack.
 enum class After : std::uint8_t { Nothing, Ended, WaitForTask, WaitForScope };
 
-struct Worker {  // NOLINT(clang-analyzer-optin.performance.Padding): by user
-  unsigned index = 0;
+struct Worker {    // NOLINT(clang-analyzer-optin.performance.Padding): by user
   int thread = 0;  // the kernel's id
   // Its jd_task_direct; others clear it: sleepers (relaxed), thieves (release).
   int* direct = nullptr;

@@ -15,6 +15,9 @@
 #include "os/futex.hpp"
 #include "os/log.hpp"
 #include "os/memory.hpp"
+#include "os/signals.hpp"
+#include "os/thread.hpp"
+#include "os/thread_locals.hpp"
 #include "task/mode.hpp"
 #include "task/overflow.hpp"
 #include "task/process_fork.hpp"
@@ -111,9 +114,8 @@ bool add_worker() {
     worker->unwinder.forget();
     worker->alternate_stack = alternate_stack;
   }
-  worker->index = count;
-  worker->random = first_random(worker->index);
-  worker->delays = first_random(worker->index + kMostWorkers);
+  worker->random = first_random(count);
+  worker->delays = first_random(count + kMostWorkers);
   worker->away.store(true, std::memory_order_relaxed);
   if (with_stacks() && !worker->unwinder.prepare()) return false;
   prepare_for_overflow(worker);

@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "heap/growable.hpp"
+#include "os/limits.hpp"
 #include "os/mappings.hpp"
 #include "os/memory.hpp"
 #include "os/own_ranges.hpp"
+#include "os/safe_reading.hpp"
 #include "os/thread.hpp"
+#include "os/written_pages.hpp"
 #include "world/stacks.hpp"
 #include "world/thread.hpp"
 

@@ -5,7 +5,9 @@
 #include <atomic>
 
 #include "os/context.hpp"
-#include "os/memory.hpp"
+#include "os/mappings.hpp"
+#include "os/safe_reading.hpp"
+#include "os/signals.hpp"
 #include "os/thread.hpp"
 #include "world/mappings.hpp"
 #include "world/stacks.hpp"

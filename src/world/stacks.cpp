@@ -3,6 +3,7 @@
 #include "heap/space.hpp"
 #include "os/context.hpp"
 #include "os/memory.hpp"
+#include "os/safe_reading.hpp"
 
 namespace jd::world {
 

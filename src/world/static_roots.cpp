@@ -6,7 +6,7 @@
 
 #include "heap/space.hpp"
 #include "os/mappings.hpp"
-#include "os/memory.hpp"
+#include "os/safe_reading.hpp"
 #include "world/mappings.hpp"
 #include "world/roots.hpp"
 

@@ -8,6 +8,7 @@
 #include "os/cpu.hpp"
 #include "os/futex.hpp"
 #include "os/log.hpp"
+#include "os/signals.hpp"
 #include "os/thread.hpp"
 #include "world/mappings.hpp"
 

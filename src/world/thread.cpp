@@ -9,7 +9,9 @@
 #include "os/context.hpp"
 #include "os/lock.hpp"
 #include "os/log.hpp"
-#include "os/memory.hpp"
+#include "os/signals.hpp"
+#include "os/thread.hpp"
+#include "os/thread_locals.hpp"
 #include "world/own_ids.hpp"
 #include "world/stop.hpp"
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "base/bits.hpp"
-#include "os/thread.hpp"
+#include "os/extent.hpp"
 
 namespace jd::world {
 

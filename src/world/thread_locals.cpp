@@ -1,7 +1,7 @@
 #include "world/thread_locals.hpp"
 
-#include "os/memory.hpp"
-#include "os/thread.hpp"
+#include "os/safe_reading.hpp"
+#include "os/thread_locals.hpp"
 #include "world/stacks.hpp"
 #include "world/static_roots.hpp"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The harness itself: harness_test.py WORK-FOLDER. Whoever ends a run of clients ends the client."""
+"""The harness itself: harness_test.py WORK-FOLDER. Whoever ends a run of clients ends the client;
+what a client did wrong is said; whose libgc it loaded is seen."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import runner  # noqa: E402
-from harness.model import Client, Command  # noqa: E402
+from harness.model import Client, Command, Failed  # noqa: E402
 
 # It ends when it is killed.
 SLEEPER = "echo $$ >started.new && mv started.new started && exec sleep 100000"
@@ -73,12 +74,50 @@ def refuses_a_colon(work: Path) -> bool:
     return False
 
 
+def tells_what_went_wrong(work: Path) -> bool:
+    harness = runner.Runner(work, "small")
+    library = runner.Library("ours", work / "none", work)
+    good = True
+    for script, files, seconds, complaint in (
+            ("echo a >f", ["f"], 60, ""),
+            ("echo oops >&2; exit 3", [], 60, "it ended with status 3; stderr: oops"),
+            ("kill -SEGV $$", [], 60, "it died of SIGSEGV"),
+            ("exec sleep 1000", [], 1, "it did not end within 1 s"),
+            ("true", ["f"], 60, "it did not write f")):
+        client = Client(name="wrong", title="", packages=[], programs=["sh"], seconds=seconds,
+                        command=lambda place: Command(["sh", "-c", script], files=files))
+        try:
+            harness.run(client, library)
+            said = ""
+        except Failed as failure:
+            said = str(failure)
+        as_told = said.startswith(f"on ours: {complaint}") if complaint else not said
+        print(f"{'ok' if as_told else 'FAILED'}: {script}: {said or 'no complaint'}")
+        good = good and as_told
+    return good
+
+
+def sees_whose_libgc(work: Path) -> bool:
+    """A client that loads none has shown nothing."""
+    client = Client(name="none", title="", packages=[], programs=["true"],
+                    command=lambda place: Command(["true"]))
+    try:
+        runner.Runner(work, "small").verify(client, runner.Library("ours", work / "none", work))
+        said = ""
+    except Failed as failure:
+        said = str(failure)
+    good = said == "no process of this client loaded a libgc"
+    print(f"{'ok' if good else 'FAILED'}: a client without a libgc: {said or 'no complaint'}")
+    return good
+
+
 def main() -> int:
     if sys.argv[1] == "--sleep":
         run_sleeper(Path(sys.argv[2]))
         return 1
     work = Path(sys.argv[1])
-    good = [check(s, work) for s in (signal.SIGTERM, signal.SIGHUP)] + [refuses_a_colon(work)]
+    good = [check(s, work) for s in (signal.SIGTERM, signal.SIGHUP)] + [
+        refuses_a_colon(work), tells_what_went_wrong(work), sees_whose_libgc(work)]
     return 0 if all(good) else 1
 
 

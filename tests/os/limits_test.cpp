@@ -11,6 +11,7 @@
 #include <string>
 
 #include "os/cpu.hpp"
+#include "os/limits.hpp"
 #include "os/memory.hpp"
 
 namespace {

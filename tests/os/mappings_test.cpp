@@ -1,5 +1,4 @@
 // What is mapped, what of it was written to, and what of it is ours (world.req.mappings).
-#include "os/mappings.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +22,13 @@
 #include <utility>
 #include <vector>
 
+#include "os/limits.hpp"
+#include "os/mappings.hpp"
 #include "os/memory.hpp"
 #include "os/own_ranges.hpp"
+#include "os/safe_reading.hpp"
 #include "os/thread.hpp"
+#include "os/written_pages.hpp"
 
 namespace {
 

@@ -9,7 +9,8 @@
 
 #include "os/memory.hpp"
 #include "os/modules.hpp"
-#include "os/thread.hpp"
+#include "os/safe_reading.hpp"
+#include "os/thread_locals.hpp"
 
 namespace jd::os {
 namespace {

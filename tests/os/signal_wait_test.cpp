@@ -9,7 +9,7 @@
 #include <csignal>
 #include <thread>
 
-#include "os/thread.hpp"
+#include "os/signals.hpp"
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "os/memory.hpp"
+#include "os/written_pages.hpp"
 
 namespace jd::os {
 namespace {

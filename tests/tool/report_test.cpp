@@ -12,6 +12,7 @@
 #include "page/plot.hpp"
 #include "page/report.hpp"
 #include "program/places.hpp"
+#include "reports/cells.hpp"
 #include "run_tool.hpp"
 
 namespace {

@@ -194,7 +194,7 @@ TEST(ScaleRounds, OfAFileComeFirstAndKeepTheirPlaces) {
   ScaleResults elsewhere = results_with(list_row(1, 2));
   elsewhere.machine.cpus = 4;
   EXPECT_THROW(add_rounds(to_json(results_with(list_row(1, 2))), &elsewhere), jackdaw::Failure);
-  EXPECT_THROW(add_rounds(json::parse("{\"report\": \"scale\", \"format\": 1}"), &now),
+  EXPECT_THROW(add_rounds(json::parse("{\"report\": \"scale\", \"format\": 2}"), &now),
                jackdaw::Failure);
 }
 

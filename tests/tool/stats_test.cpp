@@ -43,6 +43,13 @@ TEST(Stats, FiguresAgreeWithEachOther) {
   EXPECT_GE(figures["pauses"], figures["collections"]);
   EXPECT_LE(figures["pauses_longest_s"], figures["pauses_s"]);
   EXPECT_LE(figures["collections_longest_s"], figures["collections_s"]);
+  // None is longer than the longest, nor a collection's pauses than the collection.
+  for (const char* what : {"collections", "pauses"}) {
+    const std::string name = what;
+    EXPECT_GE(double{figures[name + "_longest_s"]} * double{figures[name]} * 1.000001,
+              double{figures[name + "_s"]});
+  }
+  EXPECT_LE(figures["pauses_s"], figures["collections_s"]);
   // 100 objects of 1000 bytes are live, so the heap stays small; all of it was touched.
   EXPECT_GE(figures["heap_peak_bytes"], 100000);
   EXPECT_LE(figures["heap_peak_bytes"], 50 << 20);

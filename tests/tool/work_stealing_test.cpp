@@ -16,6 +16,7 @@ namespace {
 
 using jackdaw::RunFigures;
 using jackdaw::Runner;
+using jackdaw::TaskCell;
 using jackdaw::TaskResults;
 using jackdaw::TaskRow;
 using nlohmann::json;
@@ -30,7 +31,7 @@ Result run_report(const std::vector<std::string>& more) {
 
 std::size_t runs_of(const json& row, Runner runner, unsigned workers) {
   for (const json& cell : row.at("cells")) {
-    if (cell.at("runner") == static_cast<int>(runner) && cell.at("workers") == workers) {
+    if (cell.at("runner") == jackdaw::name_of(runner) && cell.at("workers") == workers) {
       return cell.at("runs").size();
     }
   }
@@ -102,7 +103,7 @@ TEST(WorkStealing, RoundsAreAdded) {
   EXPECT_EQ(runs_of(results["rows"][1], Runner::Barrier, 2), 1U);
   // fib(16) has F(17) - 1 forks.
   for (const json& cell : results["rows"][0]["cells"]) {
-    if (cell.at("runner") != static_cast<int>(Runner::Counting)) continue;
+    if (cell.at("runner") != jackdaw::name_of(Runner::Counting)) continue;
     EXPECT_EQ(cell.at("runs").front().at("named").at("forks"), 1596);
   }
 }
@@ -195,6 +196,46 @@ TEST(WorkStealingGoals, WhatFailedIsNotReached) {
   EXPECT_THAT(task_page(results, {}), HasSubstr("not measured"));
 }
 
+// A problem that takes a second with one of our workers.
+TaskRow problem(const char* name, std::vector<std::pair<TaskCell, double>> others) {
+  TaskRow row;
+  row.name = name;
+  others.insert(others.begin(), {{Runner::Barrier, 1, ""}, 1});
+  for (const auto& [cell, seconds] : others) {
+    row.cells.push_back(cell);
+    row.row.runs.push_back({run_of(seconds, 0)});
+  }
+  return row;
+}
+
+std::string measured(const TaskResults& results, const std::string& what) {
+  const std::vector<jackdaw::Goal> goals = task_goals(results);
+  const jackdaw::Goal* goal = goal_about(goals, what);
+  return goal != nullptr ? goal->measured : "no such goal";
+}
+
+TEST(WorkStealingGoals, DivideByWhatTheyName) {
+  TaskResults results;
+  results.machine.cpus = 2;
+  results.rows = {
+      problem("fib", {{{Runner::Libfork, 1, ""}, 20}, {{Runner::Tbb, 1, ""}, 50}}),
+      problem("fib-42", {{{Runner::Calls, 1, ""}, 0.8}, {{Runner::Sequential, 1, ""}, 0.1}}),
+      problem("jacobi", {{{Runner::Sequential, 1, ""}, 0.5},
+                         {{Runner::Barrier, 2, ""}, 0.625},
+                         {{Runner::Copies, 2, ""}, 1.25},
+                         {{Runner::Tbb, 2, ""}, 0.6},
+                         {{Runner::OpenMp, 2, ""}, 0.5},
+                         {{Runner::Stop, 2, ""}, 0.1}})};
+  EXPECT_EQ(measured(results, "by libfork's time"), "0.05");
+  EXPECT_EQ(measured(results, "by oneTBB's time"), "0.02");
+  EXPECT_EQ(measured(results, "by the same with calls"), "1.25");
+  EXPECT_EQ(measured(results, "jacobi, one worker, by sequential"), "2.00");
+  // Two programs of 1.25 seconds side by side, where one takes a second.
+  EXPECT_EQ(measured(results, "speed of two workers by that of one (the machine gives 1.60)"),
+            "1.60");
+  EXPECT_EQ(measured(results, "jacobi, two workers, by the best peer's time (OpenMP)"), "1.25");
+}
+
 TEST(WorkStealingRounds, OfAFileComeFirstAndFailuresStay) {
   TaskResults now = lud_results(0.5, 4, 10);
   add_task_rounds(to_json(lud_results(0.25, 4, 10)), &now);
@@ -230,7 +271,7 @@ TEST(WorkStealingRounds, OfAFileComeFirstAndFailuresStay) {
   EXPECT_EQ(ratio->count, 1U);
   EXPECT_EQ(ratio->median, 1);
   json unknown = to_json(fewer);
-  unknown["rows"][0]["cells"][0]["runner"] = 99;
+  unknown["rows"][0]["cells"][0]["runner"] = "somebody";
   EXPECT_THROW(add_task_rounds(unknown, &read), jackdaw::Failure);
 
   TaskResults elsewhere = lud_results(0.5, 4, 10);

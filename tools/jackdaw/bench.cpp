@@ -17,6 +17,7 @@
 #include "figures/units.hpp"
 #include "measure/catalogue.hpp"
 #include "measure/origin.hpp"
+#include "measure/pairs.hpp"
 #include "measure/sample.hpp"
 #include "program/loader.hpp"
 #include "program/places.hpp"
@@ -27,16 +28,6 @@ namespace jackdaw {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct Side {
-  const char* key;
-  std::filesystem::path measured;  // the library that the figures are about
-  std::vector<std::filesystem::path> preload;
-  std::vector<std::string> arguments;
-  std::vector<std::string> variables;  // beside the benchmark's own
-  std::vector<Sample> samples;
-  std::string failure;  // of the first run that failed
-};
 
 Side libgc_side(const char* key, const Benchmark& b, const Library& library) {
   return {key, library.path, {library.path}, b.arguments, {}, {}, ""};
@@ -50,29 +41,19 @@ std::optional<Side> rival_side(const char* key, const Rival& rival, const Librar
   return Side{key, *path, {*path, peer.path}, rival.arguments, {}, {}, ""};
 }
 
-// Runs one benchmark on both sides. A failure ends the benchmark and is kept in its side.
-void run_pairs(const Benchmark& b, const std::string& prefix, const BenchSettings& settings,
-               std::array<Side*, 2> sides, Progress* progress) {
+void run_benchmark_pairs(const Benchmark& b, const std::string& prefix,
+                         const BenchSettings& settings, std::array<Side*, 2> sides,
+                         Progress* progress) {
   // The warm-up is a small one: it brings the files into memory and shows early what cannot run.
   const int warm_ups = settings.quick ? 0 : 1;
-  for (int pair = -warm_ups; pair < settings.runs; ++pair) {
-    progress->say(
-        pair < 0 ? fmt::format("{}{}: warming up", prefix, b.name)
-                 : fmt::format("{}{}: pair {} of {}", prefix, b.name, pair + 1, settings.runs));
-    for (Side* side : sides) {
-      try {
-        Sample sample =
-            run_benchmark({b, side->measured, side->preload, side->arguments, side->variables,
-                           settings.quick || pair < 0, settings.limit_seconds});
-        if (pair >= 0) side->samples.push_back(std::move(sample));
-      } catch (const Failure& failure) {
-        side->failure = failure.what();
-      }
-    }
-    if (!sides[0]->failure.empty() || !sides[1]->failure.empty()) return;
-    // A B, then B A: a drift of the machine's speed falls on both alike.
-    std::swap(sides[0], sides[1]);
-  }
+  run_pairs(warm_ups, settings.runs, sides, [&](const Side& side, int pair) {
+    const bool warming_up = pair < 0;
+    progress->say(warming_up ? fmt::format("{}{}: warming up, {}", prefix, b.name, side.key)
+                             : fmt::format("{}{}: pair {} of {}, {}", prefix, b.name, pair + 1,
+                                           settings.runs, side.key));
+    return run_benchmark({b, side.measured, side.preload, side.arguments, side.variables,
+                          settings.quick || warming_up, settings.limit_seconds});
+  });
 }
 
 // --- the report ----------------------------------------------------------------------------------
@@ -258,8 +239,8 @@ int bench_command(const BenchSettings& settings) {
       std::optional<Side> b = chosen[i].rival ? rival_side("peer", *chosen[i].rival, peer)
                                               : libgc_side("peer", chosen[i], peer);
       if (b) {
-        run_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings, {&a, &*b},
-                  &progress);
+        run_benchmark_pairs(chosen[i], fmt::format("[{}/{}] ", i + 1, chosen.size()), settings,
+                            {&a, &*b}, &progress);
       }
       json["benchmarks"].push_back(b ? report(chosen[i], a, *b, &table)
                                      : leave_out(chosen[i], &table));

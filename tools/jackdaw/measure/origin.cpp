@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 // Those of a file, and then what it lacks.
 std::vector<std::string> joined(std::vector<std::string> before,

@@ -18,10 +18,12 @@ class Others {
   // A remark for a page about what was measured meanwhile, if the share was worth one.
   [[nodiscard]] std::optional<std::string> note(const std::string& measured) const;
 
- private:
-  // In seconds: the whole machine's, and that of this process and those it waited for.
-  static std::optional<double> busy();
+  // Processor time of this process and of those it waited for, in seconds.
   static double own();
+
+ private:
+  // The whole machine's, in seconds.
+  static std::optional<double> busy();
 
   std::optional<double> busy_;
   double own_;

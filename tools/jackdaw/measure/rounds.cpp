@@ -150,21 +150,6 @@ RunFigures run_figures_from(const Json& json) {
   return f;
 }
 
-std::size_t rounds_of(const Row& row) {
-  std::size_t most = 0;
-  for (const std::vector<RunFigures>& runs : row.runs) most = std::max(most, runs.size());
-  return most;
-}
-
-void add_in_front(std::vector<RunFigures> before, std::size_t rounds_before, std::size_t rounds_now,
-                  std::vector<RunFigures>* runs) {
-  RunFigures absent;
-  absent.absent = true;
-  before.resize(std::max(rounds_before, before.size()), absent);
-  runs->resize(std::max(rounds_now, runs->size()), absent);
-  runs->insert(runs->begin(), before.begin(), before.end());
-}
-
 Row benchmark_row(const std::string& name, const std::string& what, Benchmark benchmark, bool quick,
                   int limit_seconds) {
   Row row;

@@ -57,13 +57,6 @@ struct Row {
   std::string failure;     // why it could not be run, or did not end well; empty: it did
 };
 
-// The rounds of the cell that ran most.
-std::size_t rounds_of(const Row& row);
-// Puts a cell's rounds of before in front of those of now. In rounds of others' in which it did not
-// run it has absent ones: what was measured side by side keeps the same place in every cell.
-void add_in_front(std::vector<RunFigures> before, std::size_t rounds_before, std::size_t rounds_now,
-                  std::vector<RunFigures>* runs);
-
 // A row that runs a program of the benchmarks' folder.
 Row benchmark_row(const std::string& name, const std::string& what, Benchmark benchmark, bool quick,
                   int limit_seconds);

@@ -91,9 +91,7 @@ static uint64_t total_bytes(void) {
 }
 
 static void read_sizes(struct jd_record* r) {
-  uint64_t heap = real_heap_size();
-  put(&r->heap_bytes, heap);
-  raise_to(&r->heap_peak_bytes, heap);
+  raise_to(&r->heap_peak_bytes, real_heap_size());
   put(&r->allocated_bytes, total_bytes());
   put(&r->gc_no, real_gc_no());
 }

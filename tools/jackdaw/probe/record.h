@@ -45,7 +45,6 @@ struct jd_record {  // NOLINT(readability-identifier-naming)
   /* From the library's own counters, read at each event and at the end. */
   uint64_t gc_no;
   uint64_t gc_no_at_start;
-  uint64_t heap_bytes;
   uint64_t heap_peak_bytes;
   uint64_t allocated_bytes;
 

@@ -163,8 +163,6 @@ class Walk {
       for (const std::string& name : needed) {
         if (name == kLibgcSoname || name.ends_with(std::string("/") + kLibgcSoname)) {
           result.found = true;
-          result.way = way_to(static_cast<int>(i));
-          result.way.emplace_back(kLibgcSoname);
           return result;
         }
         if (!seen_.insert(name).second) continue;
@@ -227,15 +225,6 @@ class Walk {
     const fs::path& path = objects_[static_cast<std::size_t>(i)].path;
     const fs::path real = fs::canonical(path, error);
     return (error ? path : real).parent_path();
-  }
-
-  std::vector<std::string> way_to(int i) const {
-    std::vector<std::string> way;
-    for (; i >= 0; i = objects_[static_cast<std::size_t>(i)].loader) {
-      way.push_back(objects_[static_cast<std::size_t>(i)].path.filename().string());
-    }
-    std::reverse(way.begin(), way.end());
-    return way;
   }
 
   Cache cache_;

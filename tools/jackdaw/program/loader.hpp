@@ -15,7 +15,6 @@ inline constexpr const char* kLibgcSoname = "libgc.so.1";
 // What following a program's dependencies showed.
 struct LibgcSearch {
   bool found = false;
-  std::vector<std::string> way;      // the program, the libraries between, libgc.so.1
   std::vector<std::string> missing;  // libraries that are nowhere
 };
 

@@ -195,7 +195,6 @@ Examined examine(const std::string& name, const char* advice) {
                                     "libraries made for glibc");
   }
   e.search = search_libgc(program.binary, *elf);
-  program.libgc_way = e.search.way;
   e.elf = *elf;
   return e;
 }

@@ -9,9 +9,8 @@
 namespace jackdaw {
 
 struct Program {
-  std::filesystem::path file;          // what is executed
-  std::filesystem::path binary;        // the ELF file behind it: itself, or the interpreter
-  std::vector<std::string> libgc_way;  // how binary comes to libgc; empty if it was not found
+  std::filesystem::path file;    // what is executed
+  std::filesystem::path binary;  // the ELF file behind it: itself, or the interpreter
 };
 
 // Finds `name` (through PATH if it has no slash) and checks it. Throws Failure: not there, not

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "failure.hpp"
-#include "reports/cache_misses.hpp"
+#include "reports/cache_misses/cache_misses.hpp"
 #include "reports/mostly_copying/mostly_copying.hpp"
 #include "reports/scale/scale.hpp"
 #include "reports/work_stealing/work_stealing.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
@@ -178,9 +177,7 @@ std::vector<std::string> mostly_copying_parts() {
 }
 
 int mostly_copying_command(const BenchSettings& settings) {
-  if (settings.add && settings.json.empty()) {
-    throw Failure(kExitUsage, "--add adds to the results in the file that --json names");
-  }
+  std::optional<Json> before = earlier_results(settings);
   const std::vector<std::string> parts = chosen_parts(settings);
   const std::string target = report_target(settings, "mostly-copying.md");
   std::vector<std::string> notes;
@@ -192,9 +189,8 @@ int mostly_copying_command(const BenchSettings& settings) {
   results.peer = fmt::format("libgc {}, {}", session.plan.peer.version_text(),
                              session.plan.peer.portable_path());
   results.notes = std::move(notes);
-  if (settings.add && std::filesystem::exists(settings.json)) {
-    std::ifstream file(settings.json);
-    session.before = Json::parse(file, nullptr, false);
+  if (before) {
+    session.before = std::move(before);
     // Before minutes of runs: is it a file to add to?
     static_cast<Origin&>(session.known) = results;
     add_copy_rounds(*session.before, &session.known);

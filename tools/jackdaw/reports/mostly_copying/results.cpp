@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "failure.hpp"
+#include "reports/cells.hpp"
 
 namespace jackdaw {
 namespace {
@@ -42,10 +43,7 @@ Json to_json(const CopyRow& row) {
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
     Json cell = {{"collector", row.cells[i].collector}};
     if (!row.cells[i].failure.empty()) cell["failure"] = row.cells[i].failure;
-    cell["runs"] = Json::array();
-    if (i < row.row.runs.size()) {
-      for (const RunFigures& run : row.row.runs[i]) cell["runs"].push_back(to_json(run));
-    }
+    cell["runs"] = runs_to_json(row.row, i);
     cells.push_back(std::move(cell));
   }
   return {{"part", row.part},
@@ -63,42 +61,9 @@ CopyRow row_from(const Json& json) {
   row.heap_bytes = json.at("heap_bytes");
   for (const Json& cell : json.at("cells")) {
     row.cells.push_back({cell.at("collector"), cell.value("failure", "")});
-    std::vector<RunFigures>& runs = row.row.runs.emplace_back();
-    for (const Json& run : cell.at("runs")) runs.push_back(run_figures_from(run));
+    row.row.runs.push_back(runs_from(cell));
   }
   return row;
-}
-
-// A cell that failed now or before has failed, but for one that could not run then and can now.
-void add_in_front(const CopyRow& before, CopyRow* row) {
-  const std::size_t rounds_before = rounds_of(before.row);
-  const std::size_t rounds_now = rounds_of(row->row);
-  std::vector<bool> is_new(row->cells.size(), true);
-  for (std::size_t j = 0; j < before.cells.size(); ++j) {
-    const CopyCell& old = before.cells[j];
-    const auto found = std::find_if(row->cells.begin(), row->cells.end(), [&](const CopyCell& c) {
-      return c.collector == old.collector;
-    });
-    if (found == row->cells.end()) {
-      row->cells.push_back(old);
-      row->row.runs.emplace_back();
-      if (old.failure.empty()) {
-        add_in_front(before.row.runs.at(j), rounds_before, rounds_now, &row->row.runs.back());
-      }
-      continue;
-    }
-    const auto i = static_cast<std::size_t>(found - row->cells.begin());
-    is_new[i] = false;
-    std::vector<RunFigures>& runs = row->row.runs.at(i);
-    if (found->failure.empty() && !old.failure.starts_with(kNotRun)) found->failure = old.failure;
-    add_in_front(before.row.runs.at(j), rounds_before, rounds_now, &runs);
-    if (!found->failure.empty()) runs.clear();
-  }
-  for (std::size_t i = 0; i < is_new.size(); ++i) {
-    if (is_new[i] && row->cells[i].failure.empty()) {
-      add_in_front({}, rounds_before, rounds_now, &row->row.runs.at(i));
-    }
-  }
 }
 
 }  // namespace
@@ -170,7 +135,7 @@ Json to_json(const CopyResults& results) {
 
 void add_copy_rounds(const Json& json, CopyResults* results) {
   add_origin(json, kReport, results);
-  try {
+  read_results([&] {
     std::vector<CopyRow> all;
     for (const Json& described : json.at("rows")) all.push_back(row_from(described));
     for (CopyRow& row : results->rows) {
@@ -179,14 +144,12 @@ void add_copy_rounds(const Json& json, CopyResults* results) {
       if (old == all.end()) {
         all.push_back(std::move(row));
       } else {
-        add_in_front(*old, &row);
+        add_cells_in_front(old->cells, old->row, &row.cells, &row.row);
         *old = std::move(row);
       }
     }
     results->rows = std::move(all);
-  } catch (const Json::exception& e) {
-    throw Failure(kExitUsage, fmt::format("--add: {}", e.what()));
-  }
+  });
 }
 
 // --- figures -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include "measure/rounds.hpp"
 #include "page/goals.hpp"
 #include "page/report.hpp"
+#include "reports/cells.hpp"
 
 namespace jackdaw {
 
@@ -55,8 +56,7 @@ const std::vector<std::string>& copy_programs();
 
 // --- results -------------------------------------------------------------------------------------
 
-// Failures that are answers: what cannot run here, and what does not fit into its heap.
-inline constexpr const char* kNotRun = "not run: ";
+// A failure that is an answer, as kNotRun is: it does not fit into its heap.
 inline constexpr const char* kDoesNotFit = "does not fit";
 
 struct CopyCell {
@@ -64,6 +64,7 @@ struct CopyCell {
   std::string failure;  // why it has no figures; empty: it has
 
   [[nodiscard]] bool failed() const;  // and that is no answer
+  [[nodiscard]] bool same_as(const CopyCell& other) const { return collector == other.collector; }
 };
 
 // A program in a heap of some size, or at its default; each cell is a collector.

@@ -206,21 +206,14 @@ CopyRow copy_row(const CopyPlan& plan, const std::string& part, const std::strin
 
 void run_copy_cells(const CopyPlan& plan, const std::string& prefix, int rounds, CopyRow* row,
                     Progress* progress) {
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < row->cells.size(); ++i) {
-      const std::size_t c = (i + static_cast<std::size_t>(round)) % row->cells.size();
-      CopyCell& cell = row->cells[c];
-      if (!cell.failure.empty()) continue;
-      progress->say(fmt::format("{}{}: round {} of {}, {}", prefix, row->program, round + 1, rounds,
-                                cell.collector));
-      try {
-        row->row.runs[c].push_back(run_copy(plan, cell_run(*row, cell)));
-      } catch (const Failure& failure) {
-        cell.failure = failure.what();
-        row->row.runs[c].clear();
-      }
-    }
-  }
+  run_cells<CopyCell>(
+      rounds,
+      [&](const CopyCell& cell, int round) {
+        progress->say(fmt::format("{}{}: round {} of {}, {}", prefix, row->program, round + 1,
+                                  rounds, cell.collector));
+        return run_copy(plan, cell_run(*row, cell));
+      },
+      &row->cells, &row->row);
 }
 
 double base_of_heaps(double live_peak) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
+#include "reports/cells.hpp"
 
 namespace jackdaw {
 namespace {
@@ -12,11 +13,12 @@ constexpr const char* kReport = "scale";
 
 using Json = nlohmann::ordered_json;
 
-Server server_from(int number) {
-  const auto server = static_cast<Server>(number);
-  if (*name_of(server) != '\0') return server;
+Server server_named(const std::string& name) {
+  for (int i = 0; *name_of(static_cast<Server>(i)) != '\0'; ++i) {
+    if (name == name_of(static_cast<Server>(i))) return static_cast<Server>(i);
+  }
   throw Failure(kExitUsage,
-                fmt::format("--add: the file names a server {}, and there is none", number));
+                fmt::format("--add: the file names a server '{}', and there is none", name));
 }
 
 // Only the page is made of such a row: it has cells and runs, and nothing that could run.
@@ -28,13 +30,12 @@ ScaleRow row_from(const Json& json) {
   if (json.contains("failure")) row.row.failure = json.at("failure");
   for (const Json& cell : json.at("cells")) {
     ScaleCell read{};
-    read.server = server_from(cell.at("server"));
+    read.server = server_named(cell.at("server"));
     read.clients = cell.at("clients");
     read.markers = cell.at("markers");
     read.setting.key = cell.at("key");
     row.cells.push_back(std::move(read));
-    std::vector<RunFigures>& runs = row.row.runs.emplace_back();
-    for (const Json& run : cell.at("runs")) runs.push_back(run_figures_from(run));
+    row.row.runs.push_back(runs_from(cell));
   }
   return row;
 }
@@ -92,15 +93,11 @@ Json to_json(const ScaleResults& results) {
     Json cells = Json::array();
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const ScaleCell& cell = row.cells[i];
-      Json runs = Json::array();
-      if (i < row.row.runs.size()) {
-        for (const RunFigures& run : row.row.runs[i]) runs.push_back(to_json(run));
-      }
       cells.push_back({{"key", cell.setting.key},
-                       {"server", static_cast<int>(cell.server)},
+                       {"server", name_of(cell.server)},
                        {"clients", cell.clients},
                        {"markers", cell.markers},
-                       {"runs", std::move(runs)}});
+                       {"runs", runs_to_json(row.row, i)}});
     }
     Json described = {{"part", row.part}, {"name", row.row.name}, {"what", row.row.what}};
     if (!row.row.failure.empty()) described["failure"] = row.row.failure;
@@ -112,7 +109,7 @@ Json to_json(const ScaleResults& results) {
 
 void add_rounds(const Json& json, ScaleResults* results) {
   add_origin(json, kReport, results);
-  try {
+  read_results([&] {
     std::vector<ScaleRow> rows;
     for (const Json& described : json.at("rows")) rows.push_back(row_from(described));
     for (ScaleRow& row : results->rows) {
@@ -133,9 +130,7 @@ void add_rounds(const Json& json, ScaleResults* results) {
       if (!known) rows.push_back(row);
     }
     results->rows = std::move(rows);
-  } catch (const Json::exception& e) {
-    throw Failure(kExitUsage, fmt::format("--add: {}", e.what()));
-  }
+  });
 }
 
 }  // namespace jackdaw

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
@@ -12,6 +11,7 @@
 #include "program/loader.hpp"
 #include "program/places.hpp"
 #include "reports/catalogue.hpp"
+#include "reports/cells.hpp"
 #include "reports/scale/results.hpp"
 
 namespace jackdaw {
@@ -220,15 +220,6 @@ void run_rows(int rounds, ScaleResults* results) {
   }
 }
 
-Json parsed(const std::string& path) {
-  std::ifstream file(path);
-  Json json = Json::parse(file, nullptr, false);
-  if (json.is_discarded()) {
-    throw Failure(kExitUsage, fmt::format("--add: {} holds no results", path));
-  }
-  return json;
-}
-
 int count_failures(const ScaleResults& results) {
   int failures = 0;
   for (const ScaleRow& row : results.rows) {
@@ -252,9 +243,7 @@ std::vector<std::string> scale_parts() {
 
 int scale_command(const BenchSettings& settings) {
   const std::string target = report_target(settings, "scale.md");
-  if (settings.add && settings.json.empty()) {
-    throw Failure(kExitUsage, "--add adds to the results in the file that --json names");
-  }
+  const std::optional<Json> before = earlier_results(settings);
   const std::vector<std::string> parts = chosen_parts(settings);
   const Plan plan = make_plan(settings);
   ScaleResults results;
@@ -266,9 +255,7 @@ int scale_command(const BenchSettings& settings) {
         "mimalloc: not run, since this system has none (Debian: apt-get install libmimalloc2.0)");
   }
   for (const std::string& part : parts) add_rows(plan, part, &results);
-  std::optional<Json> before;
-  if (settings.add && fs::exists(settings.json)) {
-    before = parsed(settings.json);
+  if (before) {
     // Whether they go together shows before the runs.
     ScaleResults trial = results;
     add_rounds(*before, &trial);

@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
+#include "reports/cells.hpp"
 
 namespace jackdaw {
 namespace {
@@ -20,15 +20,9 @@ Json rows_to_json(const std::vector<TaskRow>& rows) {
     Json cells = Json::array();
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const TaskCell& cell = row.cells[i];
-      Json runs = Json::array();
-      if (i < row.row.runs.size()) {
-        for (const RunFigures& run : row.row.runs[i]) runs.push_back(to_json(run));
-      }
-      Json described = {{"key", cell.key()},
-                        {"runner", static_cast<int>(cell.runner)},
-                        {"workers", cell.workers}};
+      Json described = {{"runner", name_of(cell.runner)}, {"workers", cell.workers}};
       if (!cell.failure.empty()) described["failure"] = cell.failure;
-      described["runs"] = std::move(runs);
+      described["runs"] = runs_to_json(row.row, i);
       cells.push_back(std::move(described));
     }
     list.push_back({{"name", row.name}, {"what", row.what}, {"cells", std::move(cells)}});
@@ -36,11 +30,12 @@ Json rows_to_json(const std::vector<TaskRow>& rows) {
   return list;
 }
 
-Runner runner_from(int number) {
-  const auto runner = static_cast<Runner>(number);
-  if (*name_of(runner) != '\0') return runner;
+Runner runner_named(const std::string& name) {
+  for (int i = 0; *name_of(static_cast<Runner>(i)) != '\0'; ++i) {
+    if (name == name_of(static_cast<Runner>(i))) return static_cast<Runner>(i);
+  }
   throw Failure(kExitUsage,
-                fmt::format("--add: the file names a runner {}, and there is none", number));
+                fmt::format("--add: the file names a runner '{}', and there is none", name));
 }
 
 // Only the page is made of such a row: it has cells and runs, and nothing that could run.
@@ -49,46 +44,12 @@ TaskRow row_from(const Json& json) {
   row.name = json.at("name");
   row.what = json.at("what");
   for (const Json& cell : json.at("cells")) {
-    TaskCell read{runner_from(cell.at("runner")), cell.at("workers"), ""};
+    TaskCell read{runner_named(cell.at("runner")), cell.at("workers"), ""};
     if (cell.contains("failure")) read.failure = cell.at("failure");
     row.cells.push_back(std::move(read));
-    std::vector<RunFigures>& runs = row.row.runs.emplace_back();
-    for (const Json& run : cell.at("runs")) runs.push_back(run_figures_from(run));
+    row.row.runs.push_back(runs_from(cell));
   }
   return row;
-}
-
-// A cell that failed now or before has failed. One that this build lacks, as that of a peer which
-// is not here, keeps what it has.
-void add_in_front(const TaskRow& before, TaskRow* row) {
-  const std::size_t rounds_before = rounds_of(before.row);
-  const std::size_t rounds_now = rounds_of(row->row);
-  row->row.runs.resize(row->cells.size());
-  std::vector<bool> is_new(row->cells.size(), true);
-  for (std::size_t j = 0; j < before.cells.size(); ++j) {
-    const TaskCell& old = before.cells[j];
-    const auto found = std::find_if(row->cells.begin(), row->cells.end(), [&](const TaskCell& c) {
-      return c.runner == old.runner && c.workers == old.workers;
-    });
-    const auto i = static_cast<std::size_t>(found - row->cells.begin());
-    if (found == row->cells.end()) {
-      row->cells.push_back(old);
-      row->row.runs.emplace_back();
-    } else {
-      is_new[i] = false;
-      if (found->failure.empty()) found->failure = old.failure;
-    }
-    if (row->cells[i].failure.empty()) {
-      add_in_front(before.row.runs.at(j), rounds_before, rounds_now, &row->row.runs[i]);
-    } else {
-      row->row.runs[i].clear();
-    }
-  }
-  for (std::size_t i = 0; i < is_new.size(); ++i) {
-    if (is_new[i] && row->cells[i].failure.empty()) {
-      add_in_front({}, rounds_before, rounds_now, &row->row.runs[i]);
-    }
-  }
 }
 
 // In the order of the file, then what is new.
@@ -97,7 +58,7 @@ void merge(std::vector<TaskRow> before, std::vector<TaskRow>* rows) {
     bool known = false;
     for (TaskRow& old : before) {
       if (old.name != row.name) continue;
-      add_in_front(old, &row);
+      add_cells_in_front(old.cells, old.row, &row.cells, &row.row);
       old = row;
       known = true;
       break;
@@ -179,7 +140,7 @@ Json to_json(const TaskResults& results) {
 
 void add_task_rounds(const Json& json, TaskResults* results) {
   add_origin(json, kReport, results);
-  try {
+  read_results([&] {
     const auto read = [&json](const char* name) {
       std::vector<TaskRow> rows;
       for (const Json& described : json.at(name)) rows.push_back(row_from(described));
@@ -187,9 +148,7 @@ void add_task_rounds(const Json& json, TaskResults* results) {
     };
     merge(read("rows"), &results->rows);
     merge(read("latencies"), &results->latencies);
-  } catch (const Json::exception& e) {
-    throw Failure(kExitUsage, fmt::format("--add: {}", e.what()));
-  }
+  });
 }
 
 std::optional<double> lost_share(const RunFigures& f) {

@@ -46,6 +46,9 @@ struct TaskCell {
   std::string failure;  // why it has no figures; empty: it has
 
   [[nodiscard]] std::string key() const;
+  [[nodiscard]] bool same_as(const TaskCell& other) const {
+    return runner == other.runner && workers == other.workers;
+  }
 };
 
 // A problem that runs in each of its cells, round by round; row.runs holds a cell's figures.

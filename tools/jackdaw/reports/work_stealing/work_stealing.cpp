@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +14,7 @@
 #include "program/places.hpp"
 #include "program/process.hpp"
 #include "reports/catalogue.hpp"
+#include "reports/cells.hpp"
 #include "reports/work_stealing/results.hpp"
 
 namespace jackdaw {
@@ -252,26 +252,17 @@ RunFigures run_cell(const Plan& plan, const std::string& problem, const TaskCell
   return run_program(plan, problem, cell, processor_for(cell, nth));
 }
 
-// Every cell so many times, each round beginning with another one. A cell that fails is left out
-// from then on.
-void run_cells(const Plan& plan, const std::string& prefix, TaskRow* row, Progress* progress) {
-  row->row.runs.resize(row->cells.size());
+void run_row(const Plan& plan, const std::string& prefix, TaskRow* row, Progress* progress) {
   const int rounds = plan.settings.runs;
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < row->cells.size(); ++i) {
-      const std::size_t c = (i + static_cast<std::size_t>(round)) % row->cells.size();
-      TaskCell& cell = row->cells[c];
-      if (!cell.failure.empty() || (cell.runner == Runner::Counting && round > 0)) continue;
-      progress->say(fmt::format("{}{}: round {} of {}, {}", prefix, row->name, round + 1, rounds,
-                                cell.key()));
-      try {
-        row->row.runs[c].push_back(run_cell(plan, row->name, cell, round));
-      } catch (const Failure& failure) {
-        cell.failure = failure.what();
-        row->row.runs[c].clear();
-      }
-    }
-  }
+  run_cells<TaskCell>(
+      rounds,
+      [&](const TaskCell& cell, int round) -> std::optional<RunFigures> {
+        if (cell.runner == Runner::Counting && round > 0) return std::nullopt;
+        progress->say(fmt::format("{}{}: round {} of {}, {}", prefix, row->name, round + 1, rounds,
+                                  cell.key()));
+        return run_cell(plan, row->name, cell, round);
+      },
+      &row->cells, &row->row);
 }
 
 // After each part, so that an interrupted series leaves what it has.
@@ -289,12 +280,12 @@ void run_parts(const Plan& plan, const std::vector<std::string>& parts,
     const Others others;
     if (parts[i] == kLatency) {
       results->latencies.push_back(latency_row());
-      run_cells(plan, prefix, &results->latencies.back(), &progress);
+      run_row(plan, prefix, &results->latencies.back(), &progress);
     }
     for (const Problem& problem : kProblems) {
       if (parts[i] != problem.name) continue;
       results->rows.push_back(problem_row(plan, problem, &results->notes));
-      run_cells(plan, prefix, &results->rows.back(), &progress);
+      run_row(plan, prefix, &results->rows.back(), &progress);
     }
     if (const auto note = others.note(parts[i])) results->notes.push_back(*note);
     save(plan.settings.json, before, *results);
@@ -324,20 +315,15 @@ std::vector<std::string> work_stealing_parts() {
 
 int work_stealing_command(const BenchSettings& settings) {
   const std::string target = report_target(settings, "work-stealing.md");
-  if (settings.add && settings.json.empty()) {
-    throw Failure(kExitUsage, "--add adds to the results in the file that --json names");
-  }
+  const std::optional<Json> before = earlier_results(settings);
   const std::vector<std::string> parts = chosen_parts(settings);
   TaskResults results;
   static_cast<Origin&>(results) = origin_now(settings.quick);
   Plan plan = make_plan(settings, &results.notes);
+  results.ours = fmt::format("{} and lib/libjackdaw.so", plan.ours.portable_path());
+  results.peer = fmt::format("libgc {}, {}", plan.peer.version_text(), plan.peer.portable_path());
   if (!fs::exists(benchmark_folder() / "tasks-jackdaw")) {
     throw Failure(kExitRefused, "this build has no benchmarks of tasks");
-  }
-  std::optional<Json> before;
-  if (settings.add && fs::exists(settings.json)) {
-    std::ifstream file(settings.json);
-    before = Json::parse(file, nullptr, false);
   }
   // Before minutes of runs: is it a file to add to?
   if (before) {
