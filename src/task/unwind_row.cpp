@@ -3,151 +3,212 @@
 namespace jd::task {
 namespace {
 
-// Runs one of the table's programs up to the address; *returns_oddly is set if any row of it, up to
-// the end, saves rax or rdx.
-bool run_program(const Byte* from, const Byte* to, const Entry& entry, Word address,
-                 const Row& initial, Row* result, bool* returns_oddly) {
-  constexpr int kDepth = 8;
-  Row stack[kDepth];
-  int depth = 0;
-  Row row = *result;
-  Word location = entry.low;
-  bool passed = false;
-  const auto end_row = [&](Word high) {
-    *result = row;
-    result->low = location;
-    result->high = high;
-  };
-  const auto advance = [&](Word by) {
-    const Word next = location + by * entry.code_factor;
-    if (next > address && !passed) {
-      passed = true;
+// DW_CFA_..., by the DWARF standard. The first three have an operand in the lower six bits.
+enum Instruction : Byte {
+  kAdvance = 0x40,
+  kOffset = 0x80,
+  kRestore = 0xc0,
+  kNop = 0x00,
+  kAdvance1 = 0x02,
+  kAdvance2 = 0x03,
+  kAdvance4 = 0x04,
+  kOffsetExtended = 0x05,
+  kRestoreExtended = 0x06,
+  kUndefined = 0x07,
+  kSameValue = 0x08,
+  kRegister = 0x09,
+  kRememberState = 0x0a,
+  kRestoreState = 0x0b,
+  kDefineFrame = 0x0c,
+  kDefineFrameRegister = 0x0d,
+  kDefineFrameOffset = 0x0e,
+  kDefineFrameExpression = 0x0f,
+  kExpression = 0x10,
+  kOffsetExtendedSigned = 0x11,
+  kDefineFrameSigned = 0x12,
+  kDefineFrameOffsetSigned = 0x13,
+  kValueOffset = 0x14,
+  kValueExpression = 0x16,
+  kArgumentsSize = 0x2e,  // GNU's
+};
+
+// Runs an entry's programs for a row: the common part's, and then its own, which begins where that
+// has ended.
+class Interpreter {
+ public:
+  explicit Interpreter(const Entry& entry) : entry_(entry) {}
+
+  // The row of the address. False if there is something in it that no compiler writes.
+  bool run(const Byte* from, const Byte* to, Word address) {
+    address_ = address;
+    row_ = initial_ = result_;
+    location_ = entry_.low;
+    passed_ = false;
+    depth_ = 0;
+    in_ = Reader(from);
+    while (in_.at() < to) {
+      if (!run_instruction(in_.read<Byte>())) return false;
+    }
+    if (!passed_) end_row(entry_.high);
+    return true;
+  }
+  [[nodiscard]] const Row& result() const { return result_; }
+  // Described::returns_oddly.
+  [[nodiscard]] bool saves_results() const { return saves_results_; }
+
+ private:
+  void end_row(Word high) {
+    result_ = row_;
+    result_.low = location_;
+    result_.high = high;
+  }
+  void advance(Word by) {
+    const Word next = location_ + by * entry_.code_factor;
+    if (next > address_ && !passed_) {
+      passed_ = true;
       end_row(next);
     }
-    location = next;
-  };
-  const auto place = [&](Word number, Place where) {
-    if ((number == kRax || number == kRdx) && where.kind != Place::Same) *returns_oddly = true;
-    if (number < kRegisters) row.places[number] = where;
-  };
-  Reader in(from);
-  while (in.at() < to) {
-    const Byte operation = in.read<Byte>();
-    const Byte low = operation & 0x3f;
-    switch (operation >> 6) {
-      case 1:  // advance_loc
-        advance(low);
-        continue;
-      case 2:  // offset
-        place(low,
-              {Place::AtOffset, static_cast<std::int64_t>(in.uleb()) * entry.data_factor, nullptr});
-        continue;
-      case 3:  // restore
-        if (low < kRegisters) row.places[low] = initial.places[low];
-        continue;
+    location_ = next;
+  }
+  void place(Word number, Place where) {
+    if ((number == kRax || number == kRdx) && where.kind != Place::Same) saves_results_ = true;
+    if (number < kRegisters) row_.places[number] = where;
+  }
+  void place_initially(Word number) {
+    if (number < kRegisters) row_.places[number] = initial_.places[number];
+  }
+  std::int64_t offset() { return static_cast<std::int64_t>(in_.uleb()); }
+  std::int64_t factored() { return offset() * entry_.data_factor; }
+  std::int64_t factored_signed() { return in_.sleb() * entry_.data_factor; }
+  const Byte* expression() {
+    const Byte* const at = in_.at();
+    const Word size = in_.uleb();
+    in_.skip(size);
+    return at;
+  }
+
+  bool run_instruction(Byte instruction) {
+    const Byte operand = instruction & 0x3f;
+    switch (instruction & 0xc0) {
+      case kAdvance:
+        advance(operand);
+        return true;
+      case kOffset:
+        place(operand, {Place::AtOffset, factored(), nullptr});
+        return true;
+      case kRestore:
+        place_initially(operand);
+        return true;
       default:
-        break;
+        return run_extended(instruction);
     }
-    switch (operation) {
-      case 0x00:  // nop
+  }
+
+  bool run_extended(Byte instruction) {
+    switch (instruction) {
+      case kNop:
+        return true;
+      case kAdvance1:
+        advance(in_.read<std::uint8_t>());
+        return true;
+      case kAdvance2:
+        advance(in_.read<std::uint16_t>());
+        return true;
+      case kAdvance4:
+        advance(in_.read<std::uint32_t>());
+        return true;
+      case kRememberState:
+        if (depth_ == kDepth) return false;
+        stack_[depth_++] = row_;
+        return true;
+      case kRestoreState:
+        if (depth_ == 0) return false;
+        row_ = stack_[--depth_];
+        return true;
+      case kDefineFrame:
+      case kDefineFrameSigned:
+      case kDefineFrameRegister:
+      case kDefineFrameOffset:
+      case kDefineFrameOffsetSigned:
+      case kDefineFrameExpression:
+        define_frame(instruction);
+        return true;
+      case kArgumentsSize:
+        in_.uleb();
+        return true;
+      default:
+        return place_register(instruction);
+    }
+  }
+
+  void define_frame(Byte instruction) {
+    const bool is_signed =
+        instruction == kDefineFrameSigned || instruction == kDefineFrameOffsetSigned;
+    if (instruction == kDefineFrameExpression) {
+      row_.by_expression = true;
+      row_.frame_expression = expression();
+      return;
+    }
+    if (instruction != kDefineFrameOffset && instruction != kDefineFrameOffsetSigned) {
+      row_.by_expression = false;
+      row_.frame_register = in_.uleb();
+    }
+    if (instruction != kDefineFrameRegister) {
+      row_.frame_offset = is_signed ? factored_signed() : offset();
+    }
+  }
+
+  // Those whose first operand is a register.
+  bool place_register(Byte instruction) {
+    const Word number = in_.uleb();
+    switch (instruction) {
+      case kOffsetExtended:
+        place(number, {Place::AtOffset, factored(), nullptr});
         break;
-      case 0x02:  // advance_loc1
-        advance(in.read<std::uint8_t>());
+      case kOffsetExtendedSigned:
+        place(number, {Place::AtOffset, factored_signed(), nullptr});
         break;
-      case 0x03:  // advance_loc2
-        advance(in.read<std::uint16_t>());
+      case kRestoreExtended:
+        place_initially(number);
         break;
-      case 0x04:  // advance_loc4
-        advance(in.read<std::uint32_t>());
+      case kUndefined:
+        place(number, {Place::Lost, 0, nullptr});
         break;
-      case 0x05: {  // offset_extended
-        const Word number = in.uleb();
-        place(number,
-              {Place::AtOffset, static_cast<std::int64_t>(in.uleb()) * entry.data_factor, nullptr});
+      case kSameValue:
+        place(number, {});
         break;
-      }
-      case 0x06: {  // restore_extended
-        const Word number = in.uleb();
-        if (number < kRegisters) row.places[number] = initial.places[number];
+      case kRegister:
+        place(number, {Place::InRegister, offset(), nullptr});
         break;
-      }
-      case 0x07:  // undefined
-        place(in.uleb(), {Place::Lost, 0, nullptr});
+      case kExpression:
+        place(number, {Place::AtExpression, 0, expression()});
         break;
-      case 0x08: {  // same_value
-        const Word number = in.uleb();
-        if (number < kRegisters) row.places[number] = {};
+      case kValueOffset:
+        place(number, {Place::IsOffset, factored(), nullptr});
         break;
-      }
-      case 0x09: {  // register
-        const Word number = in.uleb();
-        place(number, {Place::InRegister, static_cast<std::int64_t>(in.uleb()), nullptr});
-        break;
-      }
-      case 0x0a:  // remember_state
-        if (depth == kDepth) return false;
-        stack[depth++] = row;
-        break;
-      case 0x0b:  // restore_state
-        if (depth == 0) return false;
-        row = stack[--depth];
-        break;
-      case 0x0c:  // def_cfa
-        row.by_expression = false;
-        row.frame_register = in.uleb();
-        row.frame_offset = static_cast<std::int64_t>(in.uleb());
-        break;
-      case 0x0d:  // def_cfa_register
-        row.by_expression = false;
-        row.frame_register = in.uleb();
-        break;
-      case 0x0e:  // def_cfa_offset
-        row.frame_offset = static_cast<std::int64_t>(in.uleb());
-        break;
-      case 0x0f: {  // def_cfa_expression
-        row.by_expression = true;
-        row.frame_expression = in.at();
-        const Word size = in.uleb();
-        in.skip(size);
-        break;
-      }
-      case 0x10:    // expression
-      case 0x16: {  // val_expression
-        const Word number = in.uleb();
-        place(number, {operation == 0x10 ? Place::AtExpression : Place::IsExpression, 0, in.at()});
-        const Word size = in.uleb();
-        in.skip(size);
-        break;
-      }
-      case 0x11: {  // offset_extended_sf
-        const Word number = in.uleb();
-        place(number, {Place::AtOffset, in.sleb() * entry.data_factor, nullptr});
-        break;
-      }
-      case 0x12:  // def_cfa_sf
-        row.by_expression = false;
-        row.frame_register = in.uleb();
-        row.frame_offset = in.sleb() * entry.data_factor;
-        break;
-      case 0x13:  // def_cfa_offset_sf
-        row.frame_offset = in.sleb() * entry.data_factor;
-        break;
-      case 0x14: {  // val_offset
-        const Word number = in.uleb();
-        place(number,
-              {Place::IsOffset, static_cast<std::int64_t>(in.uleb()) * entry.data_factor, nullptr});
-        break;
-      }
-      case 0x2e:  // GNU_args_size
-        in.uleb();
+      case kValueExpression:
+        place(number, {Place::IsExpression, 0, expression()});
         break;
       default:
         return false;
     }
+    return true;
   }
-  if (!passed) end_row(entry.high);
-  return true;
-}
+
+  static constexpr int kDepth = 8;  // of remembered rows; compilers nest none
+
+  const Entry& entry_;
+  Row initial_;  // what registers are restored to
+  Row row_;      // of the present location
+  Row result_;   // of the address
+  Word address_ = 0;
+  Word location_ = 0;
+  bool passed_ = false;  // the address
+  bool saves_results_ = false;
+  Reader in_{nullptr};
+  Row stack_[kDepth];
+  int depth_ = 0;
+};
 
 // DW_OP_..., by the DWARF standard.
 enum Operation : Byte {
@@ -285,15 +346,13 @@ bool describe(Word address, Described* described) {
   Entry entry;
   if (!read_entry(address, &entry)) return false;
   described->function_end = entry.high;
-  Row initial;
+  Interpreter interpreter(entry);
   // The common part's program has no locations.
-  if (!run_program(entry.common_program, entry.common_end, entry, ~Word{0}, initial, &initial,
-                   &described->returns_oddly)) {
-    return false;
-  }
-  described->row = initial;
-  return run_program(entry.program, entry.end, entry, address, initial, &described->row,
-                     &described->returns_oddly);
+  const bool is_understood = interpreter.run(entry.common_program, entry.common_end, ~Word{0}) &&
+                             interpreter.run(entry.program, entry.end, address);
+  described->returns_oddly = interpreter.saves_results();
+  described->row = interpreter.result();
+  return is_understood;
 }
 
 bool frame_of(const Row& row, const Registers& registers, Word* frame) {
