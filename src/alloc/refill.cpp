@@ -217,6 +217,7 @@ Hole* larger_hole(const Refill& refill, std::size_t bytes, std::size_t most) {
        ++size < heap::kFirstFullClass && heap::slot_size_of(size) <= most;) {
     for (const unsigned size_class : {size, size + heap::kFirstFullClass}) {
       Hole* hole = &refill.row->holes[size_class];
+      if (hole == refill.hole) continue;
       if (hole->cursor < hole->end || !heap::listed_blocks(refill.kind, size_class).is_empty())
         return hole;
     }
@@ -242,7 +243,8 @@ bool take_from_heap(const Refill& refill, Kept kept) {
 // Where the heap has no room, the hole becomes one of larger slots (docs/design/alloc.md, "At the
 // limit"), if that may be: so many bytes are wanted. False when memory has run out.
 bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
-  // Times the slot, before a collection that nothing but the want of a block calls for. A guess.
+  // Times the slot, before a collection that nothing but the want of a block calls for, unless one
+  // has just been. A guess.
   constexpr std::size_t kMostBefore = 2;
   os::clear_stack_below();
   LockGuard guard(heap_lock);
@@ -255,9 +257,12 @@ bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
     return larger != nullptr;
   };
   if (take_from_heap(*refill, Kept::Stay)) return true;
-  if (!pacer.has_room() && go_to_larger(kMostBefore * refill->hole->slot_size())) return true;
+  const std::size_t most =
+      pacer.has_just_collected() ? heap::kMaxSmall : kMostBefore * refill->hole->slot_size();
+  if (!pacer.has_room() && go_to_larger(most)) return true;
   static_cast<void>(pacer.make_room(1, 0));
   for (unsigned attempt = 1;; ++attempt) {
+    if (pacer.collects_in_vain()) return false;
     if (take_from_heap(*refill, Kept::MayGo)) return true;
     if (!pacer.make_room(1, attempt)) return go_to_larger(heap::kMaxSmall);
   }

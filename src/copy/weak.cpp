@@ -141,6 +141,12 @@ unsigned ephemeron_kind() {
 bool is_weak_kind(unsigned kind) { return weak_number != 0 && kind == weak_number; }
 bool is_ephemeron_kind(unsigned kind) { return ephemeron_number != 0 && kind == ephemeron_number; }
 
+Word held_by_ephemeron(const heap::Place& object) {
+  if (!is_ephemeron_kind(object.block->kind)) return 0;
+  const auto* const ephemeron = reinterpret_cast<const Ephemeron*>(object.address());
+  return ephemeron->key != 0 ? ephemeron->value : 0;
+}
+
 bool trace_ephemerons(const Tracing& tracing, unsigned most_passes) {
   bool any = false;
   bool at_once = false;

@@ -49,6 +49,9 @@ bool trace_ephemerons(const Tracing& tracing, unsigned most_passes);
 void forget_dead_weak(bool (*is_live)(Word word));
 bool is_weak_kind(unsigned kind);
 bool is_ephemeron_kind(unsigned kind);
+// What the object holds if it is an ephemeron, be it marked or not: its value. 0 if it is none, or
+// its key is dead. Pre: forget_dead_weak() was called.
+Word held_by_ephemeron(const heap::Place& object);
 
 // Calls visit(word) for each word of a live weak reference or ephemeron.
 void visit_weak_words(void (*visit)(Word* word));

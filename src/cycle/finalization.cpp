@@ -111,17 +111,18 @@ void mark_all_but_self(mark::Marker* marker, const Place& place) {
 
 // What a finalizable object refers to stays, by the rule of its order.
 void mark_from(mark::Marker* marker, const Entry& entry) {
+  if (entry.order == FinalizerOrder::NoOrder) return;
   const Place place = place_of(entry.key);
-  switch (entry.order) {
-    case FinalizerOrder::NoOrder:
-      return;
-    case FinalizerOrder::IgnoreSelf:
-      mark_all_but_self(marker, place);
-      break;
-    case FinalizerOrder::Ordered:
-    case FinalizerOrder::Unreachable:
-      marker->push_contents(place);
-      break;
+  const bool ignores_self = entry.order == FinalizerOrder::IgnoreSelf;
+  if (ignores_self) {
+    mark_all_but_self(marker, place);
+  } else {
+    marker->push_contents(place);
+  }
+  // Its words are none to the marker.
+  const Word held = copy::held_by_ephemeron(place);
+  if (held != 0 && !(ignores_self && held - place.address() < place.size())) {
+    marker->mark_word(held);
   }
   marker->drain();
   if (place.marked()) cycle_found.store(entry.key, std::memory_order_relaxed);

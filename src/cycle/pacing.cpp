@@ -1,5 +1,7 @@
 #include "cycle/pacing.hpp"
 
+#include <optional>
+
 #include "alloc/pacer.hpp"
 #include "alloc/totals.hpp"
 #include "copy/policy.hpp"
@@ -7,6 +9,7 @@
 #include "cycle/due.hpp"
 #include "cycle/growth.hpp"
 #include "cycle/incremental.hpp"
+#include "cycle/measured.hpp"
 #include "cycle/moving.hpp"
 #include "cycle/partial.hpp"
 #include "cycle/refusal.hpp"
@@ -37,6 +40,16 @@ constexpr std::size_t kDueForRun = 2;
 bool is_overdue = false;
 // Did the last collection compact, for want of room?
 bool last_compacted = false;
+// Was it a last resort?
+bool last_was_resort = false;
+
+// Collections as a last resort for small objects, one after another, that found next to nothing,
+// and before which next to nothing had been allocated since the one before. After so many, memory
+// has run out, though each may find what the next few objects need: the program would hardly come
+// on, and never be told. The part of the heap that is next to nothing is a guess, as is the number.
+constexpr std::size_t kNextToNothing = 256;
+constexpr unsigned kMostInVain = 8;
+unsigned in_vain = 0;
 
 bool collecting_is_off() { return GC_dont_gc != 0 || settings.automatic_collection_disabled; }
 
@@ -58,6 +71,8 @@ bool compact_for_room() {
 // or a large one.
 constexpr std::size_t kLittleForSmall = 8;
 constexpr std::size_t kLittleForLarge = 16;
+// Or of a small one's own size, where others are to be had; a guess.
+constexpr std::size_t kLittleForSize = 64;
 bool little_was_allocated(std::size_t share) {
   return alloc::totals().allocated_since_gc < bytes_of(space.committed) / share;
 }
@@ -100,8 +115,34 @@ bool is_to_have_kept_block() {
 bool collect_as_last_resort(unsigned attempt, bool allocated) {
   const bool again = attempt == 0 || allocated || partial::was_partial();
   const bool compact_at_once = can_compact() && little_was_allocated(kLittleForLarge);
-  if (again && !compact_at_once && collect_locked(nullptr)) return true;
-  return can_compact() && (again || !last_compacted) && compact_for_room();
+  last_was_resort = (again && !compact_at_once && collect_locked(nullptr)) ||
+                    (can_compact() && (again || !last_compacted) && compact_for_room());
+  return last_was_resort;
+}
+
+// That, for a small object.
+bool collect_for_block(unsigned attempt, bool allocated) {
+  const std::size_t since = alloc::totals().allocated_since_gc;
+  const std::size_t before = measured.live_bytes + since;
+  if (!collect_as_last_resort(attempt, allocated)) return false;
+  const std::size_t found = before - base::min_of(before, measured.live_bytes);
+  const std::size_t little = bytes_of(space.committed) / kNextToNothing;
+  in_vain = since < little && found < little ? in_vain + 1 : 0;
+  return true;
+}
+
+// Room without that, or (false) the word that the caller may have what is kept. Nothing: there is
+// none.
+std::optional<bool> make_room_easily(BlockNumber blocks, unsigned attempt, bool allocated) {
+  if (collect_before_growing(blocks, attempt, allocated)) return true;
+  if (blocks == 1) {
+    const bool was_refused = attempt == 0 && heap::free_blocks() != 0 && collects_first();
+    if (was_refused) return false;
+    if (use_added_blocks()) return true;
+  }
+  if (grow_heap(blocks)) return true;
+  if (blocks == 1 && is_to_have_kept_block()) return false;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -139,6 +180,7 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes) {
   plan_due(live_bytes, live_atomic_bytes, root_bytes);
   last_compacted = false;
+  last_was_resort = false;
   is_overdue = false;
   note_whether_collection_waits();
   plan_kept_blocks();
@@ -151,17 +193,19 @@ bool collects_first() {
 
 bool has_room() { return may_grow(1) || (!collecting_is_off() && collection_is_due()); }
 
+bool has_just_collected() { return last_was_resort && little_was_allocated(kLittleForSize); }
+
+bool collects_in_vain() { return in_vain >= kMostInVain; }
+
 bool make_room(BlockNumber blocks, unsigned attempt) {
   const bool allocated = alloc::totals().allocated_since_gc != 0;
-  if (collect_before_growing(blocks, attempt, allocated)) return true;
-  if (blocks == 1) {
-    const bool was_refused = attempt == 0 && heap::free_blocks() != 0 && collects_first();
-    if (was_refused) return false;
-    if (use_added_blocks()) return true;
+  if (const std::optional<bool> made = make_room_easily(blocks, attempt, allocated)) {
+    in_vain = 0;
+    return *made;
   }
-  if (grow_heap(blocks)) return true;
-  if (blocks == 1 && is_to_have_kept_block()) return false;
-  return !collecting_is_off() && fits_limits(blocks) && collect_as_last_resort(attempt, allocated);
+  if (collecting_is_off() || !fits_limits(blocks)) return false;
+  return blocks == 1 ? collect_for_block(attempt, allocated)
+                     : collect_as_last_resort(attempt, allocated);
 }
 
 }  // namespace jd::cycle

@@ -18,6 +18,8 @@ void note_whether_collection_waits();
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
 bool collects_first();
 bool has_room();
+bool has_just_collected();
+bool collects_in_vain();
 
 // Collects if the heap grew meanwhile only because the program had switched that off; or takes a
 // step, if it is time (incremental.hpp).

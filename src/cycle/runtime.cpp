@@ -391,6 +391,8 @@ const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start_without_registering,
                                            jd::cycle::make_room,
                                            jd::cycle::collects_first,
                                            jd::cycle::has_room,
+                                           jd::cycle::has_just_collected,
+                                           jd::cycle::collects_in_vain,
                                            jd::cycle::catch_up,
                                            jd::cycle::on_slow_path,
                                            jd::cycle::out_of_memory};

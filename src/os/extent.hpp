@@ -16,8 +16,7 @@ struct Extent {
   }
 };
 
-// Does one of them? They are in the order of their addresses, and no two overlap unless they are
-// the same.
+// Does one of them? They are in the order of their addresses, and no two overlap.
 inline bool one_contains(const Extent* extents, std::size_t count, const void* p) {
   std::size_t low = 0;
   for (std::size_t high = count; low < high;) {

@@ -1,24 +1,29 @@
 #include "os/mappings.hpp"
 
-#include <sys/mman.h>
-
-#include <atomic>
+#include <initializer_list>
 #include <new>
 
 #include "base/bits.hpp"
 #include "base/text.hpp"
-#include "os/page_scan.hpp"
+#include "os/files.hpp"
+#include "os/kept_errno.hpp"
 
 namespace jd::os {
 namespace {
 
 using base::Word;
 
-// The list's pages, whatever the system's are.
-constexpr Word kPage = 4096;
-
 bool begins_with(const char* text, const char* beginning) {
   return base::after(text, beginning) != nullptr;
+}
+
+// Files that are only in memory: of memfd_create, MAP_SHARED | MAP_ANONYMOUS (the same with huge
+// pages), shm_open and shmget.
+bool is_memorys(const char* name) {
+  for (const char* known : {"/memfd:", "/dev/zero", "/anon_hugepage", "/dev/shm/", "/SYSV"}) {
+    if (begins_with(name, known)) return true;
+  }
+  return false;
 }
 
 struct Line {
@@ -52,15 +57,15 @@ Line parse(const char* text) {
     while (*name == ' ') ++name;
   }
   line.mapping.main_stack = begins_with(name, "[stack]");
+  line.mapping.shared_memory = is_memorys(name);
   // Reading what a driver maps may do things. [vvar] and its like are the kernel's own.
-  const bool device = begins_with(name, "/dev/") && !begins_with(name, "/dev/zero") &&
-                      !begins_with(name, "/dev/shm/");
+  const bool device = begins_with(name, "/dev/") && !line.mapping.shared_memory;
   const bool kernels = begins_with(name, "[v");
-  const bool file = *name == '/';
+  const bool file = *name == '/' && !line.mapping.shared_memory;
   line.mapping.read_only_file = file && !writable;
   line.mapping.made_code = executable && !file && !line.mapping.main_stack;
-  line.wanted =
-      readable && is_private && !device && !kernels && !(line.mapping.read_only_file && executable);
+  line.wanted = readable && (is_private || line.mapping.shared_memory) && !device && !kernels &&
+                !(line.mapping.read_only_file && executable);
   return line;
 }
 

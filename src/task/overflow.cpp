@@ -10,8 +10,9 @@
 namespace jd::task {
 namespace {
 
-// Enough for what a program's own handler may do there.
-constexpr std::size_t kAlternateStack = 64 * 1024;
+// Enough for what a program's own handlers may do there, those for other signals among them. Below
+// lies a guard.
+constexpr std::size_t kAlternateStack = 256 * 1024;
 
 bool is_below(const char* address, const char* low, std::size_t guard) {
   return address != nullptr && address < low && address >= low - guard;
@@ -45,7 +46,14 @@ void watch_for_overflows() {
 }
 
 void prepare_for_overflow(Worker* worker) {
-  if (worker->alternate_stack == nullptr) worker->alternate_stack = os::map(kAlternateStack);
+  if (worker->alternate_stack != nullptr) return;
+  auto* memory = static_cast<char*>(os::reserve(kStackGuard + kAlternateStack, os::page_size()));
+  if (memory == nullptr) return;
+  if (os::commit(memory + kStackGuard, kAlternateStack)) {
+    worker->alternate_stack = memory + kStackGuard;
+  } else {
+    os::unreserve(memory, kStackGuard + kAlternateStack);
+  }
 }
 
 void begin_to_watch(Worker* worker) {

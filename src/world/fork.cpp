@@ -82,6 +82,7 @@ void before_fork() {
     if (called.before == hooks.before) break;
     heap::heap_lock.release();
   }
+  forget_ended_threads();
   // Where they can't be counted there may be some.
   forked_beside_others = os::count_threads() != 1 + own_threads();
   // For the child, which may not be able to ask. Without memory it tries all the same.

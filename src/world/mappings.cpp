@@ -92,13 +92,17 @@ alignas(base::kLine) char page_copy[32 * base::kKiB];
 
 // Where not everybody stands, copies are visited: a thread that ends has taken itself off the list,
 // and unmaps stacks that libc kept. What is gone can't be copied, which is all that happens. It
-// takes twice the time.
+// takes twice the time. So also of shared memory, which another process may write and shorten.
 class VisitPages final : public os::PageVisitor {
  public:
-  explicit VisitPages(RootVisitor* visitor) : visitor_(visitor), direct_(everybody_stands()) {}
-  // Whether the pages to come are of code that the process has made: instructions stand at any
+  explicit VisitPages(RootVisitor* visitor)
+      : visitor_(visitor), everybody_stands_(everybody_stands()) {}
+  // Whose pages come now. Where that is code that the process has made, instructions stand at any
   // address, and so do the words within them.
-  void set_code(bool code) { code_ = code; }
+  void set_mapping(const os::Mapping& mapping) {
+    code_ = mapping.made_code;
+    direct_ = everybody_stands_ && !mapping.shared_memory;
+  }
   void pages(char* low, char* high) override {
     const char* const first = as_pointer(base::align_up(base::as_word(low), sizeof(Word)));
     if (direct_) {
@@ -143,7 +147,8 @@ class VisitPages final : public os::PageVisitor {
   }
 
   RootVisitor* visitor_;
-  bool direct_;
+  bool everybody_stands_;
+  bool direct_ = false;
   bool code_ = false;
 };
 
@@ -154,7 +159,7 @@ class Parts {
   // Calls visit(low, high) for each part.
   template <class Visit>
   void visit(const os::Mapping& mapping, Visit visit) {
-    pages_->set_code(mapping.made_code);
+    pages_->set_mapping(mapping);
     while (first_ < cuts.count() && cuts[first_].high <= mapping.low) ++first_;
     char* at = mapping.low;
     for (std::size_t i = first_; i < cuts.count() && cuts[i].low < mapping.high; ++i) {
@@ -174,12 +179,18 @@ class Parts {
 // to look through for nothing.
 bool is_looked_through(const os::Mapping& mapping) { return !mapping.read_only_file; }
 
-// Whatever can be read of each mapping that has pages in swap.
+// The kernel's tables of this process's pages tell nothing of shared memory that it did not touch.
+bool is_in_tables(const os::Mapping& mapping) { return !mapping.shared_memory; }
+
+// Whatever can be read of each mapping that has pages in swap, but for those that the tables tell
+// of, if these are known.
 class VisitSwapped final : public os::MappingVisitor {
  public:
-  explicit VisitSwapped(VisitPages* pages) : pages_(pages), parts_(pages) {}
+  VisitSwapped(VisitPages* pages, bool by_tables)
+      : pages_(pages), parts_(pages), by_tables_(by_tables) {}
   bool mapping(const os::Mapping& mapping) override {
     if (!mapping.swapped || !is_looked_through(mapping)) return true;
+    if (by_tables_ && is_in_tables(mapping)) return true;
     parts_.visit(mapping, [this](char* low, char* high) { os::visit_readable(low, high, pages_); });
     return true;
   }
@@ -187,11 +198,12 @@ class VisitSwapped final : public os::MappingVisitor {
  private:
   VisitPages* pages_;
   Parts parts_;
+  bool by_tables_;
 };
 
-// All of each mapping that has pages in swap. False if these can't be told.
-bool visit_swapped(VisitPages* pages) {
-  VisitSwapped swapped(pages);
+// All of each such mapping. False if these can't be told.
+bool visit_swapped(VisitPages* pages, bool by_tables) {
+  VisitSwapped swapped(pages, by_tables);
   return !os::has_swap() || os::visit_mappings_and_swap(&swapped);
 }
 
@@ -199,13 +211,19 @@ bool visit_swapped(VisitPages* pages) {
 // at any time. So what is in swap is looked for before and after: nobody who stands fetches a page
 // from there in between. (swapoff would have to, in the same instant in which the page got there.)
 bool visit_present_and_swapped(const os::WrittenPages& written, VisitPages* pages) {
-  if (!visit_swapped(pages)) return false;
+  const bool by_tables = written.known();
+  if (!visit_swapped(pages, by_tables)) return false;
   Parts parts(pages);
   for (const os::Mapping& mapping : mappings) {
-    if (!is_looked_through(mapping)) continue;
+    if (!is_looked_through(mapping) || (by_tables && is_in_tables(mapping))) continue;
     parts.visit(mapping, [&](char* low, char* high) { written.visit_in_memory(low, high, pages); });
   }
-  return visit_swapped(pages);
+  return visit_swapped(pages, by_tables);
+}
+
+bool has_shared_memory() {
+  return std::any_of(mappings.begin(), mappings.end(),
+                     [](const os::Mapping& mapping) { return mapping.shared_memory; });
 }
 
 }  // namespace
@@ -233,13 +251,17 @@ void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
   find_cuts(own_stack_top);
   const os::WrittenPages written;
   VisitPages pages(visitor);
-  if (!written.known() && visit_present_and_swapped(written, &pages)) return;
+  const bool by_tables = written.known();
+  bool rest_is_known = true;
+  if (!by_tables || has_shared_memory()) rest_is_known = visit_present_and_swapped(written, &pages);
+  if (!by_tables && rest_is_known) return;
   Parts parts(&pages);
   for (const os::Mapping& mapping : mappings) {
-    if (!written.known() && !is_looked_through(mapping)) continue;
-    parts.visit(mapping, [&](char* low, char* high) {
-      written.known() ? written.visit(low, high, &pages) : os::visit_readable(low, high, &pages);
-    });
+    if (by_tables && is_in_tables(mapping)) {
+      parts.visit(mapping, [&](char* low, char* high) { written.visit(low, high, &pages); });
+    } else if (!rest_is_known && is_looked_through(mapping)) {
+      parts.visit(mapping, [&](char* low, char* high) { os::visit_readable(low, high, &pages); });
+    }
   }
 }
 

@@ -272,19 +272,37 @@ void add_gone_stack(const os::Extent& stack) {
 void forget_gone_stacks() {
   std::sort(gone_stacks.begin(), gone_stacks.end(),
             [](const os::Extent& a, const os::Extent& b) { return a.low < b.low; });
-  if (gone_stacks.count() != 0) stacks_are_gone(gone_stacks.begin(), gone_stacks.count());
+  // One may be the same as another, or a buffer on it.
+  std::size_t joined = 0;
+  for (const os::Extent& stack : gone_stacks) {
+    if (joined != 0 && stack.low < gone_stacks[joined - 1].high) {
+      char** const high = &gone_stacks[joined - 1].high;
+      *high = base::max_of(*high, stack.high);
+    } else {
+      gone_stacks[joined++] = stack;
+    }
+  }
+  if (joined != 0) stacks_are_gone(gone_stacks.begin(), joined);
   gone_stacks.clear();
 }
 
 // Of a thread that the fork has left in the parent. The main thread's stack nobody else gets; one
-// of the program's own reaches nobody knows how far; and that of a thread which had ended without a
-// word may be the caller's by now.
+// of the program's own reaches nobody knows how far; and the caller's may be a buffer on another's,
+// or that of a thread which had ended without a word, where nobody could tell.
 static void add_stack_of(const Thread& thread) {
   const os::Extent& stack = thread.stack;
   if (thread.is_main || stack.low == nullptr || stack.contains(os::frame_address())) return;
   const Thread* mine = self();
   if (mine != nullptr && mine->stack.low < stack.high && stack.low < mine->stack.high) return;
   add_gone_stack(stack);
+}
+
+void forget_ended_threads() {
+  for_each_thread([](Thread* thread) {
+    if (thread == self() || thread->is_main) return;
+    thread->gone = os::thread_has_ended(thread->id);
+  });
+  drop_gone_threads();
 }
 
 void keep_only_self_in_child(bool is_main) {

@@ -104,9 +104,8 @@ struct Thread {
 // What the room above does when a thread goes; called with the lock held. is_gone: it is not the
 // thread itself that calls; it ended without a word, or a fork has left it in the parent.
 extern void (*const thread_leaves)(Thread* thread, bool is_gone);  // defined by alloc
-// What the rooms above do where others will run on stacks, in the order of their addresses,
-// no two of which overlap unless they are the same: nothing that lay there is the program's any
-// more. Likewise.
+// What the rooms above do where others will run on stacks, in the order of their addresses, no two
+// of which overlap: nothing that lay there is the program's any more. Likewise.
 extern void (*const stacks_are_gone)(const os::Extent* stacks,
                                      std::size_t count);  // defined by cycle
 // In the child of a fork(): does that for the stacks added by then, all at once, for it looks
@@ -163,6 +162,10 @@ extern char** main_stack_bottom;
 Thread* find_joinable(pthread_t handle);
 // Takes the record of a finished thread off.
 void forget_record(Thread* thread);
+// Before a fork: forgets the threads that have ended without a word, whose stacks may be anybody's
+// memory by now, which the child goes on to use. (Not those whose ids the kernel has given to
+// threads that are not registered.)
+void forget_ended_threads();
 // After a fork only the calling thread exists. `is_main`: it was the process's main thread.
 void keep_only_self_in_child(bool is_main);
 

@@ -355,9 +355,9 @@ TEST_P(Ephemeron, ItselfMustBeHeld) {
   EXPECT_TRUE(values.most_dead());
 }
 
-// An object with a finalizer leads to an ephemeron, and by a living key to a value with another.
-TEST_P(Ephemeron, ItsValueIsFinalizedAfterWhatLeadsToIt) {
-  const Nodes nodes(GetParam());
+// An ephemeron whose key lives leads to a value with a finalizer; and something with another, its
+// owner, is that ephemeron or leads to it.
+void expect_values_after_owners(const Nodes& nodes, bool own_themselves) {
   const Cell key(nodes.make());
   // Whether each owner was finalized; and values that came first.
   static std::array<bool, kCount> is_over;
@@ -371,7 +371,7 @@ TEST_P(Ephemeron, ItsValueIsFinalizedAfterWhatLeadsToIt) {
     for (std::size_t i = 0; i < kCount; ++i) {
       const Cell value(nodes.make(i));
       const Cell pair(jd_ephemeron_new(key.get(), value.get()));
-      const Cell owner(nodes.make(i, pair.get()));
+      const Cell owner(own_themselves ? pair.get() : nodes.make(i, pair.get()));
       auto* const number = reinterpret_cast<void*>(i);
       ASSERT_EQ(jd_finalizer(
                     owner.get(),
@@ -402,6 +402,39 @@ TEST_P(Ephemeron, ItsValueIsFinalizedAfterWhatLeadsToIt) {
   EXPECT_EQ(too_early, 0U);
   EXPECT_GE(values, kCount * 9 / 10);
   GC_set_finalize_on_demand(0);
+}
+
+TEST_P(Ephemeron, ItsValueIsFinalizedAfterWhatLeadsToIt) {
+  expect_values_after_owners(Nodes(GetParam()), false);
+}
+
+TEST_P(Ephemeron, ItsValueIsFinalizedAfterItself) {
+  expect_values_after_owners(Nodes(GetParam()), true);
+}
+
+TEST_P(Ephemeron, ThatLeadsToItselfIsNeverFinalized) {
+  const Nodes nodes(GetParam());
+  const Cell key(nodes.make());
+  static std::size_t calls;
+  calls = 0;
+  const GC_warn_proc warn = GC_get_warn_proc();
+  GC_set_warn_proc(GC_ignore_warn_proc);  // that there is a cycle
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const Cell value(nodes.make(i));
+      const Cell pair(jd_ephemeron_new(key.get(), value.get()));
+      nodes.node(value.get())->next = static_cast<Node*>(pair.get());
+      ASSERT_EQ(jd_finalizer(
+                    pair.get(), [](void*, void*) { ++calls; }, nullptr),
+                1);
+    }
+  });
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    compact();
+    far_away([] { GC_invoke_finalizers(); });
+  }
+  EXPECT_EQ(calls, 0U);
+  GC_set_warn_proc(warn);
 }
 
 }  // namespace

@@ -466,5 +466,86 @@ TEST(Pacing, WhatIsFreedByHandIsUsedFirst) {
   EXPECT_LE(std::stoi(r.out), 140);
 }
 
+// --- a heap at its limit -------------------------------------------------------------------------
+
+struct Link {
+  Link* next;
+};
+// Makes a list of what fits into a heap of so many bytes, and of as much garbage a node. The
+// collections that it took.
+GC_word collections_until_full(std::size_t size, std::size_t garbage) {
+  const GC_word before = GC_get_gc_no();
+  Link* list = nullptr;
+  for (;;) {
+    auto* node = static_cast<Link*>(GC_malloc(size));
+    bool has_room = node != nullptr;
+    for (std::size_t i = 0; has_room && i < garbage; ++i) {
+      has_room = opaque(GC_malloc(size)) != nullptr;
+    }
+    if (!has_room) break;
+    node->next = list;
+    list = node;
+  }
+  const GC_word collections = GC_get_gc_no() - before;
+  asm volatile("" : : "r"(list) : "memory");
+  return collections;
+}
+constexpr std::size_t kLimit = 8 * kMiB;
+
+// Regression: each small object that got a slot of another size cost a collection.
+JD_CHILD(full_of_larger_slots) {
+  GC_set_max_heap_size(kLimit);
+  GC_INIT();
+  constexpr std::size_t kLarge = 512;
+  Link* kept = nullptr;
+  for (std::size_t i = 0; i < kLimit * 3 / 4 / kLarge; ++i) {
+    auto* object = static_cast<Link*>(GC_malloc(kLarge));
+    if (object == nullptr) return 1;
+    if (i % 2 != 0) continue;
+    object->next = kept;
+    kept = object;
+  }
+  GC_gcollect();
+  const GC_word collections = collections_until_full(48, 0);
+  asm volatile("" : : "r"(kept) : "memory");
+  std::printf("%lu collections\n", static_cast<unsigned long>(collections));
+  return collections < 200 ? 0 : 2;
+}
+TEST(Limit, SlotsOfOtherSizesAreFilledBeforeMemoryHasRunOut) {
+  const ChildResult r = run_child("full_of_larger_slots");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// Regression: where each collection found what the next few objects needed, memory never ran out.
+JD_CHILD(full_but_for_garbage) {
+  GC_set_max_heap_size(kLimit);
+  GC_INIT();
+  const GC_word collections = collections_until_full(64, 20);
+  std::printf("%lu collections\n", static_cast<unsigned long>(collections));
+  return collections < 500 ? 0 : 2;
+}
+TEST(Limit, MemoryHasRunOutWhereCollectionsFindNextToNothing) {
+  const ChildResult r = run_child("full_but_for_garbage");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// It has not where the program lets go of something then.
+JD_CHILD(full_and_let_go) {
+  GC_set_max_heap_size(kLimit);
+  GC_INIT();
+  for (int round = 0; round < 3; ++round) {
+    if (collections_until_full(64, 20) == 0) return 1;
+    clear_stack();
+    for (int i = 0; i < 10000; ++i) {
+      if (opaque(GC_malloc(64)) == nullptr) return 2;
+    }
+  }
+  return 0;
+}
+TEST(Limit, WhatWasLetGoIsFoundAfterThat) {
+  const ChildResult r = run_child("full_and_let_go");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 }  // namespace
 }  // namespace jd::test

@@ -24,6 +24,8 @@ static __thread struct node* in_tls;
 static struct node** mapped;
 static struct node** protected_page;
 static struct node** protected_file;
+static struct node** shared;
+static struct node** shared_elsewhere;
 static struct node** in_plugin;
 static struct node** in_plugin_tls;
 static char* guarded;
@@ -60,6 +62,19 @@ static struct node* kept_in_code(const unsigned char* at) {
   return list;
 }
 
+/* Written through one mapping, and seen through another. */
+static void keep_in_two_places(size_t page) {
+  const int file = memfd_create("places", 0);
+  struct node** written;
+  REQUIRE(file >= 0 && ftruncate(file, (off_t)(64 * page)) == 0);
+  written = mmap(NULL, 64 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  shared_elsewhere = mmap(NULL, 64 * page, PROT_READ, MAP_SHARED, file, 0);
+  REQUIRE(written != MAP_FAILED && shared_elsewhere != MAP_FAILED);
+  written[20 * page / sizeof *written] = make_list(LENGTH);
+  REQUIRE(munmap(written, 64 * page) == 0);
+  close(file);
+}
+
 static int compare(const void* a, const void* b) { return strcmp(a, b); }
 
 static void fill(void* plugin) {
@@ -82,6 +97,9 @@ static void fill(void* plugin) {
   fclose(file);
   protected_file[3] = make_list(LENGTH);
   REQUIRE(mprotect(protected_file, page, PROT_READ) == 0);
+  shared = mmap(NULL, 64 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  shared[50 * page / sizeof *shared] = make_list(LENGTH);
+  keep_in_two_places(page);
   guarded = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   memset(guarded, 1, 8 * page);
   /* MADV_GUARD_INSTALL: on Linux 6.13 and later, a page that can't be read. */
@@ -89,8 +107,11 @@ static void fill(void* plugin) {
   *(struct node**)(guarded + 4 * page) = make_list(LENGTH);
   /* Words within instructions, at every place that one can have; one of them on two pages. */
   code = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  for (i = 0; i < CODE_WORDS; ++i) keep_in_code(code_word(i), make_list(LENGTH));
+  /* Held until it is code. */
+  for (i = 0; i < CODE_WORDS; ++i) mapped[i] = make_list(LENGTH);
+  for (i = 0; i < CODE_WORDS; ++i) keep_in_code(code_word(i), mapped[i]);
   REQUIRE(mprotect(code, 2 * page, PROT_READ | PROT_EXEC) == 0);
+  memset(mapped, 0, CODE_WORDS * sizeof *mapped);
   library = dlopen(plugin, RTLD_NOW);
   REQUIRE(library != NULL);
   in_plugin = dlsym(library, "plugin_word");
@@ -133,6 +154,8 @@ void test_places(const char* plugin) {
     REQUIRE(list_is_whole(mapped[50 * page / sizeof *mapped], LENGTH));
     REQUIRE(list_is_whole(protected_page[3], LENGTH));
     REQUIRE(list_is_whole(protected_file[3], LENGTH));
+    REQUIRE(list_is_whole(shared[50 * page / sizeof *shared], LENGTH));
+    REQUIRE(list_is_whole(shared_elsewhere[20 * page / sizeof *shared_elsewhere], LENGTH));
     REQUIRE(list_is_whole(*(struct node**)(guarded + 4 * page), LENGTH));
     for (k = 0; k < CODE_WORDS; ++k) REQUIRE(list_is_whole(kept_in_code(code_word(k)), LENGTH));
     REQUIRE(list_is_whole(*in_plugin, LENGTH));

@@ -81,7 +81,29 @@ TEST(Mappings, HaveWhatTheProgramMayHaveWritten) {
 TEST(Mappings, LeaveOutWhatHoldsNoPointers) {
   EXPECT_FALSE(is_listed(map_pages(1, PROT_NONE)));
   EXPECT_FALSE(is_listed(reinterpret_cast<const char*>(&is_listed))) << "code";
-  EXPECT_FALSE(is_listed(map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS)));
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(ftruncate(fileno(file), static_cast<off_t>(page())), 0);
+  EXPECT_FALSE(is_listed(map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file))));
+  std::fclose(file);
+}
+
+TEST(Mappings, HaveMemoryThatProcessesShare) {
+  const auto is_shared_memory = [](const char* p) {
+    const std::optional<Mapping> mapping = listed(p);
+    return mapping && mapping->shared_memory && !mapping->read_only_file;
+  };
+  EXPECT_TRUE(is_shared_memory(map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS)));
+  EXPECT_FALSE(is_shared_memory(map_pages(1, PROT_READ | PROT_WRITE)));
+  const int file = memfd_create("test", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(page())), 0);
+  EXPECT_TRUE(is_shared_memory(map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED, file)));
+  EXPECT_TRUE(is_shared_memory(map_pages(1, PROT_READ, MAP_SHARED, file)));
+  // Code that is written through another mapping.
+  const std::optional<Mapping> code = listed(map_pages(1, PROT_READ | PROT_EXEC, MAP_SHARED, file));
+  EXPECT_TRUE(code && code->made_code);
+  close(file);
 }
 
 TEST(Mappings, TellWhatCodeTheProcessHasMade) {
@@ -315,7 +337,7 @@ TEST(WrittenPages, OfAFileAreThePrivateOnes) {
   fclose(file);
 }
 
-TEST(Mappings, HavePrivateOnesOfSharedMemory) {
+TEST(Mappings, HaveBothSortsOfSharedMemory) {
   const std::string name = "/dev/shm/jackdaw-mappings-" + std::to_string(getpid());
   const int file = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) GTEST_SKIP() << "/dev/shm can't be written to";
@@ -324,7 +346,7 @@ TEST(Mappings, HavePrivateOnesOfSharedMemory) {
   char* const own = map_pages(1, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
   char* const shared = map_pages(1, PROT_READ | PROT_WRITE, MAP_SHARED, file);
   EXPECT_TRUE(is_listed(own));
-  EXPECT_FALSE(is_listed(shared));
+  EXPECT_TRUE(is_listed(shared));
   munmap(own, page());
   munmap(shared, page());
   close(file);

@@ -259,5 +259,101 @@ TEST(Registering, AStacksNextThreadKeepsItsLinks) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+#if !defined(__SANITIZE_THREAD__)
+constexpr std::size_t kStackBytes = std::size_t{1} << 20;
+alignas(4096) char stack_memory[kStackBytes];
+
+pthread_t start_on(char* memory, std::size_t size, void* (*function)(void*), void* argument) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, memory, size);
+  pthread_t thread;
+  pthread_create(&thread, &attributes, function, argument);
+  pthread_attr_destroy(&attributes);
+  return thread;
+}
+
+// The memory of a stack is the program's again, and a child's, too.
+JD_CHILD(memory_of_one_without_a_word) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  GC_allow_register_threads();
+  if (pthread_key_create(&last_words, speak_late) != 0) return 1;
+  speaks_late = true;
+  pthread_join(start_on(stack_memory, kStackBytes, end_without_a_word, nullptr), nullptr);
+  auto** const links = reinterpret_cast<void**>(stack_memory + kStackBytes / 2);
+  GC_add_roots(links, links + kLinks);
+  make_links(links);
+  const pid_t child = fork();
+  if (child == 0) _exit(links_left_after_a_collection(links));
+  int status = -1;
+  waitpid(child, &status, 0);
+  constexpr int kStragglers = 5;
+  return WIFEXITED(status) && WEXITSTATUS(status) <= kStragglers ? 0 : 2;
+}
+TEST(Registering, MemoryThatWasAStackKeepsItsLinksInAChild) {
+  const ChildResult r = run_child("memory_of_one_without_a_word");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
+// A thread whose stack is a buffer on another's; both are left in the parent by a fork, and a
+// thread of the child's runs on the other's stack. Links that lay there are no more.
+std::atomic<int> standing{0};
+std::atomic<bool> may_end{false};
+void* stand(void*) {
+  opaque(GC_malloc(16));
+  ++standing;
+  while (!may_end.load()) sched_yield();
+  return nullptr;
+}
+[[gnu::noinline]] void stand_on_own_stack() {
+  constexpr std::size_t kPart = 128 * 1024;
+  alignas(4096) char part[kPart];
+  pthread_join(start_on(part, sizeof part, stand, nullptr), nullptr);
+}
+void* hold_links_above_another(void*) {
+  void* links[kLinks];
+  opaque(GC_malloc(16));
+  make_links(links);
+  ++standing;
+  stand_on_own_stack();
+  for (void*& link : links) GC_unregister_disappearing_link(&link);
+  return nullptr;
+}
+// How many words of its stack somebody else has written.
+void* collect_on_stack(void*) {
+  constexpr std::size_t kWords = kStackBytes / 2 / sizeof(std::uintptr_t);
+  volatile std::uintptr_t words[kWords];
+  for (volatile std::uintptr_t& word : words) word = 0x1111;
+  GC_gcollect();
+  GC_gcollect();
+  std::intptr_t changed = 0;
+  for (const volatile std::uintptr_t& word : words) changed += word != 0x1111 ? 1 : 0;
+  return reinterpret_cast<void*>(changed);
+}
+JD_CHILD(stack_on_a_stack) {
+  GC_set_handle_fork(1);
+  GC_INIT();
+  GC_allow_register_threads();
+  const pthread_t outer = start_on(stack_memory, kStackBytes, hold_links_above_another, nullptr);
+  while (standing.load() < 2) sched_yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    void* changed = nullptr;
+    pthread_join(start_on(stack_memory, kStackBytes, collect_on_stack, nullptr), &changed);
+    _exit(changed == nullptr ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  may_end = true;
+  pthread_join(outer, nullptr);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 2;
+}
+TEST(Registering, AChildForgetsLinksOnAStackWithAnotherOnIt) {
+  const ChildResult r = run_child("stack_on_a_stack");
+  EXPECT_TRUE(r.ok()) << r;
+}
+#endif
+
 }  // namespace
 }  // namespace jd::test

@@ -45,13 +45,19 @@ fs::path find_in_path(const std::string& name) {
   }
   const char* path = std::getenv("PATH");
   const std::string folders = path != nullptr ? path : "/bin:/usr/bin";
+  std::string refused;
   // An empty part is the current folder, also where it is all there is, or the last.
   for (std::size_t begin = 0; begin <= folders.size();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
     const std::string folder = folders.substr(begin, end - begin);
     fs::path file = fs::path(folder.empty() ? "." : folder) / name;
     if (is_executable_file(file)) return file;
+    std::error_code ignored;
+    if (refused.empty() && fs::is_regular_file(file, ignored)) refused = file.string();
     begin = end + 1;
+  }
+  if (!refused.empty()) {
+    throw Failure(kExitNotExecutable, refused + " is not executable (chmod +x makes it so)");
   }
   throw Failure(kExitNotFound, fmt::format("there is no program '{}' in PATH", name));
 }
