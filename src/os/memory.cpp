@@ -1,25 +1,14 @@
 #include "os/memory.hpp"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/sysinfo.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
-#include <initializer_list>
 
 #include "base/bits.hpp"
-#include "base/text.hpp"
 #include "os/cpu.hpp"
-#include "os/files.hpp"
-#include "os/groups.hpp"
 #include "os/kept_errno.hpp"
-#include "os/log.hpp"
 #include "os/own_ranges.hpp"
 
 namespace jd::os {

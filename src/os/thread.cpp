@@ -1,21 +1,14 @@
 #include "os/thread.hpp"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/bits.hpp"
-#include "base/text.hpp"
 #include "os/context.hpp"
-#include "os/cpu.hpp"
-#include "os/files.hpp"
 #include "os/kept_errno.hpp"
-#include "os/log.hpp"
 #include "os/safe_reading.hpp"
 #include "os/thread_locals.hpp"
 

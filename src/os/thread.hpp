@@ -1,5 +1,5 @@
-// The calling thread and its peers as the system sees them: their ids and stacks, their beginning
-// and end.
+// The calling thread and its peers as the system sees them: their ids and stacks, and how they are
+// made.
 #pragma once
 
 #include <pthread.h>

@@ -4,6 +4,7 @@
 #include "os/memory.hpp"
 #include "os/modules.hpp"
 #include "task/unwind_row.hpp"
+#include "task/unwind_table.hpp"
 
 namespace jd::task {
 namespace {

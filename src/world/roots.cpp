@@ -5,7 +5,6 @@
 #include <atomic>
 
 #include "os/context.hpp"
-#include "os/mappings.hpp"
 #include "os/safe_reading.hpp"
 #include "os/signals.hpp"
 #include "os/thread.hpp"

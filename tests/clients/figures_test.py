@@ -80,8 +80,12 @@ class Figures(unittest.TestCase):
         self.assertEqual(r.missed(), [])
 
     def test_goals_are_of_the_medians(self):
-        slow = result([(1, 100)] * 3, [(1, 100), (1.04, 106), (1.2, 200)])
+        # Of the ratios: the medians of each side are the same.
+        slow = result([(1, 100), (2, 50), (3, 10)], [(2, 50), (2.08, 53), (1, 20)])
         self.assertEqual(slow.missed(), ["time 1.040 > 1.03", "memory 1.060 > 1.05"])
+        self.assertEqual(result([(1, 100)], [(1.03, 105)]).missed(), [])
+        slow.judged = False
+        self.assertEqual(slow.missed(), [])
         self.assertEqual(result([(1, 100)], [(0.81, 100)], Goal(time=0.8)).missed(),
                          ["time 0.810 > 0.8"])
         slow.status = "failed"
@@ -89,8 +93,8 @@ class Figures(unittest.TestCase):
 
     def test_start_up_has_goals_in_milliseconds(self):
         self.assertEqual(result([(0.010, 10)], [(0.0109, 10.9)], START_UP).missed(), [])
-        self.assertEqual(result([(0.010, 10)], [(0.0115, 11.5)], START_UP).missed(),
-                         ["time +1.50 ms", "memory +1.50 MiB"])
+        self.assertEqual(result([(0.010, 10)] * 3, [(0.0115, 11.5), (0.010, 10), (0.1, 100)],
+                                START_UP).missed(), ["time +1.50 ms", "memory +1.50 MiB"])
 
     def test_a_peer_of_zero_seconds_gives_no_ratio(self):
         self.assertEqual(result([(0, 1), (1, 1)], [(1, 1), (2, 1)]).ratios("seconds"), [2])
@@ -103,16 +107,20 @@ class Figures(unittest.TestCase):
     def test_the_summary_counts(self):
         good = result([(1, 100)], [(0.5, 50)])
         over = result([(1, 100)], [(2, 50)])
+        start = result([(1, 100)], [(1.0005, 100)], START_UP)
         failed = report.Result(client(), "failed", "it died")
         absent = report.Result(client(), "not run", "not installed")
-        text = report.summary([good, over, failed, absent])
-        self.assertIn("2 clients do the same on both libraries, 1 failed, 1 not run", text)
-        self.assertIn("1 of 2 are within their goals", text)
+        over.peer_failures = ["it died"]
+        text = report.summary([good, over, start, failed, absent])
+        self.assertIn("3 clients do the same on both libraries, 1 failed, 1 not run", text)
+        self.assertIn("2 of 3 are within their goals", text)
         self.assertIn("geometric mean of the time ratios, start-up left out: 1.000", text)
         self.assertIn("geometric mean of the peak memory ratios, start-up left out: 0.500", text)
         self.assertIn("failed: some: it died", text)
         self.assertIn("over the goal: time 2.000 > 1.03", report.verdict(over))
+        self.assertIn("the peer failed in 1 runs more", report.verdict(over))
         self.assertEqual(report.verdict(failed), "FAILED: it died")
+        self.assertEqual(failed.to_json()["reason"], "it died")
 
 
 if __name__ == "__main__":

@@ -98,16 +98,22 @@ def tells_what_went_wrong(work: Path) -> bool:
 
 
 def sees_whose_libgc(work: Path) -> bool:
-    """A client that loads none has shown nothing."""
-    client = Client(name="none", title="", packages=[], programs=["true"],
-                    command=lambda place: Command(["true"]))
-    try:
-        runner.Runner(work, "small").verify(client, runner.Library("ours", work / "none", work))
-        said = ""
-    except Failed as failure:
-        said = str(failure)
-    good = said == "no process of this client loaded a libgc"
-    print(f"{'ok' if good else 'FAILED'}: a client without a libgc: {said or 'no complaint'}")
+    """A client that loads none has shown nothing; one that loads another's has shown that."""
+    good = True
+    system = runner.find_system_library()
+    for what, env, complaint in (
+            ("none", {}, "no process of this client loaded a libgc"),
+            ("the system's", {"LD_PRELOAD": str(system)}, f"it loaded {system.resolve()} where")):
+        client = Client(name="whose", title="", packages=[], programs=["true"],
+                        command=lambda place: Command(["true"], env=env))
+        try:
+            runner.Runner(work, "small").verify(client, runner.Library("ours", work / "none", work))
+            said = ""
+        except Failed as failure:
+            said = str(failure)
+        as_told = said.startswith(complaint)
+        print(f"{'ok' if as_told else 'FAILED'}: a client that loads {what}: {said or 'no complaint'}")
+        good = good and as_told
     return good
 
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
+#include "reports/cells.hpp"
 #include "reports/mostly_copying/results.hpp"
 #include "reports/mostly_copying/runs.hpp"
 #include "run_tool.hpp"

@@ -66,8 +66,11 @@ void add_origin(const Json& file, const std::string& report, Origin* origin) {
     throw Failure(kExitUsage, "--add: the file that --json names holds no results");
   }
   try {
-    if (file.at("report") != report || file.at("format") != kFormat) {
+    if (file.at("report") != report) {
       throw Failure(kExitUsage, "--add: the file holds the results of something else");
+    }
+    if (file.at("format") != kFormat) {
+      throw Failure(kExitUsage, "--add: the file is of another version of jackdaw; use a new one");
     }
     if (file.at("machine") != to_json(origin->machine)) {
       throw Failure(kExitUsage, "--add: the file's results are of another machine");

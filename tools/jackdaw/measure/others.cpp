@@ -14,7 +14,12 @@ std::optional<double> Others::share() const {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_;
   const auto cpus = static_cast<double>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
   if (!now || !busy_ || took.count() <= 0) return std::nullopt;
-  return std::max(0.0, (*now - *busy_ - (own() - own_)) / (took.count() * cpus));
+  return share_of(took.count() * cpus, *now - *busy_, own() - own_);
+}
+
+double Others::share_of(double all, double used, double own) {
+  // The two are counted in ticks of different lengths.
+  return std::max(0.0, (used - own) / all);
 }
 
 std::optional<std::string> Others::note(const std::string& measured) const {

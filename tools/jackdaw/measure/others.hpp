@@ -20,6 +20,9 @@ class Others {
 
   // Processor time of this process and of those it waited for, in seconds.
   static double own();
+  // What others had of so many processor seconds, where so many were used, and so many of these by
+  // this process.
+  static double share_of(double all, double used, double own);
 
  private:
   // The whole machine's, in seconds.

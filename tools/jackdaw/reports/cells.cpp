@@ -7,11 +7,8 @@
 #include <nlohmann/json.hpp>
 
 namespace jackdaw {
-namespace {
 
 using Json = nlohmann::ordered_json;
-
-}  // namespace
 
 Json runs_to_json(const Row& row, std::size_t cell) {
   Json runs = Json::array();

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "commands.hpp"
@@ -59,9 +60,9 @@ void run_cells(int rounds,
   }
 }
 
-// Adds the cells of an earlier row. One that failed now or before has failed, but for one that
-// could not run then and can now. One that is not there now, as that of a peer which is not
-// installed, keeps what it has.
+// Adds the cells of an earlier row. One that failed now or before has failed. But one that could
+// not run then can now, and one that cannot run now, or is not there, as that of a peer which is
+// not installed, keeps what it has.
 template <class Cell>
 void add_cells_in_front(const std::vector<Cell>& earlier, const Row& earlier_row,
                         std::vector<Cell>* cells, Row* row) {
@@ -76,7 +77,8 @@ void add_cells_in_front(const std::vector<Cell>& earlier, const Row& earlier_row
     if (found == cells->end()) {
       cells->push_back(old);
       before.emplace_back();
-    } else if (found->failure.empty() && !old.failure.starts_with(kNotRun)) {
+    } else if (found->failure.starts_with(kNotRun) ||
+               (found->failure.empty() && !old.failure.starts_with(kNotRun))) {
       found->failure = old.failure;
     }
     before[i] = earlier_row.runs.at(j);

@@ -15,6 +15,7 @@
 #include "program/places.hpp"
 #include "program/process.hpp"
 #include "reports/cache_misses/results.hpp"
+#include "reports/cells.hpp"
 
 namespace jackdaw {
 namespace {
@@ -67,11 +68,12 @@ Row ghostscript(const Plan& plan, const std::string& name, const std::string& wh
   const fs::path drawing = benchmark_folder() / "drawing.ps";
   Row row;
   if (!gs) {
-    row.failure = "not run: there is no gs here (Debian: apt-get install ghostscript)";
+    row.failure =
+        fmt::format("{}there is no gs here (Debian: apt-get install ghostscript)", kNotRun);
   } else if (!preload) {
-    row.failure = "not run: lib/libjackdaw-malloc.so was not built";
+    row.failure = fmt::format("{}lib/libjackdaw-malloc.so was not built", kNotRun);
   } else if (!fs::exists(drawing)) {
-    row.failure = "not run: " + drawing.filename().string() + " is not installed";
+    row.failure = fmt::format("{}{} is not installed", kNotRun, drawing.filename().string());
   } else {
     row = command_row(name, what,
                       {gs->string(), "-q", "-dNOPAUSE", "-dBATCH", "-dSAFER", "-r100",
@@ -156,9 +158,10 @@ Limit measure_limit(const Plan& plan, Progress* progress) {
 // bench/cachegrind.py's table: misses do not depend on the machine there.
 Simulation simulate(const Plan& plan, Progress* progress) {
   const std::optional<fs::path> python = find_program("python3");
-  if (!python) return {"", "not run: there is no python3 here"};
+  if (!python) return {"", fmt::format("{}there is no python3 here", kNotRun)};
   if (!find_program("valgrind")) {
-    return {"", "not run: there is no valgrind here (Debian: apt-get install valgrind)"};
+    return {"",
+            fmt::format("{}there is no valgrind here (Debian: apt-get install valgrind)", kNotRun)};
   }
   progress->say(plan.settings.quick ? "misses in a simulated cache: half a minute"
                                     : "misses in a simulated cache: some minutes");
@@ -214,7 +217,7 @@ int count_failures(const CacheResults& results) {
   if (results.simulation.failure.starts_with("cachegrind.py")) ++failures;
   for (const std::vector<Row>* rows : {&results.programs, &results.marking}) {
     for (const Row& row : *rows) {
-      if (!row.failure.empty() && !row.failure.starts_with("not run")) ++failures;
+      if (!row.failure.empty() && !row.failure.starts_with(kNotRun)) ++failures;
     }
   }
   return failures;

@@ -2,6 +2,7 @@
 // (page.cpp).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 

@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
 #include "figures/output.hpp"
 #include "measure/others.hpp"
 #include "reports/catalogue.hpp"
+#include "reports/cells.hpp"
 #include "reports/mostly_copying/results.hpp"
 #include "reports/mostly_copying/runs.hpp"
 

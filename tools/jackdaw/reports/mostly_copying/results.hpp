@@ -12,7 +12,6 @@
 #include "measure/rounds.hpp"
 #include "page/goals.hpp"
 #include "page/report.hpp"
-#include "reports/cells.hpp"
 
 namespace jackdaw {
 
@@ -56,7 +55,7 @@ const std::vector<std::string>& copy_programs();
 
 // --- results -------------------------------------------------------------------------------------
 
-// A failure that is an answer, as kNotRun is: it does not fit into its heap.
+// A failure that is an answer, as kNotRun (reports/cells.hpp) is: it does not fit into its heap.
 inline constexpr const char* kDoesNotFit = "does not fit";
 
 struct CopyCell {

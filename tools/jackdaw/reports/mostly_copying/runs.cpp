@@ -12,6 +12,7 @@
 #include "failure.hpp"
 #include "program/process.hpp"
 #include "program/temporary.hpp"
+#include "reports/cells.hpp"
 
 namespace jackdaw {
 namespace {

@@ -17,7 +17,6 @@
 namespace jackdaw {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // --- what is run ---------------------------------------------------------------------------------
