@@ -174,7 +174,7 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, std::size_
     }
     if (give_back_unused(owner)) continue;
     if (!pacer.make_room(1, (*attempts)++) && may_use_kept) return false;
-    if (pacer.collects_in_vain()) return false;
+    if (pacer.ends_in_vain()) return false;
   }
 }
 

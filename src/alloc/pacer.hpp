@@ -24,12 +24,12 @@ struct Pacer {
   // Would make_room give a block without more collections than the program's allocation calls for?
   // Pre: as there.
   bool (*has_room)();
-  // Was the last collection for want of memory alone, and so little allocated since that another
-  // would not find much? Pre: as there.
+  // Was so little allocated since the last full collection that another would hardly find more than
+  // what the program has let go of since? Pre: as there.
   bool (*has_just_collected)();
-  // Have the last few of them, one after another, found next to nothing? Then memory has run out.
-  // Pre: as there; make_room was called.
-  bool (*collects_in_vain)();
+  // Have small objects, one after another, got next to nothing by a collection each? Then memory
+  // has run out, and this one is to be refused. Pre: as there; make_room was called.
+  bool (*ends_in_vain)();
   // Collects if that was put off and is not any more, or begins a collection in steps, or goes on
   // with one, if it is time. Pre: collection_waits; the heap's lock is held, and may be released
   // meanwhile.

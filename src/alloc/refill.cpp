@@ -261,8 +261,8 @@ bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
       pacer.has_just_collected() ? heap::kMaxSmall : kMostBefore * refill->hole->slot_size();
   if (!pacer.has_room() && go_to_larger(most)) return true;
   static_cast<void>(pacer.make_room(1, 0));
+  if (pacer.ends_in_vain()) return false;
   for (unsigned attempt = 1;; ++attempt) {
-    if (pacer.collects_in_vain()) return false;
     if (take_from_heap(*refill, Kept::MayGo)) return true;
     if (!pacer.make_room(1, attempt)) return go_to_larger(heap::kMaxSmall);
   }

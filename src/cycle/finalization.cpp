@@ -158,6 +158,7 @@ void enqueue_unreachable(mark::Marker* marker, Finalizers::Queue now_due) {
   });
   marker->drain();
   if (any_last) {
+    if (copy::in_use) copy::mark_ephemerons_values(marker);
     // Those wait that turn out to be reachable from others that are due.
     finalizers.sift_queue(&now_due, [](Entry* entry) {
       const Place place = place_of(entry->key);

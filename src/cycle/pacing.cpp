@@ -40,13 +40,11 @@ constexpr std::size_t kDueForRun = 2;
 bool is_overdue = false;
 // Did the last collection compact, for want of room?
 bool last_compacted = false;
-// Was it a last resort?
-bool last_was_resort = false;
-
-// Collections as a last resort for small objects, one after another, that found next to nothing,
-// and before which next to nothing had been allocated since the one before. After so many, memory
-// has run out, though each may find what the next few objects need: the program would hardly come
-// on, and never be told. The part of the heap that is next to nothing is a guess, as is the number.
+// Small objects, one after another, for each of which a last resort found next to nothing, and
+// before it next to nothing had been allocated since the collection before. After so many, memory
+// has run out, though each may have found what the next few objects need: the program would hardly
+// come on, and never be told. The part of the heap that is next to nothing is a guess, as is the
+// number.
 constexpr std::size_t kNextToNothing = 256;
 constexpr unsigned kMostInVain = 8;
 unsigned in_vain = 0;
@@ -71,7 +69,7 @@ bool compact_for_room() {
 // or a large one.
 constexpr std::size_t kLittleForSmall = 8;
 constexpr std::size_t kLittleForLarge = 16;
-// Or of a small one's own size, where others are to be had; a guess.
+// Or of a small one's own size, where larger slots are to be had; a guess.
 constexpr std::size_t kLittleForSize = 64;
 bool little_was_allocated(std::size_t share) {
   return alloc::totals().allocated_since_gc < bytes_of(space.committed) / share;
@@ -115,9 +113,8 @@ bool is_to_have_kept_block() {
 bool collect_as_last_resort(unsigned attempt, bool allocated) {
   const bool again = attempt == 0 || allocated || partial::was_partial();
   const bool compact_at_once = can_compact() && little_was_allocated(kLittleForLarge);
-  last_was_resort = (again && !compact_at_once && collect_locked(nullptr)) ||
-                    (can_compact() && (again || !last_compacted) && compact_for_room());
-  return last_was_resort;
+  if (again && !compact_at_once && collect_locked(nullptr)) return true;
+  return can_compact() && (again || !last_compacted) && compact_for_room();
 }
 
 // That, for a small object.
@@ -127,7 +124,12 @@ bool collect_for_block(unsigned attempt, bool allocated) {
   if (!collect_as_last_resort(attempt, allocated)) return false;
   const std::size_t found = before - base::min_of(before, measured.live_bytes);
   const std::size_t little = bytes_of(space.committed) / kNextToNothing;
-  in_vain = since < little && found < little ? in_vain + 1 : 0;
+  // A compaction finds none, and makes free blocks.
+  if (found >= little || since >= little || heap::free_blocks() != 0) {
+    in_vain = 0;
+  } else if (attempt == 0) {
+    ++in_vain;
+  }
   return true;
 }
 
@@ -180,7 +182,6 @@ void plan_next_collection(std::size_t live_bytes, std::size_t live_atomic_bytes,
                           std::size_t root_bytes) {
   plan_due(live_bytes, live_atomic_bytes, root_bytes);
   last_compacted = false;
-  last_was_resort = false;
   is_overdue = false;
   note_whether_collection_waits();
   plan_kept_blocks();
@@ -193,9 +194,11 @@ bool collects_first() {
 
 bool has_room() { return may_grow(1) || (!collecting_is_off() && collection_is_due()); }
 
-bool has_just_collected() { return last_was_resort && little_was_allocated(kLittleForSize); }
+bool has_just_collected() {
+  return !partial::was_partial() && little_was_allocated(kLittleForSize);
+}
 
-bool collects_in_vain() { return in_vain >= kMostInVain; }
+bool ends_in_vain() { return !collecting_is_off() && in_vain >= kMostInVain; }
 
 bool make_room(BlockNumber blocks, unsigned attempt) {
   const bool allocated = alloc::totals().allocated_since_gc != 0;
@@ -207,5 +210,7 @@ bool make_room(BlockNumber blocks, unsigned attempt) {
   return blocks == 1 ? collect_for_block(attempt, allocated)
                      : collect_as_last_resort(attempt, allocated);
 }
+
+void note_shortage() { in_vain = 0; }
 
 }  // namespace jd::cycle

@@ -19,7 +19,9 @@ bool make_room(heap::BlockNumber blocks, unsigned attempt);
 bool collects_first();
 bool has_room();
 bool has_just_collected();
-bool collects_in_vain();
+bool ends_in_vain();
+// The program is told that memory has run out, and may let go of something.
+void note_shortage();
 
 // Collects if the heap grew meanwhile only because the program had switched that off; or takes a
 // step, if it is time (incremental.hpp).

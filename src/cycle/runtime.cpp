@@ -275,6 +275,7 @@ void* out_of_memory(std::size_t bytes) {
   GC_oom_func function = nullptr;
   {
     LockGuard guard(heap_lock);
+    note_shortage();
     function = GC_oom_fn;
   }
   warn("GC Warning: Out of memory: no room for %lu bytes\n", bytes);
@@ -392,7 +393,7 @@ const jd::alloc::Pacer jd::alloc::pacer = {jd::cycle::start_without_registering,
                                            jd::cycle::collects_first,
                                            jd::cycle::has_room,
                                            jd::cycle::has_just_collected,
-                                           jd::cycle::collects_in_vain,
+                                           jd::cycle::ends_in_vain,
                                            jd::cycle::catch_up,
                                            jd::cycle::on_slow_path,
                                            jd::cycle::out_of_memory};

@@ -57,9 +57,10 @@ Line parse(const char* text) {
     while (*name == ' ') ++name;
   }
   line.mapping.main_stack = begins_with(name, "[stack]");
-  line.mapping.shared_memory = is_memorys(name);
+  const bool memorys = is_memorys(name);
+  line.mapping.shared_memory = memorys && !is_private;
   // Reading what a driver maps may do things. [vvar] and its like are the kernel's own.
-  const bool device = begins_with(name, "/dev/") && !line.mapping.shared_memory;
+  const bool device = begins_with(name, "/dev/") && !memorys;
   const bool kernels = begins_with(name, "[v");
   const bool file = *name == '/' && !line.mapping.shared_memory;
   line.mapping.read_only_file = file && !writable;

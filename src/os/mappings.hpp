@@ -11,7 +11,7 @@ struct Mapping {
   bool main_stack;      // the stack that the kernel made
   bool read_only_file;  // only what was written to, if that can be told
   bool made_code;       // executable, and of no file: the process has made the code itself
-  bool shared_memory;   // of a file that is only in memory: what others write there is seen here
+  bool shared_memory;   // a shared mapping of a file that is only in memory
   bool swapped;         // pages of it may be in swap: only visit_mappings_and_swap knows of none
 };
 
@@ -26,8 +26,8 @@ class MappingVisitor {
 
 // Visits, in the order of their addresses, every private mapping that can be written, and those
 // that can only be read unless they are a file's code: a program may have written such memory
-// before it protected it, as the loader does. So also all of shared memory, which the program may
-// have mapped in several places; but no shared mappings of other files, and no devices. No lock is
+// before it protected it, as the loader does. So also shared memory, which the program may have
+// mapped in several places; but no shared mappings of other files, and no devices. No lock is
 // taken, nothing is allocated, and little stack is used; for a stopped world. One visit at a time.
 // False if the list could not be read to its end, or the visitor ended it.
 [[nodiscard]] bool visit_mappings(MappingVisitor* visitor);

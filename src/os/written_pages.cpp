@@ -115,7 +115,7 @@ void WrittenPages::allow_scans(bool allowed) {
 // (Linux 6.13 has such pages, 6.15 tells them): so what is swapped is tried.
 
 // Pre: whole pages. False if the kernel can't: then it is for visit_each to find, again.
-bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
+bool WrittenPages::visit_scanned(char* low, char* high, Wanted wanted, Found* found) const {
   if (scans_are_refused.load(std::memory_order_relaxed)) return false;
   const std::size_t page = page_size();
   PageScan scan{};
@@ -123,9 +123,13 @@ bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
   scan.start = base::as_word(low);
   scan.end = base::as_word(high);
   answer_in(static_cast<PageRegion*>(answers_), size_ / sizeof(PageRegion), &scan);
-  scan.category_inverted = kPageOfFile | kPageOfZeros;
-  scan.category_mask = kPageOfFile | kPageOfZeros;
-  scan.category_anyof_mask = kPagePresent | kPageSwapped;
+  if (wanted == Wanted::Written) {
+    scan.category_inverted = kPageOfFile | kPageOfZeros;
+    scan.category_mask = kPageOfFile | kPageOfZeros;
+    scan.category_anyof_mask = kPagePresent | kPageSwapped;
+  } else {
+    scan.category_mask = kPagePresent;
+  }
   scan.return_mask = kPagePresent | kPageSwapped;
   const bool complete = scan_pages(pagemap_, &scan, [=](const PageRegion& region) {
     char* first = base::as_pointer(region.start);
@@ -140,7 +144,7 @@ bool WrittenPages::visit_scanned(char* low, char* high, Found* found) const {
 }
 
 // Pre: whole pages. Returns where the kernel's table ended to be readable: `high` if it never did.
-char* WrittenPages::visit_each(char* low, char* high, Found* found) const {
+char* WrittenPages::visit_each(char* low, char* high, Wanted wanted, Found* found) const {
   // Of an entry: the page is in memory; it is in swap; it is a file's, or shared; it is a guard
   // page.
   constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
@@ -157,10 +161,11 @@ char* WrittenPages::visit_each(char* low, char* high, Found* found) const {
       return at;
     }
     for (std::size_t i = 0; i < count; ++i, at += page) {
-      const bool kept = (entries[i] & (kPresent | kSwapped)) != 0;
-      const bool written = kept && (entries[i] & (kOfFile | kGuard)) == 0 &&
-                           ((entries[i] & kPresent) != 0 || can_be_read(at));
-      if (written) found->add(at, at + page);
+      const bool present = (entries[i] & kPresent) != 0;
+      const bool kept = present || (entries[i] & kSwapped) != 0;
+      const bool written =
+          kept && (entries[i] & (kOfFile | kGuard)) == 0 && (present || can_be_read(at));
+      if (wanted == Wanted::Own ? present : written) found->add(at, at + page);
     }
   }
   return high;
@@ -196,6 +201,16 @@ char* WrittenPages::visit_present(char* low, char* high, Found* found) const {
   return at;
 }
 
+void WrittenPages::visit_own(char* low, char* high, PageVisitor* visitor) const {
+  if (!pagemap_.is_open()) return;
+  const std::size_t page = page_size();
+  char* const first = base::as_pointer(base::align_down(base::as_word(low), page));
+  char* const end = base::as_pointer(base::align_up(base::as_word(high), page));
+  Found found(low, high, visitor);
+  if (!visit_scanned(first, end, Wanted::Own, &found)) visit_each(first, end, Wanted::Own, &found);
+  found.tell();
+}
+
 void WrittenPages::visit_in_memory(char* low, char* high, PageVisitor* visitor) const {
   const std::size_t page = page_size();
   Found found(low, high, visitor);
@@ -212,8 +227,8 @@ void WrittenPages::visit(char* low, char* high, PageVisitor* visitor) const {
   char* const first = base::as_pointer(base::align_down(base::as_word(low), page));
   char* const end = base::as_pointer(base::align_up(base::as_word(high), page));
   Found found(low, high, visitor);
-  if (visit_scanned(first, end, &found)) return found.tell();
-  char* const ended = visit_each(first, end, &found);
+  if (visit_scanned(first, end, Wanted::Written, &found)) return found.tell();
+  char* const ended = visit_each(first, end, Wanted::Written, &found);
   found.tell();
   if (ended < high) visit_readable(base::max_of(ended, low), high, visitor);
 }

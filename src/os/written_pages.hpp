@@ -48,6 +48,9 @@ class WrittenPages {
   WrittenPages(PageMap* map, void* answers, std::size_t size);
   // Visits such parts of [low, high); where the kernel does not tell, whatever can be read of it.
   void visit(char* low, char* high, PageVisitor* visitor) const;
+  // Visits the parts that this process has in its tables, whosever they are: of memory that is
+  // shared. Nothing where the kernel does not tell.
+  void visit_own(char* low, char* high, PageVisitor* visitor) const;
   // For where the kernel does not tell, and the caller looks after what is in swap: visits what can
   // be read and is in memory. No other page is touched.
   void visit_in_memory(char* low, char* high, PageVisitor* visitor) const;
@@ -58,8 +61,10 @@ class WrittenPages {
 
  private:
   class Found;
-  bool visit_scanned(char* low, char* high, Found* found) const;
-  char* visit_each(char* low, char* high, Found* found) const;
+  // What is looked for: written pages, or all that are in memory and in the tables.
+  enum class Wanted : unsigned char { Written, Own };
+  bool visit_scanned(char* low, char* high, Wanted wanted, Found* found) const;
+  char* visit_each(char* low, char* high, Wanted wanted, Found* found) const;
   char* visit_present(char* low, char* high, Found* found) const;
 
   KeptErrno kept_;  // the system may refuse

@@ -176,21 +176,17 @@ class Parts {
 };
 
 // For the kernel's tables not to be had. All of a library's constants, or of a font, are too much
-// to look through for nothing.
-bool is_looked_through(const os::Mapping& mapping) { return !mapping.read_only_file; }
+// to look through for nothing; and to look at a page of shared memory that is not there makes one.
+bool is_looked_through(const os::Mapping& mapping) {
+  return !mapping.read_only_file && !mapping.shared_memory;
+}
 
-// The kernel's tables of this process's pages tell nothing of shared memory that it did not touch.
-bool is_in_tables(const os::Mapping& mapping) { return !mapping.shared_memory; }
-
-// Whatever can be read of each mapping that has pages in swap, but for those that the tables tell
-// of, if these are known.
+// Whatever can be read of each mapping that has pages in swap.
 class VisitSwapped final : public os::MappingVisitor {
  public:
-  VisitSwapped(VisitPages* pages, bool by_tables)
-      : pages_(pages), parts_(pages), by_tables_(by_tables) {}
+  explicit VisitSwapped(VisitPages* pages) : pages_(pages), parts_(pages) {}
   bool mapping(const os::Mapping& mapping) override {
     if (!mapping.swapped || !is_looked_through(mapping)) return true;
-    if (by_tables_ && is_in_tables(mapping)) return true;
     parts_.visit(mapping, [this](char* low, char* high) { os::visit_readable(low, high, pages_); });
     return true;
   }
@@ -198,12 +194,11 @@ class VisitSwapped final : public os::MappingVisitor {
  private:
   VisitPages* pages_;
   Parts parts_;
-  bool by_tables_;
 };
 
-// All of each such mapping. False if these can't be told.
-bool visit_swapped(VisitPages* pages, bool by_tables) {
-  VisitSwapped swapped(pages, by_tables);
+// All of each mapping that has pages in swap. False if these can't be told.
+bool visit_swapped(VisitPages* pages) {
+  VisitSwapped swapped(pages);
   return !os::has_swap() || os::visit_mappings_and_swap(&swapped);
 }
 
@@ -211,19 +206,13 @@ bool visit_swapped(VisitPages* pages, bool by_tables) {
 // at any time. So what is in swap is looked for before and after: nobody who stands fetches a page
 // from there in between. (swapoff would have to, in the same instant in which the page got there.)
 bool visit_present_and_swapped(const os::WrittenPages& written, VisitPages* pages) {
-  const bool by_tables = written.known();
-  if (!visit_swapped(pages, by_tables)) return false;
+  if (!visit_swapped(pages)) return false;
   Parts parts(pages);
   for (const os::Mapping& mapping : mappings) {
-    if (!is_looked_through(mapping) || (by_tables && is_in_tables(mapping))) continue;
+    if (!is_looked_through(mapping)) continue;
     parts.visit(mapping, [&](char* low, char* high) { written.visit_in_memory(low, high, pages); });
   }
-  return visit_swapped(pages, by_tables);
-}
-
-bool has_shared_memory() {
-  return std::any_of(mappings.begin(), mappings.end(),
-                     [](const os::Mapping& mapping) { return mapping.shared_memory; });
+  return visit_swapped(pages);
 }
 
 }  // namespace
@@ -251,17 +240,19 @@ void visit_mappings(RootVisitor* visitor, char* own_stack_top) {
   find_cuts(own_stack_top);
   const os::WrittenPages written;
   VisitPages pages(visitor);
-  const bool by_tables = written.known();
-  bool rest_is_known = true;
-  if (!by_tables || has_shared_memory()) rest_is_known = visit_present_and_swapped(written, &pages);
-  if (!by_tables && rest_is_known) return;
+  if (!written.known() && visit_present_and_swapped(written, &pages)) return;
   Parts parts(&pages);
   for (const os::Mapping& mapping : mappings) {
-    if (by_tables && is_in_tables(mapping)) {
-      parts.visit(mapping, [&](char* low, char* high) { written.visit(low, high, &pages); });
-    } else if (!rest_is_known && is_looked_through(mapping)) {
-      parts.visit(mapping, [&](char* low, char* high) { os::visit_readable(low, high, &pages); });
-    }
+    if (!written.known() && !is_looked_through(mapping)) continue;
+    parts.visit(mapping, [&](char* low, char* high) {
+      if (mapping.shared_memory) {
+        written.visit_own(low, high, &pages);
+      } else if (written.known()) {
+        written.visit(low, high, &pages);
+      } else {
+        os::visit_readable(low, high, &pages);
+      }
+    });
   }
 }
 

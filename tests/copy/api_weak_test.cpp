@@ -412,10 +412,49 @@ TEST_P(Ephemeron, ItsValueIsFinalizedAfterItself) {
   expect_values_after_owners(Nodes(GetParam()), true);
 }
 
+// An object without order leads to an ephemeron, and by that to one that waits until nothing does.
+TEST_P(Ephemeron, ItsValueWaitsForOnesWithoutOrder) {
+  const Nodes nodes(GetParam());
+  const Cell key(nodes.make());
+  static std::array<bool, kCount> is_over;
+  static std::size_t too_early;
+  static std::size_t values;
+  GC_set_finalize_on_demand(1);
+  is_over = {};
+  too_early = values = 0;
+  far_away([&] {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const Cell value(nodes.make(i));
+      const Cell owner(nodes.make(i, jd_ephemeron_new(key.get(), value.get())));
+      auto* const number = reinterpret_cast<void*>(i);
+      GC_register_finalizer_no_order(
+          owner.get(), [](void*, void* n) { is_over[reinterpret_cast<std::size_t>(n)] = true; },
+          number, nullptr, nullptr);
+      GC_register_finalizer_unreachable(
+          value.get(),
+          [](void*, void* n) {
+            ++values;
+            too_early += !is_over[reinterpret_cast<std::size_t>(n)];
+          },
+          number, nullptr, nullptr);
+    }
+  });
+  for (int attempt = 0; attempt < 6 && values < kCount * 9 / 10; ++attempt) {
+    compact();
+    far_away([] { GC_invoke_finalizers(); });
+  }
+  EXPECT_EQ(too_early, 0U);
+  EXPECT_GE(values, kCount * 9 / 10);
+  GC_set_finalize_on_demand(0);
+}
+
 TEST_P(Ephemeron, ThatLeadsToItselfIsNeverFinalized) {
   const Nodes nodes(GetParam());
   const Cell key(nodes.make());
+  // Those of earlier rounds are, as their keys are dead.
+  static std::size_t round;
   static std::size_t calls;
+  ++round;
   calls = 0;
   const GC_warn_proc warn = GC_get_warn_proc();
   GC_set_warn_proc(GC_ignore_warn_proc);  // that there is a cycle
@@ -424,9 +463,12 @@ TEST_P(Ephemeron, ThatLeadsToItselfIsNeverFinalized) {
       const Cell value(nodes.make(i));
       const Cell pair(jd_ephemeron_new(key.get(), value.get()));
       nodes.node(value.get())->next = static_cast<Node*>(pair.get());
-      ASSERT_EQ(jd_finalizer(
-                    pair.get(), [](void*, void*) { ++calls; }, nullptr),
-                1);
+      ASSERT_EQ(
+          jd_finalizer(
+              pair.get(),
+              [](void*, void* of) { calls += reinterpret_cast<std::size_t>(of) == round ? 1 : 0; },
+              reinterpret_cast<void*>(round)),
+          1);
     }
   });
   for (int attempt = 0; attempt < 3; ++attempt) {

@@ -542,6 +542,33 @@ JD_CHILD(full_and_let_go) {
   }
   return 0;
 }
+// Nor for a program that lets go of little each time that it is told, and tries once more.
+JD_CHILD(full_and_evicts) {
+  GC_set_max_heap_size(kLimit);
+  GC_set_warn_proc(GC_ignore_warn_proc);
+  GC_INIT();
+  constexpr std::size_t kEntries = kLimit / 1000;
+  auto** const entries = static_cast<void**>(GC_malloc_uncollectable(kEntries * sizeof(void*)));
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < 2 * kEntries; ++i) {
+    void* entry = GC_malloc(1000);
+    if (entry == nullptr) {
+      if (count < 8) return 1;
+      for (int k = 0; k < 8; ++k) entries[--count] = nullptr;
+      clear_stack();
+      entry = GC_malloc(1000);
+    }
+    if (entry == nullptr) return 2;
+    entries[count++] = entry;
+  }
+  return 0;
+}
+TEST(Limit, LittleThatWasLetGoIsFoundEachTime) {
+  JD_OURS_ONLY("refuses the next requests at once");
+  const ChildResult r = run_child("full_and_evicts");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 TEST(Limit, WhatWasLetGoIsFoundAfterThat) {
   const ChildResult r = run_child("full_and_let_go");
   EXPECT_TRUE(r.ok()) << r;

@@ -71,6 +71,7 @@ static void keep_in_two_places(size_t page) {
   shared_elsewhere = mmap(NULL, 64 * page, PROT_READ, MAP_SHARED, file, 0);
   REQUIRE(written != MAP_FAILED && shared_elsewhere != MAP_FAILED);
   written[20 * page / sizeof *written] = make_list(LENGTH);
+  REQUIRE(((struct node* volatile*)shared_elsewhere)[20 * page / sizeof *written] != NULL);
   REQUIRE(munmap(written, 64 * page) == 0);
   close(file);
 }

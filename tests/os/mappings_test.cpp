@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -349,6 +350,34 @@ TEST(Mappings, HaveBothSortsOfSharedMemory) {
   EXPECT_TRUE(is_listed(shared));
   munmap(own, page());
   munmap(shared, page());
+  close(file);
+}
+
+// A hole that is looked at becomes a page.
+TEST(WrittenPages, OfSharedMemoryAreThoseThatWereTouched) {
+  const WrittenPages written;
+  if (!written.known()) GTEST_SKIP() << "the kernel does not tell";
+  constexpr std::size_t kPages = 64;
+  const int file = memfd_create("holes", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(kPages * page())), 0);
+  char* const p = map_pages(kPages, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+  p[3 * page()] = 1;
+  p[40 * page()] = 1;
+  struct stat before {};
+  ASSERT_EQ(fstat(file, &before), 0);
+  for (const bool by_scans : {true, false}) {
+    WrittenPages::allow_scans(by_scans);
+    Keep keep;
+    written.visit_own(p, p + kPages * page(), &keep);
+    EXPECT_THAT(keep.parts, testing::ElementsAre(Part{p + 3 * page(), p + 4 * page()},
+                                                 Part{p + 40 * page(), p + 41 * page()}));
+  }
+  WrittenPages::allow_scans(true);
+  struct stat after {};
+  ASSERT_EQ(fstat(file, &after), 0);
+  EXPECT_EQ(after.st_blocks, before.st_blocks);
+  munmap(p, kPages * page());
   close(file);
 }
 
