@@ -24,9 +24,9 @@ struct Pacer {
   // Would make_room give a block without more collections than the program's allocation calls for?
   // Pre: as there.
   bool (*has_room)();
-  // Was so little allocated since the last full collection that another would hardly find more than
-  // what the program has let go of since? Pre: as there.
-  bool (*has_just_collected)();
+  // Did the last collection, a full one, find little, and was little allocated since? Then another
+  // would hardly find more than what the program has let go of since. Pre: as there.
+  bool (*found_little)();
   // Have small objects, one after another, got next to nothing by a collection each? Then memory
   // has run out, and this one is to be refused. Pre: as there; make_room was called.
   bool (*ends_in_vain)();

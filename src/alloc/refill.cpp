@@ -244,7 +244,7 @@ bool take_from_heap(const Refill& refill, Kept kept) {
 // limit"), if that may be: so many bytes are wanted. False when memory has run out.
 bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
   // Times the slot, before a collection that nothing but the want of a block calls for, unless one
-  // has just been. A guess.
+  // has just found little. A guess.
   constexpr std::size_t kMostBefore = 2;
   os::clear_stack_below();
   LockGuard guard(heap_lock);
@@ -258,7 +258,7 @@ bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger) {
   };
   if (take_from_heap(*refill, Kept::Stay)) return true;
   const std::size_t most =
-      pacer.has_just_collected() ? heap::kMaxSmall : kMostBefore * refill->hole->slot_size();
+      pacer.found_little() ? heap::kMaxSmall : kMostBefore * refill->hole->slot_size();
   if (!pacer.has_room() && go_to_larger(most)) return true;
   static_cast<void>(pacer.make_room(1, 0));
   if (pacer.ends_in_vain()) return false;

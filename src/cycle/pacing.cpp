@@ -194,8 +194,10 @@ bool collects_first() {
 
 bool has_room() { return may_grow(1) || (!collecting_is_off() && collection_is_due()); }
 
-bool has_just_collected() {
-  return !partial::was_partial() && little_was_allocated(kLittleForSize);
+bool found_little() {
+  return !partial::was_partial() &&
+         measured.reclaimed_bytes < bytes_of(space.committed) / kLittleForSize &&
+         little_was_allocated(kLittleForSize);
 }
 
 bool ends_in_vain() { return !collecting_is_off() && in_vain >= kMostInVain; }

@@ -18,7 +18,7 @@ void note_whether_collection_waits();
 bool make_room(heap::BlockNumber blocks, unsigned attempt);
 bool collects_first();
 bool has_room();
-bool has_just_collected();
+bool found_little();
 bool ends_in_vain();
 // The program is told that memory has run out, and may let go of something.
 void note_shortage();
