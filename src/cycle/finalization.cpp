@@ -121,9 +121,8 @@ void mark_from(mark::Marker* marker, const Entry& entry) {
   }
   // Its words are none to the marker.
   const Word held = copy::held_by_ephemeron(place);
-  if (held != 0 && !(ignores_self && held - place.address() < place.size())) {
-    marker->mark_word(held);
-  }
+  const bool holds_itself = held - place.address() < place.size();
+  if (held != 0 && !(ignores_self && holds_itself)) marker->mark_word(held);
   marker->drain();
   if (place.marked()) cycle_found.store(entry.key, std::memory_order_relaxed);
 }

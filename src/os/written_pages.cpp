@@ -126,10 +126,8 @@ bool WrittenPages::visit_scanned(char* low, char* high, Wanted wanted, Found* fo
   if (wanted == Wanted::Written) {
     scan.category_inverted = kPageOfFile | kPageOfZeros;
     scan.category_mask = kPageOfFile | kPageOfZeros;
-    scan.category_anyof_mask = kPagePresent | kPageSwapped;
-  } else {
-    scan.category_mask = kPagePresent;
   }
+  scan.category_anyof_mask = kPagePresent | kPageSwapped;
   scan.return_mask = kPagePresent | kPageSwapped;
   const bool complete = scan_pages(pagemap_, &scan, [=](const PageRegion& region) {
     char* first = base::as_pointer(region.start);
@@ -163,9 +161,10 @@ char* WrittenPages::visit_each(char* low, char* high, Wanted wanted, Found* foun
     for (std::size_t i = 0; i < count; ++i, at += page) {
       const bool present = (entries[i] & kPresent) != 0;
       const bool kept = present || (entries[i] & kSwapped) != 0;
-      const bool written =
-          kept && (entries[i] & (kOfFile | kGuard)) == 0 && (present || can_be_read(at));
-      if (wanted == Wanted::Own ? present : written) found->add(at, at + page);
+      const std::uint64_t left_out = wanted == Wanted::Written ? kOfFile | kGuard : kGuard;
+      if (kept && (entries[i] & left_out) == 0 && (present || can_be_read(at))) {
+        found->add(at, at + page);
+      }
     }
   }
   return high;

@@ -61,7 +61,8 @@ class WrittenPages {
 
  private:
   class Found;
-  // What is looked for: written pages, or all that are in memory and in the tables.
+  // What is looked for: written pages, or all in the tables, be it that the kernel is just moving
+  // them. (Shared memory in swap is in none.)
   enum class Wanted : unsigned char { Written, Own };
   bool visit_scanned(char* low, char* high, Wanted wanted, Found* found) const;
   char* visit_each(char* low, char* high, Wanted wanted, Found* found) const;
