@@ -139,4 +139,29 @@ TEST_F(OverflowDeathTest, ASentSignalKills) {
       testing::KilledBySignal(SIGSEGV), "^$");
 }
 
+// From the newest byte down, as a deep handler would.
+template <std::size_t kBytes>
+void on_signal_with_frame(int) {
+  volatile char frame[kBytes];
+  for (std::size_t i = kBytes; i > 1024; i -= 1024) frame[i - 1] = 1;
+  if (frame[kBytes - 1] != 1) _exit(5);
+}
+
+template <std::size_t kBytes>
+void raise_in_a_task() {
+  struct sigaction action {};
+  action.sa_handler = on_signal_with_frame<kBytes>;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, nullptr);
+  jd_task_start(4);
+  jd::run([] { raise(SIGUSR1); });
+  _exit(0);
+}
+
+// Regression: below the stack that workers have for signals lay the scheduler's own memory.
+TEST_F(OverflowDeathTest, TheProgramsOtherHandlersHaveRoomAndAGuard) {
+  EXPECT_EXIT(raise_in_a_task<200'000>(), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(raise_in_a_task<300'000>(), testing::KilledBySignal(SIGSEGV), "^$");
+}
+
 }  // namespace
