@@ -44,7 +44,7 @@ bool last_compacted = false;
 // before it next to nothing had been allocated since the collection before. After so many, memory
 // has run out, though each may have found what the next few objects need: the program would hardly
 // come on, and never be told. The part of the heap that is next to nothing is a guess, as is the
-// number.
+// number. Under the heap's lock.
 constexpr std::size_t kNextToNothing = 256;
 constexpr unsigned kMostInVain = 8;
 unsigned in_vain = 0;

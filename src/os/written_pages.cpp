@@ -15,7 +15,7 @@ namespace {
 
 using base::Word;
 
-// The list's pages, whatever the system's are.
+// What is tried at a time where all that can be read is visited: the least page of any system.
 constexpr Word kPage = 4096;
 
 bool can_be_read(const char* at) {

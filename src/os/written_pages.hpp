@@ -1,4 +1,4 @@
-// Which pages of a range this process has written to.
+// Which pages of a range this process has written to, or has in its tables.
 #pragma once
 
 #include <cstddef>

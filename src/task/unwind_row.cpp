@@ -195,7 +195,7 @@ class Interpreter {
     return true;
   }
 
-  static constexpr int kDepth = 8;  // of remembered rows; compilers nest none
+  static constexpr int kDepth = 8;  // of remembered rows; a guess: compilers nest few
 
   const Entry& entry_;
   Row initial_;  // what registers are restored to
