@@ -9,6 +9,7 @@
 #include "heap/space.hpp"
 #include "malloc/figures.hpp"
 #include "malloc/foreign.hpp"
+#include "malloc/found_later.hpp"
 #include "malloc/hiding.hpp"
 #include "malloc/serve.hpp"
 #include "os/kept_errno.hpp"
@@ -69,12 +70,11 @@ template <class Function>
 Function* libcs(Function*, const char* name) {
   return reinterpret_cast<Function*>(os::next_function(name));
 }
-// The first step of each entry but malloc. The function is looked up once; threads that come
-// together find the same.
-#define JD_PASS_ON(function, ...)                              \
-  if (serve::is_bypassed()) {                                  \
-    static auto* const passed_on = libcs(function, #function); \
-    return passed_on(__VA_ARGS__);                             \
+// The first step of each entry but malloc.
+#define JD_PASS_ON(function, ...)                                                 \
+  if (serve::is_bypassed()) {                                                     \
+    static constinit serve::FoundLater passed_on;                                 \
+    return passed_on.get([] { return libcs(function, #function); })(__VA_ARGS__); \
   }
 
 void* invalid() {
@@ -119,8 +119,8 @@ JD_EXPORT void* malloc(std::size_t bytes) {
     }
   }
   if (serve::is_bypassed(true)) {
-    static auto* const passed_on = libcs(malloc, "malloc");
-    return passed_on(bytes);
+    static constinit serve::FoundLater passed_on;
+    return passed_on.get([] { return libcs(malloc, "malloc"); })(bytes);
   }
   return serve::allocate(bytes, JD_CALLER);
 }
@@ -152,9 +152,11 @@ JD_EXPORT void* reallocarray(void* object, std::size_t count, std::size_t size) 
   }
   // By name: the program's, if that is the one that counts.
   if (serve::is_bypassed()) {
-    static auto* const programs =
-        reinterpret_cast<decltype(&realloc)>(os::global_function("realloc"));
-    return programs(object, bytes);
+    static constinit serve::FoundLater programs;
+    const auto find = [] {
+      return reinterpret_cast<decltype(&realloc)>(os::global_function("realloc"));
+    };
+    return programs.get(find)(object, bytes);
   }
   return resize(object, bytes, JD_CALLER);
 }

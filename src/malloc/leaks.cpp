@@ -217,9 +217,8 @@ void report() {
   {
     // Collecting stays off for everybody else: this collection alone keeps what it finds.
     LockGuard guard(heap_lock);
-    const auto collections = cycle::measured.collections;
     cycle::settings.before_sweep = count_unreachable;
-    done = cycle::collect_locked() && cycle::measured.collections != collections;
+    done = cycle::collect_locked();
     cycle::settings.before_sweep = nullptr;
     if (cycle::threads_did_not_stop()) {
       why_not = "impossible, not all threads could be stopped (see ulimit -i)";

@@ -1,5 +1,6 @@
 // dlopen without RTLD_DEEPBIND (malloc.req.deep-binding): a library that is loaded with it has
 // libc's malloc and free, and what it gets from others it can't free.
+#include "malloc/found_later.hpp"
 #include "malloc/serve.hpp"
 #include "os/log.hpp"
 #include "os/symbols.hpp"
@@ -13,15 +14,12 @@ constexpr int kDeepBinding = 8;
 
 using Dlopen = void*(const char*, int);
 
-// libc's: the same for all who look it up (relaxed).
+// libc's.
 Dlopen* find_dlopen() {
-  static Dlopen* found;
-  Dlopen* function = __atomic_load_n(&found, __ATOMIC_RELAXED);
-  if (function == nullptr) {
-    function = reinterpret_cast<Dlopen*>(jd::os::next_function("dlopen"));
-    if (function == nullptr) jd::os::fatal("libc has no function dlopen");
-    __atomic_store_n(&found, function, __ATOMIC_RELAXED);
-  }
+  static constinit jd::serve::FoundLater known;
+  Dlopen* const function =
+      known.get([] { return reinterpret_cast<Dlopen*>(jd::os::next_function("dlopen")); });
+  if (function == nullptr) jd::os::fatal("libc has no function dlopen");
   return function;
 }
 
@@ -68,8 +66,13 @@ dlopen:
 
 #else
 
-// The compiler makes a jump of it where it optimizes.
-JD_EXPORT void* dlopen(const char* path, int mode) {
+// The compiler makes a jump of it where it optimizes, which it has to for the same reason.
+#if defined(__clang__)
+#define JD_OPTIMIZED
+#else
+#define JD_OPTIMIZED [[gnu::optimize("O2")]]
+#endif
+JD_EXPORT JD_OPTIMIZED void* dlopen(const char* path, int mode) {
   return find_dlopen()(path, served_mode(mode));
 }
 

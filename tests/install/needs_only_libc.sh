@@ -25,6 +25,9 @@ for library in "$@"; do
   # Symbols of the C++ run-time would have to come from whoever loads us.
   runtime=$(nm --dynamic --undefined-only "$library" | grep -E ' (_ZSt|_Zn[wa]|_Zd[la]|__cxa_(throw|guard))' || true)
   [[ -z $runtime ]] || fail "$library uses the C++ run-time:"$'\n'"$runtime"
+  # Without thread-safe statics (src/CMakeLists.txt) nobody waits for such a variable's initialisation.
+  guards=$(nm --demangle "$library" | grep 'guard variable' || true)
+  [[ -z $guards ]] || fail "$library has functions' static variables that are initialised at run time:"$'\n'"$guards"
   echo "$library: soname $(sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p' <<<"$dynamic"), needs ${needed//$'\n'/ }"
 done
 ((failures == 0))
