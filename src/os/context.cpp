@@ -48,52 +48,35 @@ void clear_vector_registers() {
                  : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                    "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
   }
+#elif defined(__aarch64__)
+  asm volatile(
+      ".irp number, 0,1,2,3,4,5,6,7,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n\t"
+      "movi v\\number\\().2d, #0\n\t"
+      ".endr"
+      :
+      :
+      : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21",
+        "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "memory");
 #endif
 }
 
 [[gnu::noinline]] void call_with_registers_on_stack(void (*function)(void* argument,
                                                                      char* stack_top),
                                                     void* argument) {
-  // The registers that the calling convention lets a callee keep: everything else was stored by
-  // our callers before the call. volatile, so that the stores happen and stay.
+  // Has the compiler store every register that the calling convention lets a callee keep: all else
+  // was stored by our callers before the call. Where in the frame is its own affair.
+  __builtin_unwind_init();
+  char* frame_end;
 #if defined(__x86_64__)
-  void* volatile saved[6];
-  void* registers[6] = {};
-  asm volatile(
-      "movq %%rbx, 0(%0)\n\t"
-      "movq %%rbp, 8(%0)\n\t"
-      "movq %%r12, 16(%0)\n\t"
-      "movq %%r13, 24(%0)\n\t"
-      "movq %%r14, 32(%0)\n\t"
-      "movq %%r15, 40(%0)\n\t"
-      :
-      : "r"(registers)
-      : "memory");
-  for (int i = 0; i < 6; ++i) saved[i] = registers[i];
+  asm volatile("movq %%rsp, %0" : "=r"(frame_end));
 #elif defined(__aarch64__)
-  void* volatile saved[12];
-  void* registers[12] = {};
-  asm volatile(
-      "stp x19, x20, [%0]\n\t"
-      "stp x21, x22, [%0, 16]\n\t"
-      "stp x23, x24, [%0, 32]\n\t"
-      "stp x25, x26, [%0, 48]\n\t"
-      "stp x27, x28, [%0, 64]\n\t"
-      "stp x29, x30, [%0, 80]\n\t"
-      :
-      : "r"(registers)
-      : "memory");
-  for (int i = 0; i < 12; ++i) saved[i] = registers[i];
+  asm volatile("mov %0, sp" : "=r"(frame_end));
 #else
 #error "registers: unknown architecture"
 #endif
-  // The frame of this call is the lowest address that matters: `saved` lies at or above it.
-  char* top = reinterpret_cast<char*>(const_cast<void**>(&saved[0]));
-  char* registers_start = reinterpret_cast<char*>(&registers[0]);
-  if (registers_start < top) top = registers_start;
-  function(argument, top);
+  function(argument, frame_end);
   // Keeps this frame alive until the callee returns: no tail call.
-  asm volatile("" : : "r"(&saved[0]), "r"(&registers[0]) : "memory");
+  asm volatile("" : : : "memory");
 }
 
 FloatingControl floating_control() {

@@ -3,7 +3,7 @@
 
 namespace jd::os {
 
-// Calls function(argument, stack_top) with the callee-saved registers stored in a frame above
+// Calls function(argument, stack_top) with the registers that a callee keeps stored above
 // stack_top, so that the words from stack_top upward are everything that the caller can reach.
 void call_with_registers_on_stack(void (*function)(void* argument, char* stack_top),
                                   void* argument);
@@ -13,9 +13,9 @@ void call_with_registers_on_stack(void (*function)(void* argument, char* stack_t
 // (bdwgc's GC_clear_stack has the same purpose.)
 void clear_stack_below();
 
-// Zeroes the vector registers of x86-64, none of which a call keeps: in a thread that is stopped
-// later they are roots. A copy by the C library leaves its words in some that only AVX-512 has
-// names for, and there they stay for as long as no other copy comes.
+// Zeroes the vector registers that no call keeps: in a thread that is stopped later they are roots.
+// A copy by the C library leaves its words there, on x86-64 in some that only AVX-512 has names
+// for, and there they stay for as long as no other copy comes.
 void clear_vector_registers();
 
 // How the calling thread rounds, and which exceptions of floating-point arithmetic it traps: what a

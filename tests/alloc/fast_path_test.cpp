@@ -14,6 +14,8 @@
 
 namespace {
 
+#if defined(__x86_64__)
+
 constexpr int kCalls = 1000;
 
 // Where a call begins and ends for the parent: the child stores here around each.
@@ -27,8 +29,6 @@ volatile int in_call = 0;
     in_call = 0;
   }
 }
-
-#if defined(__x86_64__)
 
 // Executed instructions between the two stores, by how often that number occurred.
 std::map<long, int> count_instructions(void* (*allocate)(size_t), size_t bytes) {

@@ -1,5 +1,9 @@
 // What keeps an object alive: stacks, registers, interior pointers, long chains; and what does not.
+#include <sched.h>
+
 #include <atomic>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "child.hpp"
@@ -99,39 +103,101 @@ TEST(Reach, InteriorPointersInTheHeapHold) {
   }
 }
 
+// --- Registers that a call keeps. Each in turn is the only place of a pointer in a call.
+// ----------
+
+// An object's address as a word that is no pointer.
+[[gnu::noinline]] std::uintptr_t hidden_watched(Watch* watch) {
+  return ~reinterpret_cast<std::uintptr_t>(make_watched(watch, 64));
+}
+
+// A collection by another thread, while the caller is in a blocking section.
+void collect_elsewhere() {
+  std::atomic<int> state{0};
+  enum { Enters, Waits, Collected };
+  GcThread other([&state] {
+    while (state != Waits) sched_yield();
+    GC_gcollect();
+    state = Collected;
+  });
+  static const auto wait = [](void* argument) -> void* {
+    auto* const shared = static_cast<std::atomic<int>*>(argument);
+    *shared = Waits;
+    while (*shared != Collected) sched_yield();
+    return nullptr;
+  };
+  GC_do_blocking(wait, &state);
+  other.join();
+}
+
 #if defined(__x86_64__)
-TEST(Reach, CalleeSavedRegistersHold) {
-  // Each register in turn is the only place of a pointer while a collection runs.
+#define JD_HOLD_IN(reg)                                                                        \
+  [](std::uintptr_t hidden, void (*function)()) {                                              \
+    asm volatile("not %%rax\n\tmov %%rax, %%" reg                                              \
+                 "\n\txor %%eax, %%eax\n\t"                                                    \
+                 "mov %%rsp, %%rbp\n\tsub $128, %%rsp\n\tand $-16, %%rsp\n\t"                  \
+                 "call *%%rdx\n\tmov %%rbp, %%rsp"                                             \
+                 : "+a"(hidden), "+d"(function)                                                \
+                 :                                                                             \
+                 : reg, "rbp", "rcx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc"); \
+  }
+#elif defined(__aarch64__)
+#define JD_HOLD_BY(instruction, reg)                                                              \
+  [](std::uintptr_t hidden, void (*function)()) {                                                 \
+    register std::uintptr_t word asm("x0") = hidden;                                              \
+    register auto target asm("x1") = function;                                                    \
+    asm volatile("mvn x0, x0\n\t" instruction " " reg ", x0\n\tmov x0, xzr\n\tblr x1"             \
+                 : "+r"(word), "+r"(target)                                                       \
+                 :                                                                                \
+                 : reg, "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",      \
+                   "x13", "x14", "x15", "x16", "x17", "x30", "memory", "cc", "v0", "v1", "v2",    \
+                   "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", "v22", \
+                   "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");                \
+  }
+#define JD_HOLD_IN(reg) JD_HOLD_BY("mov", reg)
+#endif
+
+struct Holder {
+  const char* name;
+  void (*call)(std::uintptr_t hidden, void (*function)());
+};
+constexpr Holder kHolders[] = {
+#if defined(__x86_64__)
+    {"rbx", JD_HOLD_IN("rbx")}, {"r12", JD_HOLD_IN("r12")}, {"r13", JD_HOLD_IN("r13")},
+    {"r14", JD_HOLD_IN("r14")}, {"r15", JD_HOLD_IN("r15")},
+#elif defined(__aarch64__)
+    {"x19", JD_HOLD_IN("x19")},       {"x20", JD_HOLD_IN("x20")},
+    {"x21", JD_HOLD_IN("x21")},       {"x22", JD_HOLD_IN("x22")},
+    {"x23", JD_HOLD_IN("x23")},       {"x24", JD_HOLD_IN("x24")},
+    {"x25", JD_HOLD_IN("x25")},       {"x26", JD_HOLD_IN("x26")},
+    {"x27", JD_HOLD_IN("x27")},       {"x28", JD_HOLD_IN("x28")},
+    {"d8", JD_HOLD_BY("fmov", "d8")}, {"d15", JD_HOLD_BY("fmov", "d15")},
+#endif
+};
+
+class HeldInRegisters : public testing::TestWithParam<Holder> {};
+INSTANTIATE_TEST_SUITE_P(Reach, HeldInRegisters, testing::ValuesIn(kHolders),
+                         [](const auto& holder) { return std::string(holder.param.name); });
+
+TEST_P(HeldInRegisters, AcrossACollection) {
   Watch watch;
-  for (int i = 0; i < 40; ++i) {
-#define JD_HELD_IN(reg)                                                                        \
-  do {                                                                                         \
-    void* p = make_watched(&watch, 64);                                                        \
-    const std::size_t number = watch.count() - 1;                                              \
-    asm volatile("mov %[p], %%" reg                                                            \
-                 "\n\t"                                                                        \
-                 "xor %k[p], %k[p]\n\t"                                                        \
-                 "mov %%rsp, %%r15\n\t"                                                        \
-                 "and $-16, %%rsp\n\t"                                                         \
-                 "sub $128, %%rsp\n\t"                                                         \
-                 "and $-16, %%rsp\n\t"                                                         \
-                 "call *%[gc]\n\t"                                                             \
-                 "mov %%r15, %%rsp\n\t"                                                        \
-                 : [p] "+&a"(p)                                                                \
-                 : [gc] "m"(collect_function)                                                  \
-                 : reg, "r15", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", \
-                   "cc");                                                                      \
-    ASSERT_TRUE(watch.alive(number)) << reg;                                                   \
-  } while (0)
-    static void (*const volatile collect_function)() = GC_gcollect;
+  for (std::size_t i = 0; i < 40; ++i) {
+    const std::uintptr_t hidden = hidden_watched(&watch);
     clear_stack();
-    JD_HELD_IN("rbx");
-    JD_HELD_IN("r12");
-    JD_HELD_IN("r13");
-    JD_HELD_IN("r14");
+    GetParam().call(hidden, GC_gcollect);
+    ASSERT_TRUE(watch.alive(i)) << i;
   }
 }
-#endif
+
+TEST_P(HeldInRegisters, AcrossABlockingSection) {
+  Watch watch;
+  for (std::size_t i = 0; i < 10; ++i) {
+    const std::uintptr_t hidden = hidden_watched(&watch);
+    clear_stack();
+    GetParam().call(hidden, collect_elsewhere);
+    ASSERT_TRUE(watch.alive(i)) << i;
+  }
+}
 
 TEST(Reach, AMillionNodesInAChain) {
   constexpr std::size_t kLength = 1000000;

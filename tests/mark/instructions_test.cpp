@@ -17,6 +17,8 @@
 
 namespace {
 
+#if defined(__x86_64__)
+
 struct Node {
   Node* left;
   Node* right;
@@ -43,8 +45,6 @@ Node* make_list(int length) {
 }
 
 Node* live;
-
-#if defined(__x86_64__)
 
 // Is the instruction at which the child stands a prefetch? They begin with 0f 18 or 0f 0d, behind a
 // prefix where the address is in one of the registers from r8 on.

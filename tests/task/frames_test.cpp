@@ -39,7 +39,9 @@ TEST(Frames, AreTheSameAfterASteal) {
   alignas(64) double values[8];
   touch(values);
   touch(__builtin_alloca(length));
+#if defined(__x86_64__)
   asm volatile("" : : : "rbx", "r12", "r13", "r14", "r15");
+#endif
   return 1;
 }
 [[gnu::noinline]] int aligned_tree(unsigned depth) {
