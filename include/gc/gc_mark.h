@@ -75,8 +75,9 @@ GC_API unsigned GC_CALL GC_new_proc_inner(GC_mark_proc);
 #define GC_DS_BITMAP 1
 /* The object is marked by the procedure with an environment, built by GC_MAKE_PROC. */
 #define GC_DS_PROC 2
-#define GC_MAKE_PROC(proc_index, env) \
-  (((((env) << GC_LOG_MAX_MARK_PROCS) | (proc_index)) << GC_DS_TAG_BITS) | GC_DS_PROC)
+#define GC_MAKE_PROC(proc_index, env)                                                        \
+  (((((GC_word)(env) << GC_LOG_MAX_MARK_PROCS) | (GC_word)(proc_index)) << GC_DS_TAG_BITS) | \
+   GC_DS_PROC)
 /*
  * The descriptor is elsewhere. d - 3, if not negative, is its offset in the object. If it is
  * negative, the object's first word is the address of a table, and the descriptor is in there at

@@ -59,8 +59,8 @@ Resized reallocate(void* object, std::size_t bytes, const char* name);
 // room for `bytes`. What it gains is clear if its kind is. Pre: the beginning of an object.
 bool resize_in_place(void* object, std::size_t bytes);
 
-// Bytes that a request of this size would take now. Once the heap has outgrown the coarse classes
-// it may take fewer.
+// Bytes that an object of such a request would have now. Once the heap has outgrown the coarse
+// classes it may be fewer. Pre: no more than kMaxSmall.
 std::size_t usable_size_for(std::size_t bytes);
 
 // The usual case of free_object: true if the address is the beginning of an object in a slot, and

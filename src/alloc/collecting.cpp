@@ -34,13 +34,18 @@ void set_word(heap::Block* block, unsigned w, std::uint64_t bits) {
 }
 
 // Slots that were ready for a thread that is gone. Under the heap's lock.
-heap::Growable<SlotRange> lost_slots;
+struct LostSlots {
+  SlotRange range;
+  KindNumber kind;
+};
+heap::Growable<LostSlots> lost_slots;
 
 }  // namespace
 
 void note_lost_slots(const Hole& hole) {
   // Without room for the note they are objects that die.
-  static_cast<void>(lost_slots.push(slots_between(hole, hole.cursor, hole.limit)));
+  const SlotRange range = slots_between(hole, hole.cursor, hole.limit);
+  static_cast<void>(lost_slots.push({range, range.block->kind}));
 }
 
 void hide_holes() {
@@ -57,10 +62,14 @@ void hide_holes() {
 }
 
 void drop_lost_slots() {
-  for (const SlotRange& lost : lost_slots) {
-    // By then the program may have freed all of a block, and it may be of another size.
-    if (lost.block->state != heap::BlockState::Small || lost.to > lost.block->slots) continue;
-    change_bits(lost, [](heap::Block* b, unsigned w, std::uint64_t bits) {
+  for (const LostSlots& lost : lost_slots) {
+    // By then the program may have freed all of a block, and it may be of another size, or of a
+    // kind whose objects have to be asked before they go.
+    const heap::Block& block = *lost.range.block;
+    const bool is_the_same = block.state == heap::BlockState::Small && block.kind == lost.kind &&
+                             lost.range.to <= block.slots;
+    if (!is_the_same) continue;
+    change_bits(lost.range, [](heap::Block* b, unsigned w, std::uint64_t bits) {
       set_word(b, w, b->allocated[w] & (~bits | b->marks[w]));
     });
   }

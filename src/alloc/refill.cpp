@@ -450,9 +450,8 @@ void allocate_list(std::size_t bytes, KindNumber kind, void** result) {
 }
 
 std::size_t usable_size_for(std::size_t bytes) {
-  if (!base::checked_add(bytes, padding, &bytes)) return SIZE_MAX;
-  if (bytes <= heap::kMaxSmall) return heap::slot_size_of(class_now_for(bytes));
-  return base::align_up(bytes, heap::kGranule);
+  bytes += padding;
+  return bytes <= heap::kMaxSmall ? heap::slot_size_of(class_now_for(bytes)) : size_in_run(bytes);
 }
 
 }  // namespace jd::alloc

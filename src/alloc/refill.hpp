@@ -107,6 +107,9 @@ bool take_piece(const Refill& refill, Kept kept);
 // Whether an object may share its run with others.
 enum class Run : std::uint8_t { Own, MayBeShared };
 
+// The bytes that such an object would have, if there is room for it of its own class; likewise.
+std::size_t size_in_run(std::size_t bytes);
+
 // One of more than kMaxSmall bytes, or aligned to more. Null when memory has run out. Pre: the
 // thread is registered; the lock is not held.
 void* allocate_in_run(std::size_t bytes, std::size_t alignment, KindNumber kind, Run run);

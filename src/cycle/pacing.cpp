@@ -75,6 +75,13 @@ bool little_was_allocated(std::size_t share) {
   return alloc::totals().allocated_since_gc < bytes_of(space.committed) / share;
 }
 
+// Unless the program's function says no; then it is not asked again before long.
+bool collect_if_allowed(Extent extent) {
+  if (collect_locked(refusal::stop_function(), extent)) return true;
+  refusal::note();
+  return false;
+}
+
 // If a collection is due, or early for the sake of a long run.
 bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated) {
   if (collecting_is_off()) {
@@ -86,17 +93,14 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
   if (due) {
     // In steps the heap would grow meanwhile.
-    const bool done = GC_dont_expand != 0 ? collect_locked(refusal::stop_function(), Extent::AsDue)
+    const bool done = GC_dont_expand != 0 ? collect_if_allowed(Extent::AsDue)
                                           : incremental::step() == incremental::Progress::End;
     if (done) return true;
-    // Whoever was asked may have switched collections off.
-    if (collecting_is_off()) return false;
+    // Whoever was asked has said no, or may have switched collections off.
+    if (refusal::waits() || collecting_is_off()) return false;
   }
   if (incremental::is_under_way() || incremental::is_wanted()) return false;
-  if (attempt != 0 || !is_early_for_run(blocks)) return false;
-  if (collect_locked(refusal::stop_function())) return true;
-  refusal::note();
-  return false;
+  return attempt == 0 && is_early_for_run(blocks) && collect_if_allowed(Extent::Full);
 }
 
 // Is a small object to have what is kept for copies and for large ones? Its thread takes it.

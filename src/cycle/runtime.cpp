@@ -175,6 +175,11 @@ void apply_options() {
 }
 
 void make_heap() {
+  // Blocks could neither come into use nor be given back one by one.
+  if (os::page_size() > heap::kBlockSize) {
+    os::fatal("this system's pages have ", os::page_size() / base::kKiB,
+              " KiB; the heap is made for pages of up to ", heap::kBlockSize / base::kKiB, " KiB");
+  }
   if (!heap::reserve_space(reservation())) {
     os::fatal(
         "the system refuses address space for the heap (see ulimit -v and -d, and ulimit -l where "
@@ -267,8 +272,9 @@ void on_slow_path() {
       }
     }
   }
-  if (finalizers_due()) notify_or_run();
+  // In this order: a finalizer may leave by longjmp.
   finish_collection();
+  notify_or_run();
 }
 
 void* out_of_memory(std::size_t bytes) {

@@ -23,9 +23,11 @@ inline constexpr Word kTagPerObject = 3;         // the real descriptor is in, o
 inline constexpr Word kIndirectBias = 0x10;
 inline constexpr unsigned kProcedureBits = 6;
 inline constexpr unsigned kMaxProcedures = 1u << kProcedureBits;
-// As bdwgc does, the first numbers are kept: 0 for the procedure that gcj-style programs install,
-// the others for the marker's own (mark/descriptor.hpp).
+// As bdwgc does, the first numbers are kept for programs that choose one: 0 for the procedure of
+// gcj-style objects.
 inline constexpr unsigned kReservedProcedures = 8;
+// From here on they are the marker's own (mark/descriptor.hpp), which are in no table.
+inline constexpr unsigned kFirstOwnProcedure = kMaxProcedures - 3;
 
 using KindNumber = std::uint8_t;
 // 128 of homogeneous layouts (JD_MAX_HOMOGENEOUS); four built in, and some eight that layouts, weak

@@ -1,8 +1,8 @@
 // Layouts: where the pointers of a typed object are (include/jackdaw/layout.h).
 //
-// A kind says how the layout of its objects is found (Source). Everything that reads or rewrites
-// the pointers of typed objects goes through for_each_stretch, so that marking, moving and checking
-// agree on which words those are.
+// A kind says how the layout of its objects is found (LayoutFrom). Everything that reads or
+// rewrites the pointers of typed objects goes through for_each_stretch, so that marking, moving and
+// checking agree on which words those are.
 #pragma once
 
 #include <cstddef>

@@ -41,7 +41,8 @@ struct KeptRuns {
   BlockNumber length = 0;
 };
 extern KeptRuns kept_runs;
-// Is there no other free block?
+// Is there no other free block? (Among so few, a run of more than 32 blocks counts as one that is
+// kept, though it may be shorter.)
 bool only_kept_runs_left();
 // Under JD_MCC: no more free blocks than copies are to have at any rate?
 bool only_blocks_for_copies_left();

@@ -50,7 +50,7 @@ int GC_is_init_called() {
 void GC_deinit() { deinitialised.store(true, std::memory_order_relaxed); }
 
 void GC_gcollect() {
-  const GC_stop_func stop_function = cycle::settings.stop_function;
+  const GC_stop_func stop_function = get_locked(&cycle::settings.stop_function);
   if (cycle::settings.unmap_on_gcollect) return cycle::collect_and_return_memory(stop_function);
   cycle::collect_now(stop_function);
 }

@@ -309,7 +309,8 @@ void GC_debug_free(void* object) {
     auto* words = reinterpret_cast<Word*>(header + 1);
     // The program's mark procedure, which may be called until nothing leads there any more, knows
     // objects of zeros.
-    const bool has_procedure = GC_get_kind_and_size(header, nullptr) == GC_gcj_debug_kind;
+    const bool has_procedure =
+        GC_gcj_debug_kind != 0 && GC_get_kind_and_size(header, nullptr) == GC_gcj_debug_kind;
     const Word fill = has_procedure ? 0 : kFreedFill;
     for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = fill;
     smash_back(header);

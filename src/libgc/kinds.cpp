@@ -38,8 +38,9 @@ unsigned make_procedure(GC_mark_proc procedure) {
 // Objects whose first word points to a closure that finalizes them; the low bit says that the
 // object is whole, so that a slot without a closure is left alone.
 constexpr base::Word kHasClosure = 1;
-// Written once under the lock.
-int finalized_kind = 0;
+// Of such objects; 0 until it is made. Written once under the lock (release: the kind is made),
+// read by whoever allocates (acquire).
+std::atomic<unsigned> finalized_kind{0};
 
 int run_closure(void* object) {
   const base::Word first = *static_cast<base::Word*>(object);
@@ -88,18 +89,20 @@ void GC_register_disclaim_proc(int kind, GC_disclaim_proc function, int mark_unc
 }
 
 void GC_init_finalized_malloc() {
+  if (finalized_kind.load(std::memory_order_acquire) != 0) return;
   cycle::start();
   LockGuard guard(heap_lock);
-  if (finalized_kind != 0) return;
-  finalized_kind = static_cast<int>(make_kind(0, true, true));
+  if (finalized_kind.load(std::memory_order_relaxed) != 0) return;
+  const unsigned kind = make_kind(0, true, true);
   // As other finalizers, off while leaks are looked for.
-  if (GC_find_leak != 0) return;
-  heap::set_disclaim(static_cast<unsigned>(finalized_kind), run_closure, true);
+  if (GC_find_leak == 0) heap::set_disclaim(kind, run_closure, true);
+  finalized_kind.store(kind, std::memory_order_release);
 }
 void* GC_finalized_malloc(size_t bytes, const GC_finalizer_closure* closure) {
   GC_init_finalized_malloc();
   auto* object = static_cast<base::Word*>(alloc::allocate(
-      bytes_and(bytes, sizeof(Word)), static_cast<heap::KindNumber>(finalized_kind)));
+      bytes_and(bytes, sizeof(Word)),
+      static_cast<heap::KindNumber>(finalized_kind.load(std::memory_order_relaxed))));
   if (object == nullptr) return nullptr;
   *object = base::as_word(closure) | kHasClosure;
   return object + 1;

@@ -108,10 +108,10 @@ void Concurrent::start() {
   if (!runs_.load(std::memory_order_relaxed)) {
     const bool made = os::start_thread(run, this, kStack, "gc-concurrent");
     (made ? runs_ : is_refused_).store(true, std::memory_order_relaxed);
-    // Whoever woke it meanwhile did not know that it was there.
-    wakes_.fetch_add(1, std::memory_order_relaxed);
-    os::futex_wake(&wakes_, 1);
   }
+  // Whoever wanted it meanwhile did not know, or not yet, that it was there.
+  wakes_.fetch_add(1, std::memory_order_relaxed);
+  os::futex_wake(&wakes_, 1);
   starting_.store(false, std::memory_order_release);
 }
 

@@ -1,6 +1,6 @@
 // Descriptors of the ABI's four sorts (gc_mark.h), and what does not fit into a descriptor's word:
 // long bitmaps, arrays of described elements, and objects with layouts. The latter are reached
-// through mark procedure numbers that belong to us.
+// through mark procedure numbers that belong to us, the last ones: the first are for programs.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@ namespace jd::mark {
 
 using base::Word;
 
-inline constexpr unsigned kLongBitmapProcedure = 1;
-inline constexpr unsigned kDescribedArrayProcedure = 2;
+inline constexpr unsigned kLongBitmapProcedure = heap::kFirstOwnProcedure;
+inline constexpr unsigned kDescribedArrayProcedure = heap::kFirstOwnProcedure + 1;
 // Its environment is the number of the object's kind.
-inline constexpr unsigned kLayoutProcedure = 3;
+inline constexpr unsigned kLayoutProcedure = heap::kFirstOwnProcedure + 2;
+static_assert(kLayoutProcedure + 1 == heap::kMaxProcedures);
 
 constexpr Word procedure_descriptor(unsigned procedure, Word environment) {
   return (((environment << heap::kProcedureBits) | procedure) << 2) | heap::kTagProcedure;

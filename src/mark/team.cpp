@@ -26,9 +26,10 @@ Team::TheExchange::Packet Team::packets[kMostMarkers];
 
 bool Team::mark(Marker* first) {
   const unsigned guests = guests_at_hand();
-  if (!no_more_ && this->helpers() + guests + 1 < settings_.markers) {
+  if (!no_more_.load(std::memory_order_relaxed) &&
+      this->helpers() + guests + 1 < settings_.markers) {
     wants_more_ = true;
-    if (wanting_ns_ >= settings_.worth_threads) demand_.store(true);
+    want_more_if_worth_it();
   }
   const unsigned helpers = base::min_of(this->helpers(), settings_.markers - 1 - guests);
   if (helpers + guests == 0) return false;
@@ -70,7 +71,11 @@ void Team::note_collection(std::size_t objects, std::size_t bytes, std::uint64_t
   if (!wants_more_) return;
   wants_more_ = false;
   wanting_ns_ += ns;
-  if (wanting_ns_ >= settings_.worth_threads) demand_.store(true);
+  want_more_if_worth_it();
+}
+
+void Team::want_more_if_worth_it() {
+  if (wanting_ns_ >= settings_.worth_threads) demand_.store(true, std::memory_order_relaxed);
 }
 
 void Team::prepare_guests(const Pool& pool, unsigned count) {
@@ -139,6 +144,7 @@ void Team::forget_helpers_in_child() {
   // It stays so in that child's children, until the phase ends.
   if (exchange_.forget_helpers_in_child()) some_are_lost_ = true;
   helpers_.store(0, std::memory_order_relaxed);
+  no_more_.store(false, std::memory_order_relaxed);
   wants_more_ = false;
   wanting_ns_ = 0;
   publish(0);

@@ -152,6 +152,7 @@ class Team {
     return guests_ == 0 ? 0 : base::min_of(pool_.idle(), guests_);
   }
   void publish(unsigned helpers);
+  void want_more_if_worth_it();
 
   // Outside of the object, whose first state would otherwise fill a file's pages.
   static TheExchange::Packet packets[kMostMarkers];
@@ -174,7 +175,8 @@ class Team {
   // heap's lock before; read by the collector, which holds that lock. So a helper that is seen is
   // seen prepared (relaxed).
   std::atomic<unsigned> helpers_{0};
-  // The system refused a thread. Written by the maker, read by the collector; a hint (relaxed).
+  // The system refused a thread: no more are asked for, but in the child of a fork. Written by the
+  // maker, read by the collector; a hint (relaxed).
   std::atomic<bool> no_more_{false};
   // Helpers are wanted. Set by the collector, taken back by the maker; read by every slow path, as
   // a hint (relaxed).

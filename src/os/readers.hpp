@@ -26,7 +26,7 @@ class ReadersOver {
       if (join()) return;
     }
     lock_.acquire();
-    inside_.store(1, std::memory_order_relaxed);
+    inside_.store(1, std::memory_order_release);
     is_led_.store(0, std::memory_order_release);
     openings_.fetch_add(1, std::memory_order_release);
     Sync::wake(&openings_, kAll);
@@ -56,9 +56,9 @@ class ReadersOver {
   }
 
   LockOver<Sync>& lock_;
-  // How many are inside, for whom one of them has taken the lock. Written by each as it enters
-  // (acquire: what the one that took the lock sees) and leaves (release, for the one that leaves
-  // last); by the one that took the lock under that.
+  // How many are inside, for whom one of them has taken the lock. Written by the one that took the
+  // lock under that (release), by each as it enters (acquire: what that one sees) and as it leaves
+  // (release, for the one that leaves last).
   typename Sync::template Atomic<std::uint32_t> inside_{0};
   // A reader waits for the lock, and the next ones for that one. Written and read by readers that
   // enter; a hint, whose order is that of openings_ (acquire, release).

@@ -220,7 +220,8 @@ unsigned start(unsigned workers) {
   runtime.crowded = workers > os::cpu_count();
   for (unsigned i = 0; i < workers; ++i) {
     if (add_worker()) continue;
-    if (i == 0) os::fatal("the system refuses a thread for the first worker");
+    if (i == 0)
+      os::fatal("the system refuses a thread for the first worker (see ulimit -u and -v)");
     os::warn("the system refuses worker ", i + 1, " of ", workers, "; going on with ", i);
     runtime.workers_wanted = i;
     break;

@@ -27,10 +27,9 @@ void* run_thread(void* data) {
   auto* start = static_cast<Start*>(data);
   void* (*routine)(void*) = start->routine;
   void* argument = start->argument;
-  if (!register_self({})) {
+  if (!register_self({}, start->joinable)) {
     os::fatal("no memory for the record of a new thread (see ulimit -d and -v)");
   }
-  self()->joinable = start->joinable;
   self()->by_itself = false;
   start->taken.store(1, std::memory_order_release);
   os::futex_wake(&start->taken, 1);

@@ -148,7 +148,7 @@ void remove(Thread* thread, bool is_gone) {
 }
 
 // Pre: the lock is held.
-Thread* add_self(os::Extent stack) {
+Thread* add_self(os::Extent stack, bool joinable) {
   Thread* thread = left_record != nullptr ? take_left_record() : nullptr;
   left_record = nullptr;
   if (thread == nullptr) thread = take_record();
@@ -163,6 +163,7 @@ Thread* add_self(os::Extent stack) {
   }
   thread->is_main = !main_is_gone && thread->id == ids.process;
   thread->by_itself = thread->id != first_thread;
+  if (joinable) thread->joinable = true;
   thread->handle = pthread_self();
   thread->control_block = os::own_thread_control_block();
   thread->stack = stack;
@@ -188,10 +189,10 @@ void initialise_threads() {
   install_stop_handler();
 }
 
-bool register_self(os::Extent stack) {
+bool register_self(os::Extent stack, bool joinable) {
   {
     LockGuard guard(heap_lock);
-    if (add_self(stack) == nullptr) return false;
+    if (add_self(stack, joinable) == nullptr) return false;
   }
   // Programs block all signals, start the collector, and make threads that inherit the mask.
   os::unblock_signal(stop_signal());

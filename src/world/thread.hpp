@@ -89,9 +89,8 @@ struct Thread {
   // It ended without a word; its record goes when the world runs again. Under the lock.
   bool gone = false;
 
-  // Started by create_thread: the value that join will return is a root until then. `joinable` is
-  // set by the thread before its creator goes on, and cleared under the lock, as `finished` is set;
-  // `result` is the thread's, until it is finished.
+  // Started by create_thread: the value that join will return is a root until then. `joinable` and
+  // `finished` under the lock; `result` is the thread's, until it is finished.
   bool joinable = false;
   bool finished = false;
   void* result = nullptr;
@@ -122,8 +121,9 @@ inline bool on_alternate_stack(const Thread& thread, const char* sp) {
 }
 
 // Registers the calling thread. With bounds unknown (high null) the thread's own stack is taken.
-// False if there is no memory. Pre: not registered; the lock is not held.
-bool register_self(os::Extent stack);
+// joinable: create_thread has made it so. False if there is no memory. Pre: not registered; the
+// lock is not held.
+bool register_self(os::Extent stack, bool joinable = false);
 // Pre: the lock is not held. Post: self() is null.
 void unregister_self();
 

@@ -252,6 +252,25 @@ JD_CHILD(refuses_always) {
               asked);
   return GC_get_heap_size() < std::size_t{128} << 20 && GC_get_gc_no() >= 5 && asked < 1000 ? 0 : 1;
 }
+// Nor where a collection comes before the heap grows at all, again and again.
+JD_CHILD(refuses_always_before_growth) {
+  GC_INIT();
+  GC_dont_expand = 1;
+  GC_set_stop_func([] {
+    ++asked;
+    return 1;
+  });
+  for (int i = 0; i < 3 << 20; ++i) opaque(GC_malloc(64));
+  std::printf("%zu bytes, %lu collections, asked %u times\n", GC_get_heap_size(), GC_get_gc_no(),
+              asked);
+  return GC_get_heap_size() < std::size_t{64} << 20 && GC_get_gc_no() >= 5 && asked < 2000 ? 0 : 1;
+}
+TEST(Refusal, HoldsBackTheNextTryBeforeGrowthToo) {
+  const ChildResult r =
+      run_child("refuses_always_before_growth", {{"JACKDAW_COLLECT_EVERY", kUnset}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 TEST(Refusal, IsTriedAgainNowAndThenAndNotForEver) {
   for (const char* const incremental : {kUnset, "1"}) {
     const ChildResult r = run_child("refuses_always", {{"GC_ENABLE_INCREMENTAL", incremental},

@@ -384,6 +384,18 @@ TEST(Debug, OverrunsAreReportedWithTheirPlace) {
   EXPECT_FALSE(r.err.empty()) << r;
 }
 
+// Whatever the kind: text that is read after it was freed shows.
+TEST(Debug, FreedMemoryIsFilled) {
+  for (const bool atomic : {false, true}) {
+    auto* const words = static_cast<volatile GC_word*>(
+        atomic ? GC_debug_malloc_atomic(40, GC_EXTRAS) : GC_debug_malloc(40, GC_EXTRAS));
+    words[1] = 7;
+    GC_debug_free(const_cast<GC_word*>(words));
+    EXPECT_NE(words[1], 7u) << atomic;
+    EXPECT_NE(words[1], 0u) << atomic;
+  }
+}
+
 JD_CHILD(debug_double_free) {
   GC_INIT();
   auto* p = opaque(static_cast<volatile char*>(GC_debug_malloc(20, "twice.c", 77)));

@@ -376,6 +376,25 @@ TEST(Spans, AForksChildFindsNoStaleWords) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// With a byte of padding, the largest small request is none.
+JD_CHILD(asks_for_the_size_of_half_a_block) {
+  GC_INIT();
+  GC_expand_hp(8 * kMiB);
+  for (int request = 8180; request <= 8192; ++request) {
+    const std::size_t told = GC_get_size_map_at(request);
+    const std::size_t size = GC_size(GC_malloc(static_cast<std::size_t>(request)));
+    std::printf("%d: %zu, is %zu\n", request, told, size);
+    if (told != size) return 1;
+  }
+  return 0;
+}
+TEST(Spans, TheSizeMapKnowsThem) {
+  JD_OURS_ONLY("its sizes are its own");
+  const ChildResult r = run_child("asks_for_the_size_of_half_a_block",
+                                  {{"JACKDAW_PAD_OBJECTS", "1"}, {"JACKDAW_SPANS", "1"}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 // With whole blocks it would be half as much again.
 JD_CHILD(keeps_many_of_ten_kilobytes) {
   GC_INIT();

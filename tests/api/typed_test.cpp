@@ -1,9 +1,12 @@
 // Typed objects: descriptors by bitmap, arrays of typed elements, and objects that name their type
 // in their first word.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
+#include "child.hpp"
 #include "gc_test.hpp"
 
 namespace jd::test {
@@ -268,6 +271,42 @@ TEST(Gcj, TheProcedureFindsFreedObjectsEmpty) {
   collect();
   EXPECT_EQ(calls_with_garbage, 0);
   opaque(stale[0]);
+}
+
+// A program may choose any of the numbers that the header keeps for programs.
+JD_CHILD(chooses_a_reserved_number) {
+  GC_INIT();
+  const int number = std::atoi(std::getenv("JD_NUMBER"));
+  GC_init_gcj_malloc(number, reinterpret_cast<void*>(mark_hidden));
+  static VTable by_procedure = {nullptr, GC_MAKE_PROC(number, 0)};
+  Root<void> root;
+  Watch hidden;
+  far_away([&] {
+    auto* const object = static_cast<GC_word*>(GC_gcj_malloc(24, &by_procedure));
+    void* const child = GC_malloc(24);
+    hidden.add(child);
+    object[1] = ~reinterpret_cast<GC_word>(child);
+    root.set(object);
+  });
+  collect();
+  // Descriptors of the library's own, which are procedures to it, mean what they meant.
+  GC_word bitmap[2] = {1, 1};
+  Root<void*> described(
+      static_cast<void**>(GC_malloc_explicitly_typed(800, GC_make_descriptor(bitmap, 65))));
+  Watch held;
+  far_away([&] {
+    described.get()[64] = GC_malloc(24);
+    held.add(described.get()[64]);
+  });
+  collect();
+  return all_alive(hidden) && all_alive(held) ? 0 : 1;
+}
+TEST(Gcj, AnyReservedNumberMayBeTheProcedures) {
+  for (int number = 0; number < GC_RESERVED_MARK_PROCS; ++number) {
+    const std::string text = std::to_string(number);
+    const ChildResult r = run_child("chooses_a_reserved_number", {{"JD_NUMBER", text.c_str()}});
+    EXPECT_TRUE(r.ok()) << number << ": " << r;
+  }
 }
 
 TEST(Gcj, LargeObjects) {

@@ -15,6 +15,7 @@
 #include "heap/size_class.hpp"
 #include "heap/sweep.hpp"
 #include "mark/team.hpp"
+#include "os/memory.hpp"
 
 namespace {
 
@@ -369,6 +370,20 @@ TEST(TeamSettings, HelpersAreMadeWhenMarkingHasTakenLongEnough) {
   EXPECT_FALSE(team.in_demand());
   EXPECT_FALSE(team.mark(&marker));
   EXPECT_FALSE(team.in_demand());
+  team.note_collection(jd::mark::Team::kFew, 0, 0);
+  // Where the system has refused them, nobody asks again but a child.
+  const auto mark_for_long = [&] {
+    EXPECT_FALSE(team.mark(&marker));
+    team.note_collection(jd::mark::Team::kFew, 0, 1000);
+  };
+  jd::os::fail_from_call(1);
+  EXPECT_EQ(team.start_helpers(), 0u);
+  jd::os::fail_from_call(0);
+  mark_for_long();
+  EXPECT_FALSE(team.in_demand());
+  team.forget_helpers_in_child();
+  mark_for_long();
+  EXPECT_TRUE(team.in_demand());
 }
 
 // Their rests lie on a long stack as a whole, and come back through the second ring.
