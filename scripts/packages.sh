@@ -26,6 +26,7 @@ packages_in_group() {
     bench) printf '%s\n' libgc1 libmimalloc2.0 ;;
     peers) printf '%s\n' libtbb-dev gnuplot-nox ;; # of jackdaw bench work-stealing
     reports) printf '%s\n' ghostscript gnuplot-nox valgrind ;;
+    aarch64) printf '%s\n' g++-aarch64-linux-gnu googletest qemu-user-static binfmt-support ;;
     format) printf '%s\n' clang-format-16 ;;
     lint) printf '%s\n' clang-tidy-16 clang-16 cmake ninja-build ;;
     few-clients) printf '%s\n' guile-3.0 w3m ;; # for continuous integration
@@ -43,7 +44,7 @@ packages_in_group() {
 }
 
 package_groups() {
-  printf '%s\n' build clang test tools bench peers reports format lint few-clients clients
+  printf '%s\n' build clang test tools bench peers reports aarch64 format lint few-clients clients
 }
 
 need_packages() {

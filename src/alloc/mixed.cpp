@@ -159,17 +159,15 @@ bool next_block(ThreadCache* owner, MixedHole* hole, KindNumber kind, std::size_
   for (;;) {
     const bool may_use_kept = *attempts != 0;
     BlockNumber number = take_listed(kind, bytes, may_use_kept ? ~0u : kTries);
-    bool clean = false;
-    if (number == kNoBlock &&
-        !(may_use_kept ? heap::only_blocks_for_copies_left() : only_kept_blocks_left())) {
-      number = heap::make_mixed_block(kind, &clean);
+    if (number != kNoBlock) {
+      space.extras[number].zeroed = false;
+    } else if (!(may_use_kept ? heap::only_blocks_for_copies_left() : only_kept_blocks_left())) {
+      number = heap::make_mixed_block(kind);
     }
     if (number != kNoBlock) {
-      heap::BlockExtra& extra = space.extras[number];
-      extra.zeroed = clean;
       hole->block = number;
       hole->starts = heap::starts_of(number);
-      __atomic_store_n(&extra.owner, hole, __ATOMIC_RELEASE);
+      __atomic_store_n(&space.extras[number].owner, hole, __ATOMIC_RELEASE);
       return true;
     }
     if (give_back_unused(owner)) continue;

@@ -13,10 +13,10 @@ using heap::BlockNumber;
 struct Pacer {
   // Starts the runtime; the thread is not registered. Any number of calls.
   void (*start)();
-  // No free run is long enough for `blocks` blocks (one, for a small block): collects or grows the
-  // heap. False if nothing more is to be had or, for one block, only what is kept: whoever gets
-  // that at the first attempt tries once more with Kept::MayGo. The lock may have been released
-  // meanwhile. `attempt`: how often it was called for the same allocation before.
+  // Makes room for a run of `blocks` blocks by collecting or growing; the lock may be released
+  // meanwhile. `attempt`: how often it was called for the same allocation before. False: nothing
+  // was made. For one block the caller then tries once more, and may take kept blocks
+  // (Kept::MayGo); the second false is final.
   bool (*make_room)(BlockNumber blocks, unsigned attempt);
   // Is so much allocated since the last collection that one is to come first, though there are free
   // blocks? Asked often, so it does not look at what other threads have counted. Pre: as there.

@@ -111,10 +111,7 @@ BlockNumber find_block(const Refill& refill, Kept kept) {
   if (kept == Kept::Stay && (heap::only_kept_runs_left() || pacer.collects_first())) {
     return kNoBlock;
   }
-  bool clean = false;
-  const BlockNumber made = heap::make_small_block(refill.kind, size_class, &clean);
-  if (made != kNoBlock) space.extras[made].zeroed = clean;
-  return made;
+  return heap::make_small_block(refill.kind, size_class);
 }
 
 void move_to_block(Hole* hole, BlockNumber number) {

@@ -32,8 +32,8 @@ struct Growth {
   bool (*may_grow)(std::uint32_t blocks);
 };
 
-// Chooses the blocks to be emptied. False: nothing is to be moved in this collection. Otherwise
-// move_objects grows the heap so, if it has to. Pre of all: as above.
+// Chooses the blocks to be emptied. False: nothing is to be moved in this collection. If true,
+// move_objects may call `growth`. Pre of all functions here: a stopped world, after marking.
 [[nodiscard]] bool choose_sources(Wish wish, const Growth& growth);
 
 // The word may be a pointer that nobody rewrites: what it means stays where it is. past_end: so

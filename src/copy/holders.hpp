@@ -27,8 +27,9 @@ void forget_precise_roots_on(const os::Extent* stacks, std::size_t count);
 // stopped.
 void visit_held(world::RootVisitor* visitor);
 
-// After moving.
+// For pinning. Pre: the world is stopped.
 void visit_program_pins(void (*visit)(Word memory));
+// For rewriting, after moving.
 void visit_precise_roots(void (*visit)(Word* variable));
 
 }  // namespace jd::copy

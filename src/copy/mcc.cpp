@@ -6,6 +6,7 @@
 #include "copy/holders.hpp"
 #include "copy/policy.hpp"
 #include "copy/roles.hpp"
+#include "copy/untyped.hpp"
 #include "copy/weak.hpp"
 #include "heap/blocks.hpp"
 #include "heap/growable.hpp"
@@ -13,7 +14,6 @@
 #include "heap/mixed.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
-#include "mark/descriptor.hpp"
 
 namespace jd::copy::mcc {
 namespace {
@@ -101,12 +101,11 @@ void mark_in_place(const Place& place) {
 }
 
 bool next_to_block(ToSpace* to) {
-  bool clean = false;
   const auto kind = static_cast<heap::KindNumber>(to->kind);
   constexpr std::uint32_t kStep = 64;
-  BlockNumber number = heap::make_mixed_block(kind, &clean);
+  BlockNumber number = heap::make_mixed_block(kind);
   if (number == heap::kNoBlock && (commit(kStep) || commit(1))) {
-    number = heap::make_mixed_block(kind, &clean);
+    number = heap::make_mixed_block(kind);
   }
   if (number == heap::kNoBlock) return false;
   if (!prepare_roles() || !to->blocks.push(number)) {
@@ -166,19 +165,6 @@ void visit_stretch(Word* first, std::size_t count) {
 }
 
 void reach_word(Word word) { reach(word, false); }
-
-// Calls visit for each word of an object without a layout, and for what its mark procedure finds.
-void visit_ambiguous(const Place& place, void (*visit)(Word word)) {
-  const Word end = place.address() + place.size();
-  for (Word at = place.address(); at < end; at += sizeof(Word)) {
-    visit(*reinterpret_cast<const Word*>(at));
-  }
-  if (place.block->scan != Scan::Descriptor) return;
-  const Kind& kind = heap::kinds[place.block->kind];
-  mark::push_instead = visit;
-  mark::call_procedure(place.address(), place.size(), heap::descriptor_of(kind, place.size()));
-  mark::push_instead = nullptr;
-}
 
 void scan(const Place& place) {
   const Kind& kind = heap::kinds[place.block->kind];

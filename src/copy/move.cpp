@@ -28,9 +28,8 @@ std::uint64_t live_bits(const Block& block, unsigned word) {
 // A free block, of the heap as it is or of one block more.
 template <class Make>
 BlockNumber new_block(Make make) {
-  bool clean = false;
-  BlockNumber number = make(&clean);
-  if (number == heap::kNoBlock && growth.commit_more(1) && prepare_roles()) number = make(&clean);
+  BlockNumber number = make();
+  if (number == heap::kNoBlock && growth.commit_more(1) && prepare_roles()) number = make();
   return number;
 }
 
@@ -82,9 +81,8 @@ class SlotTargets {
       return true;
     }
     if (!policy.everything) return false;
-    const BlockNumber number = new_block([this](bool* clean) {
-      return heap::make_small_block(group_.kind, group_.size_class, clean);
-    });
+    const BlockNumber number =
+        new_block([this] { return heap::make_small_block(group_.kind, group_.size_class); });
     block_ = &space.blocks[number];
     return number != heap::kNoBlock;
   }
@@ -144,7 +142,7 @@ class GapTargets {
     }
     // What is left of the others is too small for this object, and a new block will be full of what
     // sparse ones held.
-    number_ = new_block([this](bool* clean) { return heap::make_mixed_block(kind_, clean); });
+    number_ = new_block([this] { return heap::make_mixed_block(kind_); });
     return number_ != heap::kNoBlock;
   }
 

@@ -3,9 +3,9 @@
 #include "copy/holders.hpp"
 #include "copy/policy.hpp"
 #include "copy/roles.hpp"
+#include "copy/untyped.hpp"
 #include "heap/size_class.hpp"
 #include "heap/walk.hpp"
-#include "mark/descriptor.hpp"
 
 namespace jd::copy {
 namespace {
@@ -21,25 +21,6 @@ void pin_slot(const Block& block, unsigned slot) {
 }
 
 void pin_word(Word word) { pin_meaning_of(word, false); }
-
-void pin_words(Word begin, std::size_t bytes) {
-  for (Word at = begin; at + sizeof(Word) <= begin + bytes; at += sizeof(Word)) {
-    pin_word(*reinterpret_cast<const Word*>(at));
-  }
-}
-
-// A mark procedure may make pointers of words that are none.
-void pin_by_procedure(const heap::Place& place, const Kind& kind) {
-  mark::push_instead = pin_word;
-  mark::call_procedure(place.address(), place.size(), heap::descriptor_of(kind, place.size()));
-  mark::push_instead = nullptr;
-}
-
-void pin_from(const heap::Place& place) {
-  const Kind& kind = heap::kinds[place.block->kind];
-  pin_words(place.address(), place.size());
-  if (place.block->scan == Scan::Descriptor) pin_by_procedure(place, kind);
-}
 
 }  // namespace
 
@@ -63,7 +44,9 @@ void pin_from_objects() {
       // Dead objects that their disclaim function may keep have their words as they are.
       const std::uint64_t read =
           kind.disclaim != nullptr ? block.allocated[w] : block.marks[w] & block.allocated[w];
-      heap::for_each_bit(&read, 64, [&](unsigned bit) { pin_from({&block, w * 64 + bit}); });
+      heap::for_each_bit(&read, 64, [&](unsigned bit) {
+        visit_ambiguous({&block, w * 64 + bit}, pin_word);
+      });
     }
   });
   visit_program_pins(pin_word);

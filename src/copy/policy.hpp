@@ -10,7 +10,7 @@ struct Policy {
   bool mcc = false;         // every collection is one of mcc.hpp
   bool everything = false;  // JACKDAW_MOVE
 };
-extern Policy policy;  // set before the first layout is defined
+extern Policy policy;  // set before the first layout, precise root or weak reference is made
 // Is there anything to be done for typed objects, precise roots, or weak references? Set once,
 // under the heap's lock.
 extern bool in_use;

@@ -33,11 +33,12 @@ constexpr BlockNumber kGainShare = 4;
 constexpr BlockNumber kGrowthShare = 4;
 constexpr BlockNumber kIdleGainShare = 2;
 constexpr unsigned kPatience = 16;
-// The part of the heap by which it may grow to be compacted (docs/design/copy.md, "When").
+// The part of the heap by which it may grow to be compacted (docs/design/copy.md, "Where to").
 constexpr BlockNumber kCompactionShare = 8;
 
 BlockNumber committed_before = 0;  // as of the last collection that moved
-unsigned found_sparse = 0;         // collections since the last that moved
+// Of the collections since then, those that found that half of the heap would become free.
+unsigned found_sparse = 0;
 
 unsigned live_slots(const Block& block) {
   unsigned live = 0;

@@ -160,7 +160,7 @@ Reaching reach_everything(char* stack_top, Cycle* cycle, bool* copied) {
     partial::keep_marks(cycle->begun != incremental::Begun::NotAtAll);
   } else {
     incremental::abandon();
-    heap::clear_marks();
+    heap::start_marks();
   }
   const std::uint64_t cleared = os::now_ns();
   // Nothing may move for words that nobody looked at.

@@ -147,7 +147,7 @@ bool queue_changed() {
   if (verified) changed = mark::marker.push_changed(pages);
   if (verified && changed.known) return true;
   mark::marker.forget_queued();
-  heap::clear_marks();
+  heap::start_marks();
   return false;
 }
 

@@ -48,9 +48,10 @@ struct PointerStretch {
 };
 
 // A block's record. All fields but the bit words are written under the heap's lock, or in a
-// stopped world, and read by the marker in a stopped world, or under the lock. (One exception:
-// whoever makes a large object that is still to be cleared sets its `scan` afterwards, without the
-// lock.)
+// stopped world, and read by the marker in a stopped world, or under the lock; whoever has an
+// object in the block reads them, too, for they stay while it is there. (Exceptions: `starts`, and
+// that whoever makes a large object which is still to be cleared sets its `scan` afterwards,
+// without the lock.)
 //
 //   byte 0        16                                    136                      256
 //        | header | mark words 0..14                     | allocated words 0..14   |
@@ -78,17 +79,23 @@ struct alignas(256) Block {
     std::uint32_t starts;
   };
 
-  // One bit a slot (mark.req.free). marks: written by markers in a stopped world, or beside the
-  // program (atomic OR, under the heap's lock; mark/concurrent.hpp), when whoever frees a slot
-  // writes them, too (the same without the lock; heap/snapshot.hpp); meanwhile those of free slots
-  // are set too, so that the marker need not look at the allocated words. Where
-  // marks are kept between collections, whoever frees a slot unsets its mark (atomic, without the
-  // lock); what disclaims is marked and swept while the world runs, under the lock; programs may
-  // write them, too (GC_set_mark_bit, atomic). allocated:
-  // written by the thread that owns the block (atomic OR), by one that takes a piece of it (the
-  // same, under the heap's lock; alloc/piece.cpp), by whoever frees a slot (atomic AND; a
-  // thread that no collection stops holds the heap's lock), and by the sweep (in a stopped world,
-  // or atomic AND).
+  // One bit a slot (mark.req.free). Who writes them, and how:
+  //
+  //   marks      markers               in a stopped world; beside the program (mark/concurrent.hpp)
+  //                                    atomic OR, under the heap's lock
+  //              who frees a slot      atomic, without the lock: unset where marks are kept between
+  //                                    collections, set while the heap is marked in steps
+  //                                    (heap/snapshot.hpp)
+  //              disclaiming sweeps    while the world runs, under the lock
+  //              the program           atomic (GC_set_mark_bit)
+  //   allocated  the block's owner     atomic OR; plain stores while the block has no object
+  //              who takes a piece     atomic OR, under the lock (alloc/piece.cpp)
+  //              who frees a slot      atomic AND; under the lock if no collection stops that
+  //              thread sweeps                in a stopped world; of kinds that disclaim, atomic
+  //              AND
+  //
+  // While the heap is marked, free slots are marked too, so that the marker need not look at the
+  // allocated words.
   std::uint64_t marks[kBitWords];
   std::uint64_t allocated[kBitWords];
 
@@ -174,9 +181,10 @@ struct BlockExtra {
   bool listed;
   // Large head: only pointers into its first block hold the object.
   bool held_by_first_block : 1;
-  // Large head: at least half of the pages were written, since the object was cleared when it was
-  // made, or a marker that asked was told so. Then none need ask, nor of a span's objects. (Whoever
-  // sets the one of these three may lose the other's newest value: then it asks again.)
+  // Large head: the object was cleared when it was made, or a marker found at least half of its
+  // pages written; so markers need not ask the kernel again. Set of every span. (It shares a byte
+  // with its neighbours: whoever sets one of the three may undo another's newest value. Then the
+  // question is asked once more.)
   bool filled : 1;
   // Its pages were watched anew after the last collection. Written by the collector, for its own
   // reckoning.

@@ -68,7 +68,7 @@ const BlockList& listed_blocks(KindNumber kind, unsigned size_class) {
   return lists[kind][size_class];
 }
 
-BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) {
+BlockNumber make_small_block(KindNumber kind, unsigned size_class) {
   const BlockNumber number = take_run(1);
   if (number == kNoBlock) return kNoBlock;
   Block& block = space.blocks[number];
@@ -89,13 +89,12 @@ BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean) 
     __atomic_store_n(&block.allocated[w], 0, __ATOMIC_RELAXED);
   }
   if (is_marking_in_steps()) pass_for_new(&block);
-  *clean = start_using(number) == 0;
+  extra.zeroed = start_using(number) == 0;
   set_unowned(&extra);
   extra.next = extra.previous = kNoBlock;
   extra.bytes = 0;
   extra.free_slots = block.slots;
   extra.held_by_first_block = false;
-  extra.zeroed = false;
   return number;
 }
 

@@ -16,9 +16,9 @@ BlockNumber take_last_listed_block(KindNumber kind, unsigned size_class);
 void unlist_block(BlockNumber number);
 const BlockList& listed_blocks(KindNumber kind, unsigned size_class);
 
-// Makes a free block into a small block without objects. kNoBlock when no block is free. Whether
-// its pages are clean is left in *clean; from now on they count as dirty.
-BlockNumber make_small_block(KindNumber kind, unsigned size_class, bool* clean);
+// Makes a free block into a small block without objects. kNoBlock when no block is free. From now
+// on its pages count as dirty; BlockExtra::zeroed says whether they were clean.
+BlockNumber make_small_block(KindNumber kind, unsigned size_class);
 
 // Makes a large object of `bytes` (a multiple of the granule) in a new run; null when no run fits.
 // It is allocated, not cleared. *dirty_blocks tells how many of its blocks hold old data.

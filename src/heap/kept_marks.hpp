@@ -10,7 +10,7 @@
 
 namespace jd::heap {
 
-// Instead of clear_marks: what is marked stays marked. Noted: of what is marked, only what was
+// Instead of start_marks: what is marked stays marked. Noted: of what is marked, only what was
 // there when steps began (heap/snapshot.hpp). Returns how many objects that are. Pre: there are no
 // mixed blocks.
 enum class Keep : std::uint8_t { All, Noted };

@@ -187,9 +187,9 @@ std::uint64_t start_bits(BlockNumber number, unsigned word) {
 
 }  // namespace
 
-BlockNumber make_mixed_block(KindNumber kind, bool* clean) {
+BlockNumber make_mixed_block(KindNumber kind) {
   if (!gaps.cover()) return kNoBlock;
-  const BlockNumber number = make_small_block(kind, class_for(kGranule), clean);
+  const BlockNumber number = make_small_block(kind, class_for(kGranule));
   if (number == kNoBlock) return kNoBlock;
   for (std::uint64_t& word : gaps[number].words) word = 0;
   set(gaps[number].words, 0);

@@ -57,7 +57,7 @@ inline constexpr unsigned kMixedHoles = 2 * kMixedKinds;
 
 // A free block becomes a mixed one, all of it a gap. kNoBlock when none is free, or for lack of
 // memory for the gaps. Pre: the heap's lock is held.
-BlockNumber make_mixed_block(KindNumber kind, bool* clean);
+BlockNumber make_mixed_block(KindNumber kind);
 
 // Discards the pages of the table of gaps that no mixed block has. Pre: the heap's lock is held.
 void discard_unused_gaps();

@@ -19,7 +19,7 @@ namespace jd::heap {
 extern bool marking_in_steps;
 inline bool is_marking_in_steps() { return __atomic_load_n(&marking_in_steps, __ATOMIC_RELAXED); }
 
-// Pre, of both: the world is stopped, holes are hidden. The first follows clear_marks or
+// Pre, of both: the world is stopped, holes are hidden. The first follows start_marks or
 // keep_marks; false if there is no memory. After the second, keep_marks takes back the marks of
 // what is new.
 [[nodiscard]] bool begin_marking_in_steps();

@@ -207,7 +207,7 @@ bool sweep_block(BlockNumber number, Block& block, OpenRun* run, SweepCount* cou
 
 SweepPolicy sweep_policy;
 
-void clear_marks() {
+void start_marks() {
   for_each_block([](BlockNumber, Block& block) {
     // Where an object of a mixed block begins may not be known yet.
     const bool mixed = block.state == BlockState::Mixed;

@@ -45,7 +45,7 @@ struct SweepCount {
 // Clears the mark bits of allocated slots, and sets those of free ones: the marker, which never
 // marks a free slot (its stale words would keep other dead objects), has one bit to look at.
 // Pre: the world is stopped.
-void clear_marks();
+void start_marks();
 
 // Sweeps. Blocks of kinds with a disclaim function are put aside for disclaim_deferred.
 // Pre: the world is stopped; slots in threads' holes are not allocated (alloc::hide_holes).

@@ -39,7 +39,7 @@ void for_each_bit(const std::uint64_t* words, unsigned slots, Visit visit) {
 template <class Visit>
 void for_each_marked(const Block& block, Visit visit) {
   for (unsigned w = 0; w < block.bit_words(); ++w) {
-    // While marking, the marks of free slots are set too (clear_marks).
+    // While marking, the marks of free slots are set too (start_marks).
     const std::uint64_t marked = block.marks[w] & block.allocated[w];
     for_each_bit(&marked, 64, [&](unsigned bit) { visit(w * 64 + bit); });
   }

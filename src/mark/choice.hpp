@@ -20,7 +20,8 @@ namespace jd::mark {
 
 using base::MarkStrategy;
 
-// For collections after such as found about as much. Of the two ways, one is the other.
+// The choice for collections whose predecessor found about so many objects. One of the two ways is
+// called "the other"; which one, the owner says.
 class Choice {
  public:
   // For arrays, whose constructors say what it is to be.

@@ -93,14 +93,14 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
 
 void (*push_instead)(Word word) = nullptr;
 
-void call_procedure(Word object, std::size_t size, Word descriptor) {
+static void call_named_procedure(Word object, std::size_t size, Word descriptor) {
   descriptor = final_descriptor(object, size, descriptor);
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   if ((descriptor & heap::kDescriptorTag) != heap::kTagProcedure) return;
   if (index == kDescribedArrayProcedure) {
     const Elements elements = elements_of(object, size);
     for (std::size_t i = 0; i < elements.count; ++i) {
-      call_procedure(elements.at(i), elements.size, elements.descriptor);
+      call_named_procedure(elements.at(i), elements.size, elements.descriptor);
     }
     return;
   }
@@ -108,6 +108,12 @@ void call_procedure(Word object, std::size_t size, Word descriptor) {
   if (procedure == nullptr) return;
   procedure(reinterpret_cast<Word*>(object), &marker, &marker + 1,
             descriptor >> (2 + heap::kProcedureBits));
+}
+
+void call_procedure(Word object, std::size_t size, Word descriptor, void (*visit)(Word word)) {
+  push_instead = visit;
+  call_named_procedure(object, size, descriptor);
+  push_instead = nullptr;
 }
 
 }  // namespace jd::mark

@@ -51,11 +51,11 @@ constexpr Word procedure_descriptor(unsigned procedure, Word environment) {
 // held.
 [[nodiscard]] bool keep_long_bitmap(const Word* bitmap, std::size_t bits, Word* number);
 
-// While set, pointers that mark procedures push go there instead of being marked. Used in a stopped
-// world only.
+// Calls the mark procedure that the object's descriptor names, if it names one of the program's;
+// what it pushes goes to `visit` instead of being marked. Pre: the world is stopped.
+void call_procedure(Word object, std::size_t size, Word descriptor, void (*visit)(Word word));
+// `visit` of the call that is under way, or null: for what mark procedures call.
 extern void (*push_instead)(Word word);
-// Calls the mark procedure that the object's descriptor names, if it names one of the program's.
-void call_procedure(Word object, std::size_t size, Word descriptor);
 
 // What stands in the last words of a described array's memory.
 struct DescribedArrayTail {

@@ -78,7 +78,8 @@ void find_cuts(char* own_stack_top) {
             [](const Extent& a, const Extent& b) { return a.low < b.low; });
 }
 
-// Nobody can unmap anything now: each of the process's threads is known, and stands.
+// Nobody can unmap anything now: each of the process's threads is known, and stands. (Where malloc
+// is served there are no marker threads, which would count as unknown.)
 bool everybody_stands() {
   std::size_t standing = 0;
   for_each_thread([&](const Thread* thread) {

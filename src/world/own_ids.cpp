@@ -9,10 +9,10 @@
 namespace jd::world {
 namespace {
 
-// What a thread knows counts while this is the number that stood here before it asked. On a page
-// that is zero in every child of a fork, so that one of which the handlers don't hear (a system
-// call of the program's, _Fork) keeps nothing. Null until a thread asks twice, and where the system
-// has no such pages. All three under the heap's lock.
+// A thread's remembered ids are valid while the number that it noted with them still stands here.
+// The page reads as zero in every child of a fork: so a child of which the handlers never heard (a
+// system call of the program's, _Fork) remembers nothing. Null until a thread asks twice, and where
+// the system has no such pages. All three under the heap's lock.
 std::uint32_t* valid_number = nullptr;
 std::uint32_t last_number = 0;
 bool page_refused = false;

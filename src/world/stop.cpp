@@ -30,8 +30,8 @@ std::atomic<std::uint32_t> answers_wanted{0};
 constexpr std::uint32_t kNotKnownYet = ~0u;
 // How many the last stop waited for. Under the heap's lock.
 std::uint32_t signalled_last = 0;
-// The last thread, by the kernel's id, that got a stop signal and has no record: a record with its
-// id belongs to a thread that is gone, whose id the kernel has given away again.
+// The kernel's id of the last thread that got a stop signal and has no record. If a record has this
+// id, that record's thread has ended, and the kernel has given its id away again.
 std::atomic<int> stranger{0};
 
 // All set at the start or before it, and from then on only read.

@@ -23,8 +23,7 @@ class Verifier : public testing::Test {
     ASSERT_TRUE(grow(100));
     // Free runs of 1, 2 and 92 blocks, and three small blocks with an object each, two of a list.
     for (BlockNumber* block : {&first_, &second_, &third_}) {
-      bool clean = false;
-      *block = make_small_block(kNormal, class_for(block == &third_ ? 64 : 32), &clean);
+      *block = make_small_block(kNormal, class_for(block == &third_ ? 64 : 32));
       ASSERT_NE(*block, kNoBlock);
       space.blocks[*block].allocated[0] = 1;
       --space.extras[*block].free_slots;
@@ -89,7 +88,7 @@ TEST_F(VerifierDeathTest, FindsAnOwnedBlockOnAList) {
 }
 
 TEST_F(VerifierDeathTest, FindsBitsThatNoMarkSet) {
-  clear_marks();
+  start_marks();
   Place{&space.blocks[first_], 0}.set_mark();
   sweep();
   verify_structures();

@@ -33,8 +33,7 @@ class MixedBlock {
       kinds[added].layout_from = LayoutFrom::Header;
       return added;
     }();
-    bool clean = false;
-    number = make_mixed_block(static_cast<KindNumber>(kind), &clean);
+    number = make_mixed_block(static_cast<KindNumber>(kind));
     EXPECT_NE(number, kNoBlock);
     // What other objects left there.
     std::memset(jd::base::as_pointer(block_address(number)), 0xdb, kBlockSize);

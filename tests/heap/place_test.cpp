@@ -21,10 +21,9 @@ void make_space() {
 TEST(Place, EveryByteOfASmallBlockLeadsToItsSlot) {
   make_space();
   for (unsigned c = 0; c < kSizeClasses; ++c) {
-    bool clean = false;
-    const BlockNumber number = make_small_block(kNormal, c, &clean);
+    const BlockNumber number = make_small_block(kNormal, c);
     ASSERT_NE(number, kNoBlock);
-    EXPECT_TRUE(clean);
+    EXPECT_TRUE(space.extras[number].zeroed);
     const Word start = block_address(number);
     for (Word offset = 0; offset < kBlockSize; ++offset) {
       Place place{};

@@ -153,7 +153,7 @@ TEST(Spans, ASweepKeepsWhatIsMarked) {
     span = span_of(kNormal, kClass, &fresh);
     for (unsigned i = 0; i < kSpans[kClass].slots(); ++i) take_slot(span, &words);
   }
-  clear_marks();
+  start_marks();
   Place{spans[0], 0}.set_mark();
   Place{spans[0], 3}.set_mark();
   for (unsigned i = 0; i < kSpans[kClass].slots(); ++i) Place{spans[2], i}.set_mark();
@@ -177,7 +177,7 @@ TEST(Spans, OnlyWhatASweepFreesIsDropped) {
   auto words = OldWords::None;
   Block* const span = span_of(kNormal, 0, &fresh);
   for (unsigned i = 0; i < 2; ++i) take_slot(span, &words);
-  clear_marks();
+  start_marks();
   Place{span, 0}.set_mark();
   sweep();
   EXPECT_EQ(take_slot(span, &words).slot, 1u);
@@ -187,7 +187,7 @@ TEST(Spans, OnlyWhatASweepFreesIsDropped) {
   EXPECT_EQ(words, OldWords::Freed);
   // A span made of blocks with such words has them.
   const BlockNumber number = number_of(span);
-  clear_marks();
+  start_marks();
   sweep();
   EXPECT_TRUE(has_dropped_words(number, kSpans[0].blocks));
   ASSERT_EQ(span_of(kNormal, 0, &fresh), span);

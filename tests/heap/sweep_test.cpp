@@ -43,8 +43,7 @@ TEST(Sweep, BesideDisclaimingAFreeIsForGood) {
   const unsigned kind = add_kind(0, true, true);
   ASSERT_LT(kind, kMaxKinds);
   kinds[kind].disclaim = [](void*) { return 1; };
-  bool clean = false;
-  const BlockNumber number = make_small_block(static_cast<KindNumber>(kind), class_for(16), &clean);
+  const BlockNumber number = make_small_block(static_cast<KindNumber>(kind), class_for(16));
   ASSERT_NE(number, kNoBlock);
   Block& block = space.blocks[number];
   // A round begins with an even number; the thread answers with the next.

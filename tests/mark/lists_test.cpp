@@ -25,8 +25,7 @@ class List {
   explicit List(unsigned blocks) {
     Word next = 0;
     for (unsigned b = 0; b < blocks; ++b) {
-      bool clean = false;
-      const BlockNumber number = make_small_block(kNormal, class_for(2 * sizeof(Word)), &clean);
+      const BlockNumber number = make_small_block(kNormal, class_for(2 * sizeof(Word)));
       if (number == kNoBlock) return;
       Block& block = space.blocks[number];
       for (unsigned slot = 0; slot < block.slots; ++slot) {
@@ -65,7 +64,7 @@ class ListsTest : public testing::TestWithParam<MarkStrategy> {
     marker_.set_strategy(GetParam());
   }
   void mark(const std::vector<Word>& roots) {
-    clear_marks();
+    start_marks();
     team.begin_collection(false);
     marker_.push_range(roots.data(), roots.data() + roots.size());
     marker_.drain();
@@ -125,7 +124,7 @@ TEST(Lists, NobodyIsWokenForOne) {
   marker.set_strategy(MarkStrategy::Ring);
   const List list(kBlocks);
   team.begin_collection(false);
-  clear_marks();
+  start_marks();
   marker.mark_word(list.head());
   marker.drain();
   EXPECT_FALSE(team.had_choice());

@@ -88,10 +88,9 @@ class Graph {
         objects_.push_back(block_address(number_of(block)));
         continue;
       }
-      bool clean = false;
       const unsigned size_class = static_cast<unsigned>(random_() % 20);
       const KindNumber kind = pick_kind(slot_size_of(size_class));
-      const BlockNumber number = make_small_block(kind, size_class, &clean);
+      const BlockNumber number = make_small_block(kind, size_class);
       ASSERT_NE(number, kNoBlock);
       Block& block = space.blocks[number];
       for (unsigned slot = 0; slot < block.slots; ++slot) {
@@ -215,7 +214,7 @@ TEST_P(MarkerTest, MarksExactlyWhatIsReachable) {
   const int rounds = (helpers != 0 ? 100 : 20) / kSlowness;
   // More where every root so far led to little.
   for (int round = 0; round < rounds || (!is_tested() && round < 10 * rounds); ++round) {
-    clear_marks();
+    start_marks();
     const Word root = graph.pick();
     const std::vector<Word> expected = graph.reachable(root);
     const bool alone = helpers != 0 && round % 4 == 3;
@@ -258,8 +257,7 @@ INSTANTIATE_TEST_SUITE_P(
 std::vector<Place> make_all(KindNumber kind, std::size_t size, std::size_t count) {
   std::vector<Place> made;
   while (made.size() < count) {
-    bool clean = false;
-    const BlockNumber number = make_small_block(kind, class_for(size), &clean);
+    const BlockNumber number = make_small_block(kind, class_for(size));
     if (number == kNoBlock) return {};
     Block& block = space.blocks[number];
     for (unsigned slot = 0; slot < block.slots && made.size() < count; ++slot) {
@@ -299,7 +297,7 @@ TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
     ASSERT_TRUE(marker.initialise(entries));
     marker.set_strategy(MarkStrategy::Ring);
     for (int round = 0; round < 20; ++round) {
-      clear_marks();
+      start_marks();
       const Word nothing = 0;
       for (std::size_t i = 1; i < entries; ++i) marker.push_range(&nothing, &nothing + 1);
       marker.push_contents({object, 0});
@@ -410,7 +408,7 @@ TEST(Stack, ALongOneLosesNothingOfWideObjects) {
       ASSERT_TRUE(marker.initialise(entries));
       marker.set_strategy(MarkStrategy::Ring);
       for (int round = 0; round < 20; ++round) {
-        clear_marks();
+        start_marks();
         const Word root = nodes[static_cast<std::size_t>(round)].address();
         marker.scan_roots(&root, &root + 1);
         marker.drain();
@@ -451,7 +449,7 @@ TEST(Stack, ItsLastExtensionMayBeShorterThanAnObject) {
     Marker marker;
     ASSERT_TRUE(marker.initialise(entries));
     marker.set_strategy(MarkStrategy::Ring);
-    clear_marks();
+    start_marks();
     // As one range, whose words fill the ring.
     marker.push_range(roots.data(), roots.data() + roots.size());
     marker.drain();
@@ -464,8 +462,7 @@ TEST(Stack, ItsLastExtensionMayBeShorterThanAnObject) {
 TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
   ASSERT_TRUE(reserve_space(64u << 20));
   ASSERT_TRUE(grow(16));
-  bool clean = false;
-  const BlockNumber number = make_small_block(kNormal, class_for(32), &clean);
+  const BlockNumber number = make_small_block(kNormal, class_for(32));
   Block& block = space.blocks[number];
   block.allocated[0] = 9;  // slots 0 and 3; slot 1 is free, with a word of its past
   *reinterpret_cast<Word*>(block_address(number) + 32) = block_address(number) + 96;
@@ -473,7 +470,7 @@ TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
   ASSERT_TRUE(marker.initialise(0));
   marker.set_strategy(MarkStrategy::Ring);
   const Word past = block_address(number) + 32;
-  clear_marks();
+  start_marks();
   marker.scan_stack(&past, &past + 1, true);
   marker.drain();
   EXPECT_TRUE(block.marked(0));
@@ -481,7 +478,7 @@ TEST(Roots, OnePastTheEndHoldsTheObjectBefore) {
   // The same word inside the heap holds only what it points into.
   block.allocated[0] = 5;
   *reinterpret_cast<Word*>(block_address(number) + 64) = past;
-  clear_marks();
+  start_marks();
   const Word root = block_address(number) + 65;
   marker.scan_roots(&root, &root + 1);
   marker.drain();
@@ -496,9 +493,8 @@ TEST(Roots, OfAStackEveryWordCounts) {
   std::mt19937_64 random(7);
   std::vector<BlockNumber> blocks;
   for (const std::size_t size : {16, 24, 32, 48, 80, 96, 240, 512}) {
-    bool clean = false;
     const unsigned size_class = class_for(size);
-    blocks.push_back(make_small_block(kNormal, size_class, &clean));
+    blocks.push_back(make_small_block(kNormal, size_class));
     Block& block = space.blocks[blocks.back()];
     for (unsigned slot = 0; slot < block.slots; ++slot) {
       if (random() % 4 == 0) continue;
@@ -531,7 +527,7 @@ TEST(Roots, OfAStackEveryWordCounts) {
       expect(word, 0);
       expect(word, 1);
     }
-    clear_marks();
+    start_marks();
     marker.scan_stack(stack.data(), stack.data() + stack.size(), true);
     marker.drain();
     std::set<Word> marked;
@@ -557,7 +553,7 @@ TEST(Roots, OnePastTheEndOfALargeObjectAcrossBlocks) {
   Marker marker;
   ASSERT_TRUE(marker.initialise(0));
   marker.set_strategy(MarkStrategy::Ring);
-  clear_marks();
+  start_marks();
   const Word past = block_address(number_of(second));
   marker.scan_stack(&past, &past + 1, true);
   marker.drain();

@@ -110,8 +110,7 @@ TEST_P(NumbersTest, HideNoPointer) {
   Block* const block = make_large(kNormal, kArrayBlocks * kBlockSize, 1, &dirty);
   ASSERT_NE(block, nullptr);
   auto* const words = reinterpret_cast<Word*>(block_address(number_of(block)));
-  bool clean = false;
-  const BlockNumber number = make_small_block(kNormal, class_for(32), &clean);
+  const BlockNumber number = make_small_block(kNormal, class_for(32));
   Block& leaves = space.blocks[number];
   for (unsigned slot = 0; slot < leaves.slots; ++slot) {
     leaves.allocated[slot / 64] |= std::uint64_t{1} << (slot % 64);
@@ -144,7 +143,7 @@ TEST_P(NumbersTest, HideNoPointer) {
           expected[(*at - block_address(number)) / leaves.slot_size] = true;
         }
       }
-      clear_marks();
+      start_marks();
       team.begin_collection(false);
       if (round % 4 == 3) {
         marker.scan_roots(first, end);
