@@ -105,7 +105,8 @@ struct Hole {
 
   // For any thread: is the address, the slot of this number in a block that is the hole's, one that
   // was not handed out yet? False also when the hole is just changing its place; never true for an
-  // object that the caller was given.
+  // object that the caller was given (on AArch64, in a way that makes an order: a bare store of its
+  // address may be seen before the cursor's).
   [[nodiscard]] bool contains_slot(const heap::Block& in, const void* slot, unsigned number) const {
     const std::uint16_t before = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
     const unsigned is_ours = holds(in, slot, number);

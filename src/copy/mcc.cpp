@@ -12,7 +12,6 @@
 #include "heap/growable.hpp"
 #include "heap/layout.hpp"
 #include "heap/mixed.hpp"
-#include "heap/size_class.hpp"
 #include "heap/walk.hpp"
 
 namespace jd::copy::mcc {
@@ -75,10 +74,7 @@ bool find(Word word, Place* place) {
 }
 
 bool find_ending_at(Word word, Place* place) {
-  if (word % heap::kGranule != 0 || !find(word - 1, place)) return false;
-  // Mixed blocks have a full class.
-  if (!place->is_large() && !heap::is_full_class(place->block->size_class)) return false;
-  return place->address() + place->size() == word;
+  return word % heap::kGranule == 0 && find(word - 1, place) && place->ends_at(word);
 }
 
 bool was_forwarded(const Place& place, Word* to) {

@@ -4,7 +4,6 @@
 #include "copy/policy.hpp"
 #include "copy/roles.hpp"
 #include "copy/untyped.hpp"
-#include "heap/size_class.hpp"
 #include "heap/walk.hpp"
 
 namespace jd::copy {
@@ -28,9 +27,7 @@ void pin_meaning_of(Word word, bool past_end) {
   heap::Place place;
   if (is_source(word) && heap::find_place(word, &place)) pin_slot(*place.block, place.slot);
   if (!past_end || word % heap::kGranule != 0 || !is_source(word - 1)) return;
-  if (!heap::find_place(word - 1, &place)) return;
-  // Mixed blocks have a full class.
-  if (heap::is_full_class(place.block->size_class)) {
+  if (heap::find_place(word - 1, &place) && place.ends_at(word)) {
     pin_slot(*place.block, place.slot);
   }
 }

@@ -6,6 +6,7 @@
 
 #include "heap/block.hpp"
 #include "heap/kinds.hpp"
+#include "heap/size_class.hpp"
 #include "os/lock.hpp"
 #include "os/readers.hpp"
 
@@ -113,6 +114,11 @@ struct Place {
   [[nodiscard]] std::size_t size() const {
     if (__builtin_expect(is_mixed(), 0)) return mixed_size(*this);
     return unmixed_size(*block);
+  }
+  // Does the object end there, so that a word which points there may mean it? In a loose slot that
+  // address is the slot's, and no object's end (size_class.hpp).
+  [[nodiscard]] bool ends_at(Word word) const {
+    return unused_at_end(*block) == 0 && address() + size() == word;
   }
   // Does a pointer to this address, which lies in the object, hold it? Programs may promise to keep
   // a pointer to a large object's first block (GC_malloc_ignore_off_page).

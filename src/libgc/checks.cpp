@@ -37,9 +37,7 @@ bool is_end(const void* p, const char* object) {
   if (object == nullptr) return false;
   return while_in_place(object, [p, object] {
     heap::Place place;
-    if (!heap::find_place(base::as_word(object), &place)) return false;
-    if (!place.is_large() && !heap::is_full_class(place.block->size_class)) return false;
-    return p == object + place.size();
+    return heap::find_place(base::as_word(object), &place) && place.ends_at(base::as_word(p));
   });
 }
 

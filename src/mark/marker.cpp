@@ -148,12 +148,10 @@ bool Marker::mark_word(Word word) {
   return true;
 }
 
-// Only an object that fills its slot ends where another may begin.
 void Marker::mark_unusual_object_ending_at(Word word) {
   heap::Place before;
   if (!heap::find_object_in_stopped_world(word - 1, &before) || before.marked()) return;
-  if (!before.is_large() && !heap::is_full_class(before.block->size_class)) return;
-  if (before.address() + before.size() != word) return;
+  if (!before.ends_at(word)) return;
   before.set_mark();
   push_contents(before);
 }
