@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "heap/block_bits.hpp"
 #include "heap/blocks.hpp"
 #include "heap/layout.hpp"
 #include "heap/runs.hpp"
@@ -13,9 +14,7 @@
 namespace jd::heap {
 namespace {
 
-struct alignas(128) Gaps {
-  std::uint64_t words[kBitWords];
-};
+struct alignas(128) Gaps : BlockBits {};
 // By block number. Reserved when the first mixed block is made, committed for the blocks that there
 // are then. Under the heap's lock; a block's words as its record's.
 SideTable<Gaps> gaps;
@@ -78,86 +77,14 @@ Granules hole_in(BlockNumber number) {
   return {granule_of(number, cursor), granule_of(number, end)};
 }
 
-// One bit a granule.
-struct Bits {
-  std::uint64_t words[kBitWords];
-};
-
-std::uint64_t add(std::uint64_t a, std::uint64_t b, bool* carry) {
-  std::uint64_t sum = 0;
-  const bool first = __builtin_add_overflow(a, b, &sum);
-  const bool second = __builtin_add_overflow(sum, std::uint64_t{*carry}, &sum);
-  *carry = first || second;
-  return sum;
-}
-std::uint64_t subtract(std::uint64_t a, std::uint64_t b, bool* borrow) {
-  std::uint64_t difference = 0;
-  const bool first = __builtin_sub_overflow(a, b, &difference);
-  const bool second = __builtin_sub_overflow(difference, std::uint64_t{*borrow}, &difference);
-  *borrow = first || second;
-  return difference;
-}
-
-// All granules from each of `firsts` up to the next of `boundaries`, which it is one of, or to the
-// block's end. Words are numbers with the block's first granule as the lowest bit: added to what
-// is no boundary, the granule behind a first one carries up to the next boundary; and the powers of
-// two from one granule up to another are their difference.
-Bits tiles(const Bits& firsts, const Bits& boundaries) {
-  Bits all;
-  std::uint64_t behind = 0;
-  bool carry = false;
-  bool borrow = false;
-  for (unsigned w = 0; w < kBitWords; ++w) {
-    const std::uint64_t seconds = firsts.words[w] << 1 | behind;
-    behind = firsts.words[w] >> 63;
-    const std::uint64_t ends = add(seconds, ~boundaries.words[w], &carry) & boundaries.words[w];
-    all.words[w] = subtract(ends, firsts.words[w], &borrow);
-  }
-  return all;
-}
-
-Bits granules_of_gaps(BlockNumber number) {
-  Bits firsts;
-  Bits all;
+BlockBits granules_of_gaps(BlockNumber number) {
+  BlockBits firsts;
+  BlockBits all;
   for (unsigned w = 0; w < kBitWords; ++w) {
     firsts.words[w] = load(gaps[number].words[w]);
     all.words[w] = boundaries(number, w);
   }
   return tiles(firsts, all);
-}
-
-unsigned count(const Bits& bits) {
-  unsigned ones = 0;
-  for (const std::uint64_t word : bits.words) ones += base::count_ones(word);
-  return ones;
-}
-
-// Where, from each granule of the set on, so many more are in it too.
-Bits with_behind(const Bits& bits, unsigned distance) {
-  Bits both;
-  for (unsigned w = 0; w < kBitWords; ++w) {
-    const std::uint64_t above = w + 1 < kBitWords ? bits.words[w + 1] : 0;
-    both.words[w] = bits.words[w] & (bits.words[w] >> distance | above << (64 - distance));
-  }
-  return both;
-}
-
-// The first granules of the set's stretches.
-Bits first_of_stretches(const Bits& bits) {
-  Bits firsts;
-  std::uint64_t before = 0;
-  for (unsigned w = 0; w < kBitWords; ++w) {
-    firsts.words[w] = bits.words[w] & ~(bits.words[w] << 1 | before);
-    before = bits.words[w] >> 63;
-  }
-  return firsts;
-}
-
-// How many granules are in stretches of kLeastGap or more.
-unsigned count_in_long_stretches(const Bits& bits) {
-  static_assert(kLeastGap == 8);
-  const Bits eight = with_behind(with_behind(with_behind(bits, 1), 2), 4);
-  return count(eight) + (kLeastGap - 1) * count(first_of_stretches(eight));
 }
 
 // The start bytes of 64 granules as bits. They are 0 or 1; but those of free granules are anything.
@@ -243,15 +170,16 @@ void give_gap(BlockNumber number, unsigned first) {
   clear(space.blocks[number].allocated, first);
 }
 
+static_assert(kLeastGap == 8);
 unsigned usable_granules(BlockNumber number) {
-  return count_in_long_stretches(granules_of_gaps(number));
+  return count_in_stretches_of_eight(granules_of_gaps(number));
 }
 
 void learn_starts(BlockNumber number) {
   if (space.blocks[number].known_starts() != Starts::Open) return;
   const Granules hole = hole_in(number);
   Block& block = space.blocks[number];
-  const Bits free = granules_of_gaps(number);
+  const BlockBits free = granules_of_gaps(number);
   // Several markers may be here: all write the same.
   for (unsigned w = 0; w < kBitWords; ++w) {
     const std::uint64_t found =
@@ -273,8 +201,8 @@ unsigned used_granules(BlockNumber number) {
 
 unsigned live_granules(BlockNumber number) {
   const Block& block = space.blocks[number];
-  Bits live;
-  Bits all;
+  BlockBits live;
+  BlockBits all;
   for (unsigned w = 0; w < kBitWords; ++w) {
     live.words[w] = block.marks[w] & block.allocated[w];
     all.words[w] = boundaries(number, w);
@@ -320,8 +248,8 @@ unsigned sweep_mixed(BlockNumber number, unsigned* free) {
   Block& block = space.blocks[number];
   const Granules hole = hole_in(number);
   // What begins somewhere: until now, and of that, what stays. A hole stays as it is.
-  Bits before;
-  Bits after;
+  BlockBits before;
+  BlockBits after;
   for (unsigned w = 0; w < kBitWords; ++w) {
     before.words[w] = boundaries(number, w);
     after.words[w] = block.marks[w] & block.allocated[w];
@@ -330,10 +258,10 @@ unsigned sweep_mixed(BlockNumber number, unsigned* free) {
     set(before.words, hole.from);
     set(after.words, hole.from);
   }
-  const Bits kept = tiles(after, before);
-  Bits freed;
+  const BlockBits kept = tiles(after, before);
+  BlockBits freed;
   for (unsigned w = 0; w < kBitWords; ++w) freed.words[w] = ~kept.words[w];
-  const Bits first_freed = first_of_stretches(freed);
+  const BlockBits first_freed = first_of_stretches(freed);
   for (unsigned w = 0; w < kBitWords; ++w) {
     gaps[number].words[w] = first_freed.words[w];
     block.marks[w] = after.words[w];
@@ -341,7 +269,7 @@ unsigned sweep_mixed(BlockNumber number, unsigned* free) {
   }
   // A hole's thread goes on to allocate.
   space.blocks[number].set_known_starts(hole.count() == 0 ? Starts::Known : Starts::Open);
-  *free = count_in_long_stretches(freed);
+  *free = count_in_stretches_of_eight(freed);
   return count(kept) - hole.count();
 }
 
