@@ -27,12 +27,6 @@ void for_each_hole(Visit visit) {
   }
 }
 
-// In a stopped world, where only threads that no collection stops may read the word (GC_free's
-// first look at an address).
-void set_word(heap::Block* block, unsigned w, std::uint64_t bits) {
-  __atomic_store_n(&block->allocated[w], bits, __ATOMIC_RELAXED);
-}
-
 // Slots that were ready for a thread that is gone. Under the heap's lock.
 struct LostSlots {
   SlotRange range;

@@ -142,11 +142,9 @@ bool give_slot_back(const Place& place, char* object, bool may_be_kept) {
   const std::uint64_t bit = std::uint64_t{1} << (place.slot % 64);
   // As long as it has this object: then another thread may free the block.
   const unsigned words = block->bit_words();
-  // Release: whatever was done to the object comes before it is cleared for another.
-  std::uint64_t* const word = &block->allocated[place.slot / 64];
+  const std::uint64_t* const word = &block->allocated[place.slot / 64];
   base::note_atomic(word);
-  // Without a result: with one it would be a loop around a compare-and-exchange.
-  __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
+  block->give_back(place.slot / 64, bit);
   // Otherwise its owner or the next taker looks at the bits. Without the lock: what is stale leaves
   // a free slot uncounted, or an empty block on its list, until the next collection.
   const BlockExtra& extra = heap::extra_of(block);

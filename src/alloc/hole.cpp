@@ -30,22 +30,18 @@ void use_classes(const heap::ClassTable& table) {
   }
 }
 
-// Release: of what was a piece, the block's owner claims the slots without the lock, after they
-// were cleared here.
+// Of what was a piece, the block's owner claims the slots without the lock.
 void retire(Hole* hole) {
   heap::BlockExtra& extra = heap::space.extras[hole->block];
+  const auto give_back = [](heap::Block* b, unsigned w, std::uint64_t bits) {
+    base::note_block_atomic();
+    b->give_back(w, bits);
+  };
   if (hole->cursor < hole->end) {
     give_back_taken(static_cast<std::size_t>(hole->end - hole->cursor));
-    change_bits(slots_between(*hole, hole->cursor, hole->end),
-                [](heap::Block* b, unsigned w, std::uint64_t bits) {
-                  base::note_block_atomic();
-                  __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELEASE);
-                });
+    change_bits(slots_between(*hole, hole->cursor, hole->end), give_back);
   }
-  change_claimed(*hole, [](heap::Block* b, unsigned w, std::uint64_t bits) {
-    base::note_block_atomic();
-    __atomic_fetch_and(&b->allocated[w], ~bits, __ATOMIC_RELEASE);
-  });
+  change_claimed(*hole, give_back);
   // What was a piece may be another hole's block by now, whose thread leaves it without the lock.
   if (__atomic_load_n(&extra.owner, __ATOMIC_RELAXED) == hole) {
     __atomic_store_n(&extra.owner, nullptr, __ATOMIC_RELEASE);

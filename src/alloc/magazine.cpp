@@ -4,6 +4,7 @@
 #include "alloc/objects.hpp"
 #include "alloc/refill.hpp"
 #include "alloc/settings.hpp"
+#include "alloc/slots.hpp"
 #include "base/sharing.hpp"
 #include "heap/arena.hpp"
 #include "os/kept_errno.hpp"
@@ -33,8 +34,7 @@ void for_each_slot(const Magazine& magazine, Visit visit) {
   for (unsigned i = 0; i < magazine.count; ++i) {
     char* const slot = magazine.slots[i];
     const heap::Place place = place_of(slot);
-    visit(slot, place.block, &place.block->allocated[place.slot / 64],
-          std::uint64_t{1} << (place.slot % 64));
+    visit(slot, place.block, place.slot / 64, std::uint64_t{1} << (place.slot % 64));
   }
 }
 
@@ -105,13 +105,12 @@ bool give_back_magazines(ThreadCache* owner) {
   bool any = false;
   while (Magazine* magazine = owner->magazines) {
     any |= magazine->count != 0;
-    for_each_slot(*magazine,
-                  [](char* slot, heap::Block* block, std::uint64_t* word, std::uint64_t bit) {
-                    set_magazine_word(slot, 0);
-                    base::note_atomic(word);
-                    __atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
-                    list_or_release(block);
-                  });
+    for_each_slot(*magazine, [](char* slot, heap::Block* block, unsigned word, std::uint64_t bit) {
+      set_magazine_word(slot, 0);
+      base::note_atomic(&block->allocated[word]);
+      block->give_back(word, bit);
+      list_or_release(block);
+    });
     magazine->count = 0;
     magazine->hole->magazine = nullptr;
     owner->magazines = magazine->next;
@@ -123,18 +122,18 @@ bool give_back_magazines(ThreadCache* owner) {
 
 void hide_magazines() {
   for_each_magazine([](const Magazine* magazine) {
-    for_each_slot(*magazine, [](char* slot, heap::Block*, std::uint64_t* word, std::uint64_t bit) {
+    for_each_slot(*magazine, [](char* slot, heap::Block* block, unsigned word, std::uint64_t bit) {
       set_magazine_word(slot, 0);
-      __atomic_store_n(word, *word & ~bit, __ATOMIC_RELAXED);
+      set_word(block, word, block->allocated[word] & ~bit);
     });
   });
 }
 
 void show_magazines() {
   for_each_magazine([](const Magazine* magazine) {
-    for_each_slot(*magazine, [](char* slot, heap::Block*, std::uint64_t* word, std::uint64_t bit) {
+    for_each_slot(*magazine, [](char* slot, heap::Block* block, unsigned word, std::uint64_t bit) {
       set_magazine_word(slot, magazine_word(slot));
-      __atomic_store_n(word, *word | bit, __ATOMIC_RELAXED);
+      set_word(block, word, block->allocated[word] | bit);
     });
   });
 }

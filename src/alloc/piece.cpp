@@ -27,11 +27,8 @@ Piece claim_slots(heap::Block* block, unsigned most) {
     const unsigned first = base::lowest_bit(free);
     const unsigned behind = base::lowest_zero(free | ((std::uint64_t{1} << first) - 1));
     const Piece piece = {w * 64 + first, w * 64 + base::min_of(behind, first + most)};
-    // Acquire: what was done to an object before another thread freed it happened before it is
-    // cleared.
     base::note_block_atomic();
-    __atomic_fetch_or(&block->allocated[w], heap::bits_between(w, piece.from, piece.to),
-                      __ATOMIC_ACQUIRE);
+    block->claim(w, heap::bits_between(w, piece.from, piece.to));
     return piece;
   }
   return {0, 0};

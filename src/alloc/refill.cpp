@@ -117,7 +117,7 @@ class NotedClaim {
 bool claim_whole(Block* block) {
   const unsigned words = block->bit_words();
   for (unsigned w = 0; w < words; ++w) {
-    // Acquire: as in next_hole.
+    // Acquire: as Block::claim.
     if (__atomic_load_n(&block->allocated[w], __ATOMIC_ACQUIRE) != 0) return false;
   }
   for (unsigned w = 0; w < words; ++w) {
@@ -136,11 +136,10 @@ bool next_hole(ThreadCache* owner, Hole* hole) {
   const unsigned behind = block.slot_of(static_cast<std::size_t>(hole->end - start));
   const unsigned words = block.bit_words();
   const NotedClaim noted(owner, *hole, block);
-  // Others may be freeing slots of the word at the same time. Acquire: what was done to an object
-  // before another thread freed it happened before it is cleared.
+  // Others may be freeing slots of the word at the same time.
   const auto claim = [&block](unsigned w, std::uint64_t bits) {
     base::note_block_atomic();
-    __atomic_fetch_or(&block.allocated[w], bits, __ATOMIC_ACQUIRE);
+    block.claim(w, bits);
   };
   if (behind == 0 && claim_whole(&block)) {
     hole->move_to(start, start + std::size_t{block.slots} * hole->slot_size(), 0);

@@ -34,4 +34,10 @@ void change_bits(const SlotRange& slots, Change change) {
   }
 }
 
+// In a stopped world, where only threads that no collection stops may read the word (GC_free's
+// first look at an address).
+inline void set_word(heap::Block* block, unsigned w, std::uint64_t bits) {
+  __atomic_store_n(&block->allocated[w], bits, __ATOMIC_RELAXED);
+}
+
 }  // namespace jd::alloc

@@ -110,6 +110,15 @@ struct alignas(256) Block {
   [[nodiscard]] unsigned slot_of(std::size_t offset) const {
     return static_cast<unsigned>((offset * magic) >> 32);
   }
+  // Take free slots of a word, and give them back. What was done to an object before its slot was
+  // given back, by whomever, comes before the slot is cleared for the next one (release, acquire).
+  // (Results that nobody asks for: with one, each would be a loop.)
+  void claim(unsigned word, std::uint64_t bits) {
+    __atomic_fetch_or(&allocated[word], bits, __ATOMIC_ACQUIRE);
+  }
+  void give_back(unsigned word, std::uint64_t bits) {
+    __atomic_fetch_and(&allocated[word], ~bits, __ATOMIC_RELEASE);
+  }
   [[nodiscard]] bool marked(unsigned slot) const { return (marks[slot / 64] >> (slot % 64)) & 1; }
   [[nodiscard]] bool is_allocated(unsigned slot) const {
     return (__atomic_load_n(&allocated[slot / 64], __ATOMIC_RELAXED) >> (slot % 64)) & 1;

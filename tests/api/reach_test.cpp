@@ -131,15 +131,17 @@ void collect_elsewhere() {
 }
 
 #if defined(__x86_64__)
-#define JD_HOLD_IN(reg)                                                                        \
+// The stack pointer waits in another one.
+#define JD_HOLD_IN(reg, other)                                                                 \
   [](std::uintptr_t hidden, void (*function)()) {                                              \
     asm volatile("not %%rax\n\tmov %%rax, %%" reg                                              \
                  "\n\txor %%eax, %%eax\n\t"                                                    \
-                 "mov %%rsp, %%rbp\n\tsub $128, %%rsp\n\tand $-16, %%rsp\n\t"                  \
-                 "call *%%rdx\n\tmov %%rbp, %%rsp"                                             \
+                 "mov %%rsp, %%" other                                                         \
+                 "\n\tsub $128, %%rsp\n\tand $-16, %%rsp\n\t"                                  \
+                 "call *%%rdx\n\tmov %%" other ", %%rsp"                                       \
                  : "+a"(hidden), "+d"(function)                                                \
                  :                                                                             \
-                 : reg, "rbp", "rcx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc"); \
+                 : reg, other, "rcx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc"); \
   }
 #elif defined(__aarch64__)
 #define JD_HOLD_BY(instruction, reg)                                                              \
@@ -163,8 +165,9 @@ struct Holder {
 };
 constexpr Holder kHolders[] = {
 #if defined(__x86_64__)
-    {"rbx", JD_HOLD_IN("rbx")}, {"r12", JD_HOLD_IN("r12")}, {"r13", JD_HOLD_IN("r13")},
-    {"r14", JD_HOLD_IN("r14")}, {"r15", JD_HOLD_IN("r15")},
+    {"rbx", JD_HOLD_IN("rbx", "r12")}, {"r12", JD_HOLD_IN("r12", "rbx")},
+    {"r13", JD_HOLD_IN("r13", "rbx")}, {"r14", JD_HOLD_IN("r14", "rbx")},
+    {"r15", JD_HOLD_IN("r15", "rbx")},
 #elif defined(__aarch64__)
     {"x19", JD_HOLD_IN("x19")},       {"x20", JD_HOLD_IN("x20")},
     {"x21", JD_HOLD_IN("x21")},       {"x22", JD_HOLD_IN("x22")},
