@@ -64,6 +64,9 @@ function(jackdaw_discover target)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(CMAKE_CROSSCOMPILING) # then it runs in an emulator
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+  endif()
   foreach(variable IN LISTS arg_ENVIRONMENT)
     if(NOT variable MATCHES "^[A-Za-z_][A-Za-z_0-9]*=")
       message(FATAL_ERROR "jackdaw_discover(${target}): ENVIRONMENT has '${variable}', "

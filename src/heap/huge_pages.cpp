@@ -41,7 +41,7 @@ void ask_for_huge_pages(BlockNumber first, BlockNumber end, bool filled) {
   next_without_huge_page = to;
   os::advise_huge_pages(base::as_pointer(block_address(from)),
                         bytes_of(base::min_of(to, space.reserved) - from));
-  // A page of what was just asked for: of the run, that is what lies beyond the frontier.
+  // Of the run, what lies beyond the frontier was just asked for.
   const BlockNumber fresh = base::max_of(first, from);
   if (os::ns_of_first_touch(base::as_pointer(block_address(fresh))) <= kSlow) {
     slow = 0;

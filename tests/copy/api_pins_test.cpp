@@ -169,6 +169,7 @@ TEST(Hash, OfUntypedObjects) {
 // One object of eight lives; compacted, an eighth of the memory.
 TEST_P(Held, FragmentedHeapIsGivenBack) {
   JD_SKIP_UNDER_TSAN("keeps memory beside the heap's");
+  JD_SKIP_IN_EMULATOR("keeps memory for each page of the address space");
   JD_SKIP_IF_STILL();
   if (allocations_are_dear()) GTEST_SKIP() << "millions of allocations";
   const Nodes nodes(GetParam(), 2);

@@ -69,6 +69,14 @@ bool is_present(char* p) {
   return (present & 1) != 0;
 }
 
+// What lies before it may be there already, which would be no measure of a huge page.
+TEST_F(HugePages, TheFirstTouchIsOfWhatWasAskedFor) {
+  const BlockNumber first = kHugePagesFrom - 3;
+  ask_for_huge_pages(first, kHugePagesFrom + 2, true);
+  EXPECT_FALSE(is_present(memory(first)));
+  EXPECT_TRUE(is_present(memory(kHugePagesFrom)));
+}
+
 // Nobody touches the pages behind it, which would be half as much memory again.
 TEST_F(HugePages, AreNotForObjectsOfAPartOfABlock) {
   BlockNumber dirty = 0;

@@ -18,7 +18,8 @@
 namespace jd::test {
 namespace {
 
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD) || defined(JD_SANITIZE_UNDEFINED)
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD) || \
+    defined(JD_SANITIZE_UNDEFINED) || defined(JD_TEST_EMULATED)
 constexpr int kSlowness = 4;
 #else
 constexpr int kSlowness = 1;
