@@ -44,12 +44,6 @@ namespace {
 
 using mark::marker;
 
-// What threads_did_not_stop says. Under the heap's lock.
-bool last_did_not_stop = false;
-
-// GoesOn: in steps (cycle/incremental.hpp).
-enum class Outcome { Done, GoesOn, Abandoned };
-
 struct Cycle {
   int (*stop_function)();
   bool partial;  // what is marked already stays so
@@ -308,7 +302,7 @@ void run_cycle(void* data, char* stack_top) {
 
   Pause pause;
   pause.begin(Pause::At::KnownLibraries);
-  last_did_not_stop = !pause.stands();
+  if (!pause.stands()) cycle->outcome = Outcome::ThreadsDidNotStop;
   cycle->roots_are_known = pause.roots_are_known();
   if (cycle->limited) incremental::begin_limited_pause(pause);
   heap::SweepCount count;
@@ -344,26 +338,22 @@ void run_cycle(void* data, char* stack_top) {
 
 Measurements measured;
 
-bool collect_locked(int (*stop_function)(), Extent extent) {
+Outcome collect_locked(int (*stop_function)(), Extent extent) {
   const bool keeps = incremental::is_under_way() ? partial::may_watch() : partial::is_possible();
   Cycle cycle{stop_function, extent != Extent::Full && keeps, extent == Extent::AsDueWithinLimit};
-  last_did_not_stop = false;
-  if (cycle.asked_to_stop()) return false;
-  if (settings.may_begin != nullptr && !settings.may_begin()) return false;
+  if (cycle.asked_to_stop()) return Outcome::Abandoned;
+  if (settings.may_begin != nullptr && !settings.may_begin()) return Outcome::Abandoned;
   const std::uint64_t began = os::now_ns();
   {
     const MeasuredCollecting collecting;
     os::call_with_registers_on_stack(run_cycle, &cycle);
     os::clear_vector_registers();
   }
-  if (cycle.outcome != Outcome::Done) return false;
-  if (cycle.is_full()) {
+  if (cycle.outcome == Outcome::Done && cycle.is_full()) {
     measured.full_total += os::now_ns() - began + incremental::last_steps().mark_ns;
   }
-  return true;
+  return cycle.outcome;
 }
-
-bool threads_did_not_stop() { return last_did_not_stop; }
 
 void stop_for_program() {
   world::stop_world();

@@ -83,7 +83,6 @@ LastStep last_step;
 struct LimitedPause {
   std::uint64_t stood = 0;     // when the world did; 0: there is no such pause
   std::uint64_t deadline = 0;  // of its marking
-  bool went_on = false;        // in steps
 };
 LimitedPause limited_pause;
 // How long the last such pause took to prepare for more steps.
@@ -165,12 +164,11 @@ bool is_to_have_limit() {
 
 Progress end_or_go_on(Extent extent) {
   limited_pause = {};
-  const bool done = collect_locked(refusal::stop_function(), extent);
-  const bool went_on = limited_pause.went_on;
+  const Outcome outcome = collect_locked(refusal::stop_function(), extent);
   limited_pause = {};
   marker.set_deadline(0);
-  if (done) return Progress::End;
-  if (!went_on) return refuse();
+  if (outcome == Outcome::Done) return Progress::End;
+  if (outcome != Outcome::GoesOn) return refuse();
   mark::concurrent.wake();
   return Progress::Step;
 }
@@ -307,7 +305,6 @@ bool goes_on(Begun now) {
   note_step(limited_pause.stood);
   tries.note(marked_before, steps.mark_ns);
   to_go_on_ns = os::now_ns() - began;
-  limited_pause.went_on = true;
   set_state(State::Marking);
   return true;
 }

@@ -61,7 +61,7 @@ bool is_early_for_run(BlockNumber blocks) {
 // Every block may hold a survivor that could lie elsewhere.
 bool compact_for_room() {
   wish_to_compact();
-  last_compacted = collect_locked(nullptr);
+  last_compacted = collect_locked() == Outcome::Done;
   return last_compacted;
 }
 
@@ -77,7 +77,7 @@ bool little_was_allocated(std::size_t share) {
 
 // Unless the program's function says no; then it is not asked again before long.
 bool collect_if_allowed(Extent extent) {
-  if (collect_locked(refusal::stop_function(), extent)) return true;
+  if (collect_locked(refusal::stop_function(), extent) == Outcome::Done) return true;
   refusal::note();
   return false;
 }
@@ -117,7 +117,7 @@ bool is_to_have_kept_block() {
 bool collect_as_last_resort(unsigned attempt, bool allocated) {
   const bool again = attempt == 0 || allocated || partial::was_partial();
   const bool compact_at_once = can_compact() && little_was_allocated(kLittleForLarge);
-  if (again && !compact_at_once && collect_locked(nullptr)) return true;
+  if (again && !compact_at_once && collect_locked() == Outcome::Done) return true;
   return can_compact() && (again || !last_compacted) && compact_for_room();
 }
 

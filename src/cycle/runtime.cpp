@@ -318,7 +318,7 @@ bool collect_now(int (*stop_function)()) {
   {
     LockGuard guard(heap_lock);
     // Under the lock: after GC_disable no collection begins.
-    done = GC_dont_gc == 0 && collect_locked(stop_function);
+    done = GC_dont_gc == 0 && collect_locked(stop_function) == Outcome::Done;
   }
   finish_collection();
   if (done) notify_or_run();
@@ -352,7 +352,7 @@ void compact() {
       const std::uint64_t moved = copy::counts.collections;
       const heap::BlockNumber before = used();
       wish_to_compact();
-      if (!collect_locked() || copy::counts.collections == moved) break;
+      if (collect_locked() != Outcome::Done || copy::counts.collections == moved) break;
       if (used() > before - before / kWorthAnother) break;
     }
     return_table_memory();

@@ -210,21 +210,21 @@ void report() {
   os::clear_stack_below();
   cycle::start();
   os::regain_log(cycle::options.log_file);
-  bool done = false;
-  const char* why_not = has_other_collector
-                            ? "impossible beside another collector, with other threads"
-                            : "impossible, the roots are not known";
+  cycle::Outcome outcome{};
   {
     // Collecting stays off for everybody else: this collection alone keeps what it finds.
     LockGuard guard(heap_lock);
     cycle::settings.before_sweep = count_unreachable;
-    done = cycle::collect_locked();
+    outcome = cycle::collect_locked();
     cycle::settings.before_sweep = nullptr;
-    if (cycle::threads_did_not_stop()) {
-      why_not = "impossible, not all threads could be stopped (see ulimit -i)";
-    }
   }
-  if (!done) return say(why_not);
+  if (outcome == cycle::Outcome::ThreadsDidNotStop) {
+    return say("impossible, not all threads could be stopped (see ulimit -i)");
+  }
+  if (outcome != cycle::Outcome::Done) {
+    return say(has_other_collector ? "impossible beside another collector, with other threads"
+                                   : "impossible, the roots are not known");
+  }
   Backtrace** found = nullptr;
   std::size_t room = 0;
   {
