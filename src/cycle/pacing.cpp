@@ -82,6 +82,13 @@ bool collect_if_allowed(Extent extent) {
   return false;
 }
 
+// One that is due.
+bool collect_as_due() {
+  // In steps the heap would grow meanwhile.
+  return GC_dont_expand != 0 ? collect_if_allowed(Extent::AsDue)
+                             : incremental::step() == incremental::Progress::End;
+}
+
 // If a collection is due, or early for the sake of a long run.
 bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated) {
   if (collecting_is_off()) {
@@ -92,10 +99,9 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
   if (refusal::waits()) return false;
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
   if (due) {
-    // In steps the heap would grow meanwhile.
-    const bool done = GC_dont_expand != 0 ? collect_if_allowed(Extent::AsDue)
-                                          : incremental::step() == incremental::Progress::End;
-    if (done) return true;
+    // Where the whole heap was filled since the last one, the first refusal comes too late: if the
+    // heap grew for it, it would grow a little for each collection, for ever.
+    if (collect_as_due() || (refusal::is_overdue() && collect_as_due())) return true;
     // Whoever was asked has said no, or may have switched collections off.
     if (refusal::waits() || collecting_is_off()) return false;
   }

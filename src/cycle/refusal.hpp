@@ -9,13 +9,15 @@ namespace jd::cycle::refusal {
 void note();
 // Is the next try to wait until some more was allocated?
 bool waits();
+// The program's function has said no for too long: it is not asked again before a collection.
+bool is_overdue();
 // That try comes now.
 void forget_last();
 // A collection has ended, whoever started it.
 void forget_all();
 
-// The program's function for the next try, or null: it has said no for too long. (Collections that
-// the program asks for have Settings::stop_function.)
+// The program's function for the next try, or null if that is overdue. (Collections that the
+// program asks for have Settings::stop_function.)
 int (*stop_function())();
 
 }  // namespace jd::cycle::refusal

@@ -81,18 +81,17 @@ struct alignas(256) Block {
 
   // One bit a slot (mark.req.free). Who writes them, and how:
   //
-  //   marks      markers               in a stopped world; beside the program (mark/concurrent.hpp)
-  //                                    atomic OR, under the heap's lock
-  //              who frees a slot      atomic, without the lock: unset where marks are kept between
-  //                                    collections, set while the heap is marked in steps
-  //                                    (heap/snapshot.hpp)
-  //              disclaiming sweeps    while the world runs, under the lock
-  //              the program           atomic (GC_set_mark_bit)
-  //   allocated  the block's owner     atomic OR; plain stores while the block has no object
-  //              who takes a piece     atomic OR, under the lock (alloc/piece.cpp)
-  //              who frees a slot      atomic AND; under the lock if no collection stops that
-  //              thread sweeps                in a stopped world; of kinds that disclaim, atomic
-  //              AND
+  //   marks      markers              in a stopped world; beside the program (mark/concurrent.hpp)
+  //                                   atomic OR, under the heap's lock
+  //              who frees a slot     atomic, without the lock: unset where marks are kept between
+  //                                   collections, set while the heap is marked in steps
+  //                                   (heap/snapshot.hpp)
+  //              disclaiming sweeps   while the world runs, under the lock
+  //              the program          atomic (GC_set_mark_bit)
+  //   allocated  the block's owner    atomic OR; plain stores while the block has no object
+  //              who takes a piece    atomic OR, under the lock (alloc/piece.cpp)
+  //              who frees a slot     atomic AND; under the lock if no collection stops the thread
+  //              sweeps               in a stopped world; of kinds that disclaim, atomic AND
   //
   // While the heap is marked, free slots are marked too, so that the marker need not look at the
   // allocated words.

@@ -31,7 +31,7 @@ unsigned add_kind(Word descriptor, bool add_size, bool clear) {
 }
 
 unsigned add_mark_procedure(MarkProcedure procedure) {
-  if (mark_procedure_count == kFirstOwnProcedure) return kMaxProcedures;
+  if (mark_procedure_count == kOwnProcedure) return kMaxProcedures;
   mark_procedures[mark_procedure_count] = procedure;
   return mark_procedure_count++;
 }

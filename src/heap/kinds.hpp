@@ -26,8 +26,8 @@ inline constexpr unsigned kMaxProcedures = 1u << kProcedureBits;
 // As bdwgc does, the first numbers are kept for programs that choose one: 0 for the procedure of
 // gcj-style objects.
 inline constexpr unsigned kReservedProcedures = 8;
-// From here on they are the marker's own (mark/descriptor.hpp), which are in no table.
-inline constexpr unsigned kFirstOwnProcedure = kMaxProcedures - 3;
+// The last one is the marker's own (mark/descriptor.hpp), and in no table.
+inline constexpr unsigned kOwnProcedure = kMaxProcedures - 1;
 
 using KindNumber = std::uint8_t;
 // 128 of homogeneous layouts (JD_MAX_HOMOGENEOUS); four built in, and some eight that layouts, weak

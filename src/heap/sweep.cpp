@@ -68,7 +68,8 @@ void sweep_word(Block& block, unsigned w) {
 // Some of its objects were freed. `before`: the first word of its allocated bits until then.
 void note_dropped(const Block& block, std::uint64_t before, BlockExtra* extra) {
   if (block.state == BlockState::SpanHead) {
-    extra->span.dropped |= static_cast<std::uint32_t>(before & ~block.allocated[0]);
+    const std::uint64_t left = __atomic_load_n(&block.allocated[0], __ATOMIC_RELAXED);
+    extra->span.dropped |= static_cast<std::uint32_t>(before & ~left);
   } else {
     extra->dropped = true;
   }
@@ -79,7 +80,8 @@ template <World kWorld>
 bool sweep_slots(BlockNumber number, Block& block, SweepCount* count) {
   BlockExtra& extra = space.extras[number];
   const unsigned allocated = count_bits(block.allocated, block.slots);
-  const std::uint64_t before = block.allocated[0];
+  // Where the world runs, of some moment.
+  const std::uint64_t before = __atomic_load_n(&block.allocated[0], __ATOMIC_RELAXED);
   if (poison_freed) poison_dead_slots(number, block);
   for (unsigned w = 0; w < block.bit_words(); ++w) sweep_word<kWorld>(block, w);
   const unsigned live = count_bits(block.allocated, block.slots);

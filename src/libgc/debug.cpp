@@ -312,7 +312,7 @@ void GC_debug_free(void* object) {
     const bool has_procedure =
         GC_gcj_debug_kind != 0 && GC_get_kind_and_size(header, nullptr) == GC_gcj_debug_kind;
     const Word fill = has_procedure ? 0 : kFreedFill;
-    for (size_t i = 0; i < header->bytes / sizeof(Word); ++i) words[i] = fill;
+    for (size_t i = 0; i < whole_words(header->bytes) / sizeof(Word); ++i) words[i] = fill;
     smash_back(header);
   }
   if (GC_find_leak != 0 || heap::is_uncollectable(GC_get_kind_and_size(header, nullptr))) {

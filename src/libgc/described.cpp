@@ -30,7 +30,7 @@ const DescribedKinds& described_kinds() {
     const Word last_word = (Word{0} - sizeof(Word)) | heap::kTagPerObject;
     kinds.object = static_cast<heap::KindNumber>(heap::add_kind(last_word, true, true));
     kinds.array = static_cast<heap::KindNumber>(
-        heap::add_kind(mark::procedure_descriptor(mark::kDescribedArrayProcedure, 0), false, true));
+        heap::add_kind(mark::own_descriptor(mark::OwnScan::DescribedArray, 0), false, true));
     if (kinds.object >= heap::kMaxKinds || kinds.array >= heap::kMaxKinds) {
       abort_with("Too many kinds");
     }
@@ -64,7 +64,7 @@ GC_descr long_descriptor(const GC_word* bitmap, size_t bits) {
   Word number = 0;
   // Without memory for the bitmap, every word may be a pointer.
   if (!mark::keep_long_bitmap(bitmap, bits, &number)) return bits * sizeof(Word);
-  return mark::procedure_descriptor(mark::kLongBitmapProcedure, number);
+  return mark::own_descriptor(mark::OwnScan::LongBitmap, number);
 }
 
 }  // namespace

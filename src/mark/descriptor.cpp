@@ -61,6 +61,19 @@ void Marker::scan_long_bitmap(Word object, std::size_t size, Word number) {
   }
 }
 
+void Marker::scan_own(Word object, std::size_t size, Word environment) {
+  const Word rest = environment >> kOwnScanBits;
+  switch (own_scan(environment)) {
+    case OwnScan::LongBitmap:
+      return scan_long_bitmap(object, size, rest);
+    case OwnScan::DescribedArray:
+      return scan_described_array(object, size);
+    case OwnScan::Layout:
+      if (heap::Typed typed; heap::typed_at(object, heap::kinds[rest], &typed)) scan_layout(typed);
+      return;
+  }
+}
+
 void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
   descriptor = final_descriptor(object, size, descriptor);
   switch (descriptor & heap::kDescriptorTag) {
@@ -79,13 +92,7 @@ void Marker::scan_descriptor(Word object, std::size_t size, Word descriptor) {
   }
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   const Word environment = descriptor >> (2 + heap::kProcedureBits);
-  if (index == kDescribedArrayProcedure) return scan_described_array(object, size);
-  if (index == kLongBitmapProcedure) return scan_long_bitmap(object, size, environment);
-  if (index == kLayoutProcedure) {
-    heap::Typed typed;
-    if (heap::typed_at(object, heap::kinds[environment], &typed)) scan_layout(typed);
-    return;
-  }
+  if (index == heap::kOwnProcedure) return scan_own(object, size, environment);
   const heap::MarkProcedure procedure = heap::mark_procedures[index];
   JD_CHECK(procedure != nullptr, "a descriptor names a mark procedure that does not exist");
   procedure(reinterpret_cast<Word*>(object), this, this + 1, environment);
@@ -97,7 +104,9 @@ static void call_named_procedure(Word object, std::size_t size, Word descriptor)
   descriptor = final_descriptor(object, size, descriptor);
   const Word index = (descriptor >> 2) & (heap::kMaxProcedures - 1);
   if ((descriptor & heap::kDescriptorTag) != heap::kTagProcedure) return;
-  if (index == kDescribedArrayProcedure) {
+  const Word environment = descriptor >> (2 + heap::kProcedureBits);
+  if (index == heap::kOwnProcedure) {
+    if (own_scan(environment) != OwnScan::DescribedArray) return;
     const Elements elements = elements_of(object, size);
     for (std::size_t i = 0; i < elements.count; ++i) {
       call_named_procedure(elements.at(i), elements.size, elements.descriptor);
@@ -106,8 +115,7 @@ static void call_named_procedure(Word object, std::size_t size, Word descriptor)
   }
   const heap::MarkProcedure procedure = heap::mark_procedures[index];
   if (procedure == nullptr) return;
-  procedure(reinterpret_cast<Word*>(object), &marker, &marker + 1,
-            descriptor >> (2 + heap::kProcedureBits));
+  procedure(reinterpret_cast<Word*>(object), &marker, &marker + 1, environment);
 }
 
 void call_procedure(Word object, std::size_t size, Word descriptor, void (*visit)(Word word)) {

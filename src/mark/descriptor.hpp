@@ -1,9 +1,10 @@
 // Descriptors of the ABI's four sorts (gc_mark.h), and what does not fit into a descriptor's word:
 // long bitmaps, arrays of described elements, and objects with layouts. The latter are reached
-// through mark procedure numbers that belong to us, the last ones: the first are for programs.
+// through a mark procedure number that belongs to us.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "heap/kinds.hpp"
 
@@ -11,14 +12,23 @@ namespace jd::mark {
 
 using base::Word;
 
-inline constexpr unsigned kLongBitmapProcedure = heap::kFirstOwnProcedure;
-inline constexpr unsigned kDescribedArrayProcedure = heap::kFirstOwnProcedure + 1;
-// Its environment is the number of the object's kind.
-inline constexpr unsigned kLayoutProcedure = heap::kFirstOwnProcedure + 2;
-static_assert(kLayoutProcedure + 1 == heap::kMaxProcedures);
-
 constexpr Word procedure_descriptor(unsigned procedure, Word environment) {
   return (((environment << heap::kProcedureBits) | procedure) << 2) | heap::kTagProcedure;
+}
+
+// What an object of ours with that procedure is; in the environment's lowest bits. The rest of it:
+enum class OwnScan : std::uint8_t {
+  LongBitmap,      // the bitmap's number
+  DescribedArray,  // nothing
+  Layout,          // the number of the object's kind
+};
+inline constexpr unsigned kOwnScanBits = 2;
+
+constexpr Word own_descriptor(OwnScan scan, Word rest) {
+  return procedure_descriptor(heap::kOwnProcedure, rest << kOwnScanBits | static_cast<Word>(scan));
+}
+constexpr OwnScan own_scan(Word environment) {
+  return static_cast<OwnScan>(environment & ((1u << kOwnScanBits) - 1));
 }
 
 // What a descriptor comes to that only says where the object's own is; 0, of an object without

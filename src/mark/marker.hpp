@@ -214,6 +214,7 @@ class alignas(128) Marker {
   Entry visit_unusual(Word word);
   static Entry contents_of(const heap::Block& block, Word address);
   void scan_descriptor(Word object, std::size_t size, Word descriptor);
+  void scan_own(Word object, std::size_t size, Word environment);
   void scan_long_bitmap(Word object, std::size_t size, Word number);
   void scan_described_array(Word object, std::size_t size);
   void scan_layout(const heap::Typed& typed);

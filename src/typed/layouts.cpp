@@ -171,7 +171,7 @@ Word descriptor_for(const Layout& layout, bool* all_words) {
       return (count * sizeof(Word)) | heap::kTagLength;
     }
   }
-  return mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count);
+  return mark::own_descriptor(mark::OwnScan::Layout, heap::kind_count);
 }
 
 // Where all pointers lie, and nothing else, of objects in blocks by size.
@@ -215,7 +215,7 @@ bool find_shared_kind(LayoutFrom from, bool has_pointers, unsigned* kind) {
   const auto make = [&](bool scanned, unsigned* number) {
     if (*number != 0) return true;
     const Word descriptor =
-        scanned ? mark::procedure_descriptor(mark::kLayoutProcedure, heap::kind_count) : 0;
+        scanned ? mark::own_descriptor(mark::OwnScan::Layout, heap::kind_count) : 0;
     unsigned made = 0;
     if (!add_kind(descriptor, false, from, nullptr, &made)) return false;
     *number = made;

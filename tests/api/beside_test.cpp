@@ -252,23 +252,33 @@ JD_CHILD(refuses_always) {
               asked);
   return GC_get_heap_size() < std::size_t{128} << 20 && GC_get_gc_no() >= 5 && asked < 1000 ? 0 : 1;
 }
-// Nor where a collection comes before the heap grows at all, again and again.
+// Nor where a collection comes before the heap grows at all, again and again; nor where it comes
+// only when the whole heap is filled, as with large objects.
 JD_CHILD(refuses_always_before_growth) {
   GC_INIT();
-  GC_dont_expand = 1;
+  GC_dont_expand = std::getenv("JD_EXPANDS") == nullptr ? 1 : 0;
+  const std::size_t bytes = std::strtoul(std::getenv("JD_BYTES"), nullptr, 10);
   GC_set_stop_func([] {
     ++asked;
     return 1;
   });
-  for (int i = 0; i < 3 << 20; ++i) opaque(GC_malloc(64));
+  constexpr std::size_t kAll = std::size_t{2} << 30;
+  for (std::size_t done = 0; done < kAll; done += 64 * bytes) {
+    for (int i = 0; i < 64; ++i) opaque(GC_malloc_atomic(bytes));
+  }
   std::printf("%zu bytes, %lu collections, asked %u times\n", GC_get_heap_size(), GC_get_gc_no(),
               asked);
-  return GC_get_heap_size() < std::size_t{64} << 20 && GC_get_gc_no() >= 5 && asked < 2000 ? 0 : 1;
+  return GC_get_heap_size() < std::size_t{64} << 20 && GC_get_gc_no() >= 5 && asked < 10000 ? 0 : 1;
 }
 TEST(Refusal, HoldsBackTheNextTryBeforeGrowthToo) {
-  const ChildResult r =
-      run_child("refuses_always_before_growth", {{"JACKDAW_COLLECT_EVERY", kUnset}});
-  EXPECT_TRUE(r.ok()) << r;
+  for (const char* const bytes : {"64", "5000", "100000"}) {
+    for (const char* const expands : {kUnset, "1"}) {
+      const ChildResult r = run_child(
+          "refuses_always_before_growth",
+          {{"JACKDAW_COLLECT_EVERY", kUnset}, {"JD_BYTES", bytes}, {"JD_EXPANDS", expands}});
+      EXPECT_TRUE(r.ok()) << bytes << r;
+    }
+  }
 }
 
 TEST(Refusal, IsTriedAgainNowAndThenAndNotForEver) {

@@ -387,12 +387,16 @@ TEST(Debug, OverrunsAreReportedWithTheirPlace) {
 // Whatever the kind: text that is read after it was freed shows.
 TEST(Debug, FreedMemoryIsFilled) {
   for (const bool atomic : {false, true}) {
-    auto* const words = static_cast<volatile GC_word*>(
-        atomic ? GC_debug_malloc_atomic(40, GC_EXTRAS) : GC_debug_malloc(40, GC_EXTRAS));
-    words[1] = 7;
-    GC_debug_free(const_cast<GC_word*>(words));
-    EXPECT_NE(words[1], 7u) << atomic;
-    EXPECT_NE(words[1], 0u) << atomic;
+    for (const std::size_t bytes : {5, 8, 13, 40}) {
+      auto* const text = static_cast<volatile char*>(
+          atomic ? GC_debug_malloc_atomic(bytes, GC_EXTRAS) : GC_debug_malloc(bytes, GC_EXTRAS));
+      for (std::size_t i = 0; i < bytes; ++i) text[i] = 'x';
+      GC_debug_free(const_cast<char*>(text));
+      for (std::size_t i = 0; i < bytes; ++i) {
+        EXPECT_NE(text[i], 'x') << atomic << ", " << i << " of " << bytes;
+        EXPECT_NE(text[i], 0) << atomic << ", " << i << " of " << bytes;
+      }
+    }
   }
 }
 

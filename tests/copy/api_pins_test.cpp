@@ -10,6 +10,7 @@
 
 #include "api_support.hpp"
 #include "child.hpp"
+#include "emulator.hpp"
 
 namespace jd::test {
 namespace {

@@ -17,7 +17,15 @@
 #include <vector>
 
 #include "child.hpp"
+#include "emulator.hpp"
 #include "gc_test.hpp"
+
+// For tests of limits of a process's memory or address space.
+#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
+#define JD_NEEDS_LIMITS() GTEST_SKIP() << "what the sanitizer has for itself counts, too"
+#else
+#define JD_NEEDS_LIMITS() JD_SKIP_IN_EMULATOR("needs memory and address space, too")
+#endif
 
 namespace jd::test {
 namespace {
@@ -303,9 +311,7 @@ JD_CHILD(address_space_64m) { return with_address_space(64 * kMiB); }
 class AddressSpace : public testing::TestWithParam<std::pair<const char*, std::size_t>> {};
 
 TEST_P(AddressSpace, IsUsedAndThenEndsInNull) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  GTEST_SKIP() << "the sanitizer needs terabytes of address space for itself";
-#endif
+  JD_NEEDS_LIMITS();
   JD_OURS_ONLY("bdwgc crashes when it can't get what it needs for itself");
   const auto& [name, bytes] = GetParam();
   const ChildResult r = run_child(name, {}, 100);
@@ -333,9 +339,7 @@ JD_CHILD(address_space_none) {
 }
 
 TEST(Memory, NoAddressSpaceAtAllIsOneLine) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  GTEST_SKIP() << "the sanitizer needs terabytes of address space for itself";
-#endif
+  JD_NEEDS_LIMITS();
   JD_OURS_ONLY("bdwgc prints two lines");
   const ChildResult r = run_child("address_space_none");
   JD_SKIP_IF_CANNOT_TRY(r);
@@ -357,9 +361,7 @@ JD_CHILD(limit_lowered_later) {
 }
 
 TEST(Memory, ALimitThatComesLaterIsSurvived) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  GTEST_SKIP() << "the sanitizer needs terabytes of address space for itself";
-#endif
+  JD_NEEDS_LIMITS();
   const ChildResult r = run_child("limit_lowered_later");
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
@@ -403,9 +405,7 @@ JD_CHILD(first_allocations_without_memory) {
 }
 
 TEST(Memory, AThreadWithoutRoomForItsRecordGetsTheOutOfMemoryFunctionsAnswer) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  GTEST_SKIP() << "the sanitizer needs terabytes of address space for itself";
-#endif
+  JD_NEEDS_LIMITS();
   JD_OURS_ONLY("bdwgc wants threads to be registered");
   const ChildResult r = run_child("first_allocations_without_memory");
   JD_SKIP_IF_CANNOT_TRY(r);
@@ -431,9 +431,7 @@ JD_CHILD(data_limit_none) {
 
 // Regression: the line did not say which limit to look at.
 TEST(Memory, ADataLimitWithoutRoomForAnythingIsNamed) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  GTEST_SKIP() << "the sanitizer maps its shadow as data";
-#endif
+  JD_NEEDS_LIMITS();
   JD_OURS_ONLY("bdwgc names no limit");
   const ChildResult r = run_child("data_limit_none");
   JD_SKIP_IF_CANNOT_TRY(r);
@@ -443,9 +441,7 @@ TEST(Memory, ADataLimitWithoutRoomForAnythingIsNamed) {
 }
 
 TEST(Memory, TheDataLimitEndsInNull) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  GTEST_SKIP() << "the sanitizer maps its shadow as data";
-#endif
+  JD_NEEDS_LIMITS();
   const ChildResult r = run_child("data_limit", {}, 100);
   JD_SKIP_IF_CANNOT_TRY(r);
   EXPECT_TRUE(r.ok()) << r;
@@ -532,9 +528,7 @@ JD_CHILD(in_memory_group) {
 }
 
 TEST(Memory, GarbageFitsIntoASmallControlGroup) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  GTEST_SKIP() << "the sanitizer's shadow counts against the group";
-#endif
+  JD_NEEDS_LIMITS();
   const MemoryGroup group(64 * kMiB);
   if (group.path().empty()) GTEST_SKIP() << "no memory control group can be made here";
   const ChildResult r =
@@ -555,9 +549,7 @@ JD_CHILD(fill_memory_group) {
 }
 
 TEST(Memory, AFullControlGroupEndsInNull) {
-#if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
-  GTEST_SKIP() << "the sanitizer's shadow counts against the group";
-#endif
+  JD_NEEDS_LIMITS();
   JD_OURS_ONLY("bdwgc does not look at the group and is killed");
   const MemoryGroup group(128 * kMiB);
   if (group.path().empty()) GTEST_SKIP() << "no memory control group can be made here";

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/emulator.hpp"
 #include "os/limits.hpp"
 #include "os/mappings.hpp"
 #include "os/memory.hpp"
@@ -80,6 +81,7 @@ TEST(Mappings, HaveWhatTheProgramMayHaveWritten) {
 }
 
 TEST(Mappings, LeaveOutWhatHoldsNoPointers) {
+  JD_SKIP_IN_EMULATOR("tells of mappings in its own way");
   EXPECT_FALSE(is_listed(map_pages(1, PROT_NONE)));
   EXPECT_FALSE(is_listed(reinterpret_cast<const char*>(&is_listed))) << "code";
   std::FILE* file = std::tmpfile();
@@ -90,6 +92,7 @@ TEST(Mappings, LeaveOutWhatHoldsNoPointers) {
 }
 
 TEST(Mappings, HaveMemoryThatProcessesShare) {
+  JD_SKIP_IN_EMULATOR("tells of mappings in its own way");
   const auto is_shared_memory = [](const char* p) {
     const std::optional<Mapping> mapping = listed(p);
     return mapping && mapping->shared_memory && !mapping->read_only_file;
@@ -108,6 +111,7 @@ TEST(Mappings, HaveMemoryThatProcessesShare) {
 }
 
 TEST(Mappings, TellWhatCodeTheProcessHasMade) {
+  JD_SKIP_IN_EMULATOR("tells of mappings in its own way");
   const auto is_made_code = [](const char* p) {
     const std::optional<Mapping> mapping = listed(p);
     return mapping && mapping->made_code;
@@ -383,6 +387,7 @@ TEST(WrittenPages, OfSharedMemoryAreThoseThatWereTouched) {
 }
 
 TEST(WrittenPages, AreNoGuardPages) {
+  JD_SKIP_IN_EMULATOR("knows no guard pages");
   constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL, Linux 6.13
   char* const p = map_pages(4, PROT_READ | PROT_WRITE);
   madvise(p, 4 * page(), MADV_NOHUGEPAGE);
@@ -544,6 +549,7 @@ std::vector<std::string> flags_of(const char* address) {
 
 // os.req.dumps
 TEST(Dumps, HaveWhatIsCommittedAndNotWhatIsReserved) {
+  JD_SKIP_IN_EMULATOR("tells of mappings in its own way");
   const std::size_t size = 16 * page();
   auto* const reserved = static_cast<char*>(reserve(size, page()));
   ASSERT_NE(reserved, nullptr);

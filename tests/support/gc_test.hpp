@@ -53,12 +53,6 @@ inline constexpr bool kPeer = false;
 #else
 #define JD_SKIP_UNDER_TSAN(why) static_cast<void>(0)
 #endif
-// As above, of an emulator of the machine.
-#if defined(JD_TEST_EMULATED)
-#define JD_SKIP_IN_EMULATOR(why) GTEST_SKIP() << "the emulator " << why
-#else
-#define JD_SKIP_IN_EMULATOR(why) static_cast<void>(0)
-#endif
 // As above, of AddressSanitizer.
 #if defined(JD_SANITIZE_ADDRESS)
 #define JD_SKIP_UNDER_ASAN(why) GTEST_SKIP() << "AddressSanitizer " << why

@@ -174,7 +174,7 @@ TEST(Registering, OpensTheMaskThatTheProgramHasClosedSince) {
 // A thread that asks for memory in its last destructor ends without a word, and libc gives its
 // stack to the next, whose links lie there.
 pthread_key_t last_words;
-bool speaks_late = false;
+std::atomic<bool> speaks_late{false};
 void speak_late(void* round) {
   const auto number = reinterpret_cast<std::uintptr_t>(round);
   if (number < PTHREAD_DESTRUCTOR_ITERATIONS) {
