@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "child.hpp"
+#include "emulator.hpp"
 #include "gc_test.hpp"
 
 namespace jd::test {
@@ -37,6 +38,7 @@ JD_CHILD(fork_between_handlers) {
 }
 
 TEST(Fork, HandlersOfAProgramWithOneThreadMayAllocate) {
+  JD_SKIP_IN_EMULATOR("has a thread of its own, so that no program has but one");
   // Threads of the collector's would be others.
   const ChildResult r = run_child(
       "fork_between_handlers",

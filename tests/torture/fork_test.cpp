@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "child.hpp"
+#include "emulator.hpp"
 #include "gc_test.hpp"
 #include "threads.hpp"
 
@@ -322,6 +323,7 @@ JD_CHILD(fork_in_a_handler) {
 }
 
 TEST(Fork, InAHandlerOfTheOnlyThread) {
+  JD_SKIP_IN_EMULATOR("has a thread of its own, so that no program has but one");
   JD_OURS_ONLY("bdwgc's threads that mark are the program's, too");
   JD_SKIP_UNDER_TSAN(
       "reports libc's own allocation in a handler that forks, and goes on without end");
@@ -395,6 +397,7 @@ JD_CHILD(fork_within_marking) {
 class ForkWithinMarking : public testing::TestWithParam<const char*> {};
 
 TEST_P(ForkWithinMarking, ThatIsShared) {
+  JD_SKIP_IN_EMULATOR("has a thread of its own, so that no program has but one");
   JD_OURS_ONLY("bdwgc's threads that mark are the program's, too");
   JD_SKIP_UNDER_TSAN(
       "reports libc's own allocation in a handler that forks, and goes on without end");

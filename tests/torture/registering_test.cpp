@@ -18,6 +18,7 @@
 #include <cstring>
 
 #include "child.hpp"
+#include "emulator.hpp"
 #include "gc_test.hpp"
 #include "threads.hpp"
 
@@ -134,6 +135,7 @@ TEST(Registering, InTheChildOfAForkIsUnderItsOwnNumber) {
 
 TEST(Registering, InTheChildOfAForkThatNobodySawIsUnderItsOwnNumber) {
   JD_OURS_ONLY("bdwgc has no word for it");
+  JD_SKIP_IN_EMULATOR("keeps in a child what the kernel would clear there (MADV_WIPEONFORK)");
 #if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
   GTEST_SKIP() << "the sanitizer's locks want fork()";
 #endif
