@@ -1,4 +1,4 @@
-# Builds for AArch64 on another machine, with Debian's cross compiler (crossbuild-essential-arm64).
+# Builds for AArch64 on another machine, with Debian's cross compiler (g++-aarch64-linux-gnu).
 # What is built runs there through qemu-user, to which the kernel hands it (Debian's package
 # qemu-user-static tells the kernel so); QEMU_LD_PREFIX says where the C library is.
 set(CMAKE_SYSTEM_NAME Linux)

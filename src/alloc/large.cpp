@@ -150,21 +150,19 @@ RunDemand take_run_demand() {
   return taken;
 }
 
-// The class of spans for it; kSpanClasses if it is to have a run of its own.
-static unsigned span_class_now_for(std::size_t bytes) {
-  const bool are_used = __atomic_load_n(&space.span, __ATOMIC_RELAXED) >= least_heap_for_spans;
-  return are_used ? heap::span_class_for(bytes) : heap::kSpanClasses;
+static bool uses_spans() {
+  return __atomic_load_n(&space.span, __ATOMIC_RELAXED) >= least_heap_for_spans;
 }
 
 std::size_t size_in_run(std::size_t bytes) {
-  const unsigned span_class = span_class_now_for(bytes);
+  const unsigned span_class = uses_spans() ? heap::span_class_for(bytes) : heap::kSpanClasses;
   return span_class != heap::kSpanClasses ? heap::kSpans[span_class].slot_size
                                           : base::align_up(bytes, heap::kGranule);
 }
 
 void* allocate_in_run(std::size_t bytes, std::size_t alignment, KindNumber kind, Run run) {
   if (run == Run::Own || alignment > heap::kGranule || heap::kinds[kind].has_layout() ||
-      __atomic_load_n(&space.span, __ATOMIC_RELAXED) < least_heap_for_spans) {
+      !uses_spans()) {
     return allocate_large(bytes, alignment, kind);
   }
   const unsigned span_class = heap::span_class_for(bytes);

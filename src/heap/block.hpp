@@ -111,7 +111,7 @@ struct alignas(256) Block {
   }
   // Take free slots of a word, and give them back. What was done to an object before its slot was
   // given back, by whomever, comes before the slot is cleared for the next one (release, acquire).
-  // (Results that nobody asks for: with one, each would be a loop.)
+  // (Neither has a result: with one it would be a loop.)
   void claim(unsigned word, std::uint64_t bits) {
     __atomic_fetch_or(&allocated[word], bits, __ATOMIC_ACQUIRE);
   }
