@@ -99,10 +99,12 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
   if (refusal::waits()) return false;
   const bool due = allocated && (GC_dont_expand != 0 || collection_is_due());
   if (due) {
+    if (collect_as_due()) return true;
+    // Whoever was asked may have switched collections off.
+    if (collecting_is_off()) return false;
     // Where the whole heap was filled since the last one, the first refusal comes too late: if the
     // heap grew for it, it would grow a little for each collection, for ever.
-    if (collect_as_due() || (refusal::is_overdue() && collect_as_due())) return true;
-    // Whoever was asked has said no, or may have switched collections off.
+    if (refusal::is_overdue() && collect_as_due()) return true;
     if (refusal::waits() || collecting_is_off()) return false;
   }
   if (incremental::is_under_way() || incremental::is_wanted()) return false;
