@@ -60,8 +60,8 @@ struct Hole {
   // Free slots behind the hole that are its thread's, too: bits of the allocated word that its last
   // slot is in. So a word of scattered slots costs one atomic instruction, not one a slot.
   std::uint64_t claimed;
-  // Slots of this size that the thread freed. Null until it frees the first. Written
-  // by its thread, under the heap's lock.
+  // Slots of this size that the thread freed. Null until it frees the first. Written by
+  // its thread, under the heap's lock.
   Magazine* magazine;
 
   [[nodiscard]] std::size_t slot_size() const { return std::size_t{last_byte} + 1; }

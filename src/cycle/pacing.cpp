@@ -104,7 +104,7 @@ bool collect_before_growing(BlockNumber blocks, unsigned attempt, bool allocated
     if (collecting_is_off()) return false;
     // Where the whole heap was filled since the last one, the first refusal comes too late: if the
     // heap grew for it, it would grow a little for each collection, for ever.
-    if (refusal::is_overdue() && collect_as_due()) return true;
+    if (refusal::asks_no_more() && collect_as_due()) return true;
     if (refusal::waits() || collecting_is_off()) return false;
   }
   if (incremental::is_under_way() || incremental::is_wanted()) return false;

@@ -30,7 +30,7 @@ void note() {
   allocated_before_last = base::max_of(allocated_since_gc(), std::size_t{1});
 }
 
-bool is_overdue() {
+bool asks_no_more() {
   return some_were_refused &&
          allocated_since_gc() > base::max_of(kMostRefused * due_after(), kLeastOverdue);
 }
@@ -47,6 +47,6 @@ void forget_all() {
   forget_last();
 }
 
-int (*stop_function())() { return is_overdue() ? nullptr : settings.stop_function; }
+int (*stop_function())() { return asks_no_more() ? nullptr : settings.stop_function; }
 
 }  // namespace jd::cycle::refusal

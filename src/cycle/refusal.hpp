@@ -10,13 +10,13 @@ void note();
 // Is the next try to wait until some more was allocated?
 bool waits();
 // The program's function has said no for too long: it is not asked again before a collection.
-bool is_overdue();
+bool asks_no_more();
 // That try comes now.
 void forget_last();
 // A collection has ended, whoever started it.
 void forget_all();
 
-// The program's function for the next try, or null if that is overdue. (Collections that the
+// The program's function for the next try, or null if it is asked no more. (Collections that the
 // program asks for have Settings::stop_function.)
 int (*stop_function())();
 

@@ -182,24 +182,18 @@ class HeldInRegisters : public testing::TestWithParam<Holder> {};
 INSTANTIATE_TEST_SUITE_P(Reach, HeldInRegisters, testing::ValuesIn(kHolders),
                          [](const auto& holder) { return std::string(holder.param.name); });
 
-TEST_P(HeldInRegisters, AcrossACollection) {
+void expect_held_across(const Holder& holder, void (*function)(), std::size_t times) {
   Watch watch;
-  for (std::size_t i = 0; i < 40; ++i) {
+  for (std::size_t i = 0; i < times; ++i) {
     const std::uintptr_t hidden = hidden_watched(&watch);
     clear_stack();
-    GetParam().call(hidden, GC_gcollect);
+    holder.call(hidden, function);
     ASSERT_TRUE(watch.alive(i)) << i;
   }
 }
-
+TEST_P(HeldInRegisters, AcrossACollection) { expect_held_across(GetParam(), GC_gcollect, 40); }
 TEST_P(HeldInRegisters, AcrossABlockingSection) {
-  Watch watch;
-  for (std::size_t i = 0; i < 10; ++i) {
-    const std::uintptr_t hidden = hidden_watched(&watch);
-    clear_stack();
-    GetParam().call(hidden, collect_elsewhere);
-    ASSERT_TRUE(watch.alive(i)) << i;
-  }
+  expect_held_across(GetParam(), collect_elsewhere, 10);
 }
 
 TEST(Reach, AMillionNodesInAChain) {
