@@ -16,16 +16,6 @@
 #include "world/thread.hpp"
 
 namespace jd::alloc {
-
-bool marks_are_kept = false;
-bool frees_are_treated = false;
-
-void choose_treatment_of_frees(bool keeping_marks) {
-  const bool treated = keeping_marks || heap::poison_freed || heap::sweep_policy.eager;
-  __atomic_store_n(&marks_are_kept, keeping_marks, __ATOMIC_RELAXED);
-  __atomic_store_n(&frees_are_treated, treated, __ATOMIC_RELAXED);
-}
-
 namespace {
 
 using heap::Block;

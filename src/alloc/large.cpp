@@ -140,8 +140,6 @@ void* allocate_in_span(KindNumber kind, Find find) {
 
 }  // namespace
 
-std::size_t clear_by_discarding_from = SIZE_MAX;
-
 void set_spans_from(std::size_t bytes) { least_heap_for_spans = bytes == 0 ? SIZE_MAX : bytes; }
 
 RunDemand take_run_demand() {

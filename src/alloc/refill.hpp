@@ -55,6 +55,18 @@ void leave_block_with_gaps(MixedHole* hole);
 // lock is held.
 void note_lost_slots(const Hole& hole);
 
+// --- More slots for a hole (refill.cpp) ----------------------------------------------------------
+
+// Makes some more slots ready, of the hole's block or the next in its reserve. False if there are
+// no more. Pre: within a NoStop section; nothing is ready.
+bool refill_from_blocks(const Refill& refill);
+
+// Leaves the hole's block for another with free slots, collecting or growing if there is none.
+// Where the heap has no room, the hole becomes one of larger slots (docs/design/alloc.md, "At the
+// limit"), if that may be: so many bytes are wanted. False when memory has run out. Pre: the lock
+// is not held.
+bool next_block(Refill* refill, std::size_t bytes, bool may_be_larger);
+
 // --- Blocks in reserve (reserve.cpp) -------------------------------------------------------------
 
 // What becomes of free runs that are kept for large objects (heap::kept_runs).
