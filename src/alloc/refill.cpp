@@ -20,7 +20,6 @@ namespace {
 
 using heap::Block;
 using heap::heap_lock;
-using heap::kBlockSize;
 using heap::kNoBlock;
 using heap::space;
 using os::LockGuard;
