@@ -1,7 +1,5 @@
 #include "cycle/pacing.hpp"
 
-#include <optional>
-
 #include "alloc/pacer.hpp"
 #include "alloc/totals.hpp"
 #include "copy/policy.hpp"
@@ -145,18 +143,21 @@ bool collect_for_block(unsigned attempt, bool allocated) {
   return true;
 }
 
-// Room without that, or (false) the word that the caller may have what is kept. Nothing: there is
-// none.
-std::optional<bool> make_room_easily(BlockNumber blocks, unsigned attempt, bool allocated) {
-  if (collect_before_growing(blocks, attempt, allocated)) return true;
+// What comes without a last resort.
+enum class Room : unsigned char {
+  Made,
+  Kept,  // the caller may have what is kept for copies and for large objects
+  None,
+};
+Room make_room_easily(BlockNumber blocks, unsigned attempt, bool allocated) {
+  if (collect_before_growing(blocks, attempt, allocated)) return Room::Made;
   if (blocks == 1) {
     const bool was_refused = attempt == 0 && heap::free_blocks() != 0 && collects_first();
-    if (was_refused) return false;
-    if (use_added_blocks()) return true;
+    if (was_refused) return Room::Kept;
+    if (use_added_blocks()) return Room::Made;
   }
-  if (grow_heap(blocks)) return true;
-  if (blocks == 1 && is_to_have_kept_block()) return false;
-  return std::nullopt;
+  if (grow_heap(blocks)) return Room::Made;
+  return blocks == 1 && is_to_have_kept_block() ? Room::Kept : Room::None;
 }
 
 }  // namespace
@@ -216,9 +217,10 @@ bool ends_in_vain() { return !collecting_is_off() && in_vain >= kMostInVain; }
 
 bool make_room(BlockNumber blocks, unsigned attempt) {
   const bool allocated = alloc::totals().allocated_since_gc != 0;
-  if (const std::optional<bool> made = make_room_easily(blocks, attempt, allocated)) {
+  const Room room = make_room_easily(blocks, attempt, allocated);
+  if (room != Room::None) {
     in_vain = 0;
-    return *made;
+    return room == Room::Made;
   }
   if (collecting_is_off() || !fits_limits(blocks)) return false;
   return blocks == 1 ? collect_for_block(attempt, allocated)
