@@ -88,7 +88,8 @@ typedef struct jd_task_scope {
 
 JD_TASK_API void jd_task_scope_begin(jd_task_scope* scope);
 /* Makes function(argument) a task of the scope. The task may begin, and end, before this returns,
- * or at any time until the join; where memory for one has run out, it runs now. */
+ * or at any time until the join. The caller runs it now where memory for a task has run out, or
+ * where the scope is its own and its worker has thousands of tasks waiting already. */
 JD_TASK_API void jd_task_scope_fork(jd_task_scope* scope, void (*function)(void*), void* argument);
 /* Returns when all tasks of the scope have ended. Then the scope may be used again, but for one
  * that was cancelled: it stays so, and what is forked in it is not run. */

@@ -39,6 +39,9 @@ class Text {
     return add(second, rest...);
   }
 
+  // A newline, for which there is room in any case. Nothing may follow.
+  void end_line() { buffer_[size_++] = '\n'; }
+
   [[nodiscard]] const char* data() const { return buffer_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   // The text with a terminating NUL, for interfaces that want one.

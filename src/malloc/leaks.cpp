@@ -133,7 +133,7 @@ void describe_call(const Backtrace& backtrace, std::size_t frame, base::Text* li
 class Lines {
  public:
   void add(base::Text& line) {
-    line.add('\n');
+    line.end_line();
     if (used_ + line.size() > sizeof text_) write();
     base::copy_bytes(text_ + used_, line.data(), line.size());
     used_ += line.size();

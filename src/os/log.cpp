@@ -82,12 +82,12 @@ void look_for_standard_error() {
 int standard_error() { return checked(&error_target); }
 
 void log_text(base::Text& line) {
-  line.add('\n');
+  line.end_line();
   write_all(log_file(), line.data(), line.size());
 }
 
 void warn_text(base::Text& line) {
-  line.add('\n');
+  line.end_line();
   const int error = standard_error();
   const int log = log_file();
   write_all(error, line.data(), line.size());

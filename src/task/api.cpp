@@ -13,12 +13,6 @@ using namespace jd::task;  // NOLINT(google-build-using-namespace): the C names 
 
 namespace {
 
-// A worker that may fork in its own right.
-Worker* own_worker() {
-  Worker* worker = current();
-  return worker != nullptr && !worker->away.load(std::memory_order_relaxed) ? worker : nullptr;
-}
-
 struct Call : jd_task {
   Call(void (*f)(void*), void* a) : function(f), argument(a) {
     // The rest is as every fork leaves it: a thief's to write.
@@ -39,18 +33,18 @@ extern "C" {
 unsigned jd_task_start(unsigned workers) { return start(workers); }
 void jd_task_stop(void) { stop(); }
 unsigned jd_task_workers(void) { return workers_to_be(); }
-int jd_task_in_worker(void) { return own_worker() != nullptr ? 1 : 0; }
+int jd_task_in_worker(void) { return current_at_work() != nullptr ? 1 : 0; }
 int jd_task_set_mode(enum jd_task_mode mode) { return choose_mode(mode) ? 1 : 0; }
 enum jd_task_mode jd_task_get_mode(void) { return mode_to_be(); }
 
 void jd_task_run(void (*function)(void*), void* argument) {
-  if (own_worker() != nullptr || runtime.alone_in_child) return function(argument);
+  if (current_at_work() != nullptr || runtime.alone_in_child) return function(argument);
   Call call(function, argument);
   inject_and_wait(&call);
 }
 
 int jd_task_fork(jd_task* task, void (*a)(void*), void* argument) {
-  if (Worker* worker = own_worker(); worker != nullptr) {
+  if (Worker* worker = current_at_work(); worker != nullptr) {
     return fork_and_call(worker, task, a, argument) ? 1 : 0;
   }
   if (runtime.alone_in_child) {
@@ -86,7 +80,7 @@ int jd_task_fork(jd_task* task, void (*a)(void*), void* argument) {
 
 // A thief that asked, or a sleeper; where forks are pushed, whoever comes to an empty deque.
 int jd_task_fork_is_wanted(void) {
-  const Worker* worker = own_worker();
+  const Worker* worker = current_at_work();
   if (worker == nullptr) return 0;
   const bool wanted = with_stacks() ? worker->armed.load(std::memory_order_relaxed) != 0 ||
                                           __atomic_load_n(worker->wanted, __ATOMIC_RELAXED) != 0
@@ -122,7 +116,7 @@ void jd_task_release(void* memory) { jd::alloc::free_object(memory, "jd_task_rel
 void jd_task_scope_begin(jd_task_scope* scope) {
   scope->waiter = nullptr;
   scope->outstanding = 1;
-  scope->cancelled = own_worker() == nullptr ? kOwnerIsNoWorker : 0;
+  scope->cancelled = current_at_work() == nullptr ? kOwnerIsNoWorker : 0;
 }
 
 void jd_task_scope_push(jd_task_scope* scope, jd_task* task,

@@ -76,8 +76,8 @@ bool leaves_work(const Worker* worker) {
 bool make_room() { return !take_one(&runtime.surplus) || sit_on_bench(); }
 
 void call_blocking(void (*function)(void*), void* argument) {
-  Worker* worker = current();
-  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) return function(argument);
+  Worker* worker = current_at_work();
+  if (worker == nullptr) return function(argument);
   const bool may_sleep = give_place();
   if (with_stacks()) publish_own(worker, false);
   worker->away.store(true, std::memory_order_release);

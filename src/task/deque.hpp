@@ -1,8 +1,9 @@
 // The conventional deque of tasks (Chase & Lev 2005, as Lê and others wrote it down for weak memory
 // models in 2013): its owner pushes and pops at the bottom, thieves take from the top.
 //
-// Differs from them in that it does not grow: a fork that finds it full is a call. And where they
-// have fences there are sequentially consistent operations, which ThreadSanitizer understands.
+// Differs from them in that it does not grow: who finds it full has another place for the task, or
+// runs it. And where they have fences there are sequentially consistent operations, which
+// ThreadSanitizer understands.
 #pragma once
 
 #include <atomic>
@@ -16,9 +17,15 @@ namespace jd::task {
 
 class Deque {
  public:
-  // Deeper than recursion that halves its work ever gets; a loop that forks thousands of tasks has
-  // given thieves enough.
+  // Deeper than recursion that halves its work ever gets, and enough for thieves where one loop
+  // forks all tasks. What walks through a graph has more.
   static constexpr std::size_t kCapacity = 8192;
+
+  // By the owner: may it push? Thieves only make more room.
+  bool has_room() const {
+    return bottom_.load(std::memory_order_relaxed) - top_.load(std::memory_order_relaxed) <
+           static_cast<std::int64_t>(kCapacity);
+  }
 
   // By the owner. False if it is full.
   [[nodiscard]] bool push(jd_task* task) {

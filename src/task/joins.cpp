@@ -99,27 +99,90 @@ void answer_and_call(void* data) {
   call.function(call.argument);
 }
 
-// In the child of a task: runs the scope's tasks that are in the deque. Between them are other
-// scopes', of this task or of others', which the parent runs.
+// What was forked into a deque is to be heard of.
+void wake_for_pushed(Worker* worker) {
+  // Whoever arms this worker later looks into its deque once more.
+  if (worker->armed.load(std::memory_order_relaxed) == 0) return;
+  disarm(worker);
+  wake_one(Waker::RunsOn);
+}
+
+// Tasks from the newer end of a worker's deque, put aside for a moment; linked by jd_task::older.
+class Aside {
+ public:
+  void add(jd_task* task) {
+    task->older = oldest_;
+    oldest_ = task;
+  }
+  [[nodiscard]] bool is_empty() const { return oldest_ == nullptr; }
+  // In the order that they had.
+  void put_back(Worker* worker) {
+    if (is_empty()) return;
+    while (oldest_ != nullptr) {
+      jd_task* const task = oldest_;
+      oldest_ = task->older;
+      JD_CHECK(worker->deque.push(task), "there is room for what was there before");
+    }
+    wake_for_pushed(worker);
+  }
+
+ private:
+  jd_task* oldest_ = nullptr;
+};
+
+// Takes this task out of the worker's deque. False if it is not there: somebody else has it.
+bool take(Worker* worker, const jd_task* wanted) {
+  Aside newer;
+  jd_task* task = worker->deque.pop();
+  for (; task != nullptr && task != wanted; task = worker->deque.pop()) newer.add(task);
+  newer.put_back(worker);
+  return task != nullptr;
+}
+
+// The newest of the scope's tasks in the worker's deque, or null. Other scopes' tasks lie above it
+// where its owner has forked into them, too. All of those that are looked through come to lie below
+// the scope's own; so as many again are, and that is not done for each task anew.
+jd_task* take_own(Worker* worker, const jd_task_scope* scope) {
+  jd_task* task = worker->deque.pop();
+  if (task == nullptr || is_of(*task, scope)) return task;
+  Aside own;
+  Aside others;
+  std::size_t looked = 0;
+  std::size_t most = ~std::size_t{0};
+  for (; task != nullptr; task = worker->deque.pop()) {
+    const bool is_own = is_of(*task, scope);
+    if (is_own && own.is_empty()) most = 2 * looked;
+    (is_own ? own : others).add(task);
+    if (++looked > most) break;
+  }
+  const bool found = !own.is_empty();
+  others.put_back(worker);
+  own.put_back(worker);
+  return found ? worker->deque.pop() : nullptr;
+}
+
+// In the child of a task: runs the scope's tasks that are in the deque. Others' are the parent's.
 template <class Done>
 void run_own_of_child(Worker* worker, const jd_task_scope* scope, Done done) {
-  jd_task* aside = nullptr;
   while (!done()) {
-    jd_task* task = worker->deque.pop();
-    if (task == nullptr) break;
-    if (is_of(*task, scope)) {
-      run_here(task);
-    } else {
-      task->older = aside;
-      aside = task;
-    }
+    jd_task* task = take_own(worker, scope);
+    if (task == nullptr) end_child();
+    run_here(task);
   }
-  while (aside != nullptr) {
-    jd_task* const task = aside;
-    aside = task->older;
-    JD_CHECK(worker->deque.push(task), "there is room for what was there before");
-  }
-  if (!done()) end_child();
+}
+
+// The deque is full. Does the calling task run this one itself? A loop that forks tasks into its
+// own scope has given thieves enough, and need not have memory for all of them. Others' must not
+// wait for this stack, and one that runs on another may fork the next, and so on: so only as long
+// as half of the stack is left.
+bool is_to_run_here(const Worker* worker, const jd_task_scope* scope) {
+  const Stack* const stack = worker->stack.load(std::memory_order_relaxed);
+  const os::Extent bounds =
+      stack != nullptr ? os::Extent{stack->low, stack->high} : worker->own_stack;
+  const char* const here = os::frame_address();
+  const auto* const of_owner = reinterpret_cast<const char*>(scope);
+  return of_owner >= here && of_owner < bounds.high &&
+         here - bounds.low >= (bounds.high - bounds.low) / 2;
 }
 
 }  // namespace
@@ -145,17 +208,10 @@ bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void*
     return false;
   }
   add(&worker->counters.pushed);
-  // Whoever arms this worker later looks into its deque once more.
-  if (worker->armed.load(std::memory_order_relaxed) != 0) {
-    disarm(worker);
-    wake_one(Waker::RunsOn);
-  }
+  wake_for_pushed(worker);
   function(argument);
-  // Above it may be what the function forked into a scope of somebody else's.
-  for (jd_task* newest = worker->deque.pop(); newest != nullptr; newest = worker->deque.pop()) {
-    if (newest == task) return false;
-    run_on_top(worker, newest);
-  }
+  // Above it may be what the function forked into a scope of somebody else's: that is for later.
+  if (take(worker, task)) return false;
   // A join further down has taken it, or a thief.
   std::uint32_t fresh = kFresh;
   std::atomic<std::uint32_t>* word = join_word(task);
@@ -180,23 +236,25 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
   task->run = run_scope_task;
   task->waiter = scope;
   outstanding(scope)->fetch_add(1, std::memory_order_relaxed);
-  Worker* worker = current();
-  if (worker == nullptr || worker->away.load(std::memory_order_relaxed)) {
+  Worker* worker = current_at_work();
+  if (worker == nullptr) {
     if (runtime.alone_in_child) return run_here(task);
     ensure_running();
     return inject(task, Waker::RunsOn);
   }
+  if (!worker->deque.has_room()) {
+    if (!is_to_run_here(worker, scope)) return inject(task, Waker::RunsOn);
+    task->reserved = 0;
+    return run_on_top(worker, task);
+  }
   // Where no worker waits for it, no root that stays until it has ended does.
   const bool is_root =
       (__atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) & kOwnerIsNoWorker) != 0;
-  task->reserved = is_root ? kFromOutside : 0;
+  task->reserved = is_root ? kIsRoot : 0;
   if (is_root) runtime.roots.fetch_add(1, std::memory_order_seq_cst);
-  if (!worker->deque.push(task)) return run_here(task);
+  JD_CHECK(worker->deque.push(task), "there is room");
   add(&worker->counters.pushed);
-  if (worker->armed.load(std::memory_order_relaxed) != 0) {
-    disarm(worker);
-    wake_one(Waker::RunsOn);
-  }
+  wake_for_pushed(worker);
 }
 
 void join_scope(jd_task_scope* scope) {
@@ -214,6 +272,7 @@ void join_scope(jd_task_scope* scope) {
     return;
   }
   if (!with_stacks()) {
+    while (jd_task* task = take_own(worker, scope)) run_on_top(worker, task);
     help_until(worker, done, [word] {
       if (const std::uint32_t seen = announce_sleep_on_scope(word)) {
         os::futex_wait(word, seen, kLookAgain);
@@ -222,16 +281,11 @@ void join_scope(jd_task_scope* scope) {
     word->store(1, std::memory_order_relaxed);
     return;
   }
-  // The newest of this worker's tasks are this scope's, as long as the scope's owner is in the
-  // worker that it forked them in. Others' are not for this stack, which must be free to go on
-  // when the scope ends.
+  // Others' tasks are not for this stack, which must be free to go on when the scope ends.
   while (!done()) {
-    jd_task* task = worker->deque.pop();
+    jd_task* task = take_own(worker, scope);
     if (task == nullptr) break;
-    if (!is_of(*task, scope)) {
-      if (worker->deque.push(task)) break;
-    }
-    run_here(task);
+    run_on_top(worker, task);
     worker = current();
   }
   if (done()) return;

@@ -53,9 +53,11 @@ void after_fork_in_child() {
   reset_stacks_in_child(own_stack(worker));
   runtime.queue_lock.reset_in_child();
   runtime.waiting_lock.reset_in_child();
-  // Those that wait stay on the list: the task may be the last that one of them waits for.
-  runtime.waiting_count.store(0, std::memory_order_relaxed);
-  if (worker == nullptr) runtime.waiting = nullptr;
+  if (worker == nullptr) {
+    // In a task's child they stay: the task may be the last that one of them waits for.
+    runtime.waiting = nullptr;
+    runtime.waiting_count.store(0, std::memory_order_relaxed);
+  }
   runtime.lock.reset_in_child();
   runtime.queue_first = nullptr;
   runtime.queue_last = nullptr;

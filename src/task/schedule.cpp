@@ -30,13 +30,13 @@ namespace {
 struct End {
   jd_task* task;         // null for a scope's
   jd_task_scope* scope;  // null for others
-  bool from_outside;
+  bool is_root;
 };
 
 End end_of(jd_task* task) {
   const bool of_scope = task->run == run_scope_task;
   return {of_scope ? nullptr : task, of_scope ? scope_of(task) : nullptr,
-          task->reserved == kFromOutside};
+          task->reserved == kIsRoot};
 }
 
 void call_task(jd_task* task) {
@@ -52,7 +52,7 @@ void call_task(jd_task* task) {
 // was told about may be gone after that: a sleeper's word is only an address then.
 Stack* tell(const End& end) {
   delay();
-  if (end.from_outside) runtime.roots.fetch_sub(1, std::memory_order_release);
+  if (end.is_root) runtime.roots.fetch_sub(1, std::memory_order_release);
   if (end.scope != nullptr) {
     std::atomic<std::uint32_t>* word = outstanding(end.scope);
     const std::uint32_t before = word->fetch_sub(1, std::memory_order_acq_rel);
@@ -83,7 +83,7 @@ void enter(Worker* worker, Stack* stack, void* sp) {
       } else {
         give_stack(stack);
       }
-      worker->next = tell({worker->after_task, worker->after_scope, worker->after_from_outside});
+      worker->next = tell({worker->after_task, worker->after_scope, worker->after_is_root});
       if (worker->next != nullptr && give_back(worker, worker->next)) {
         add(&worker->counters.given_back);
         worker->next = nullptr;
@@ -171,6 +171,8 @@ void end_child() {
 
 void run_scope_task(jd_task*) { __builtin_trap(); }  // call_task() does it
 
+// Nobody's stack has to be entered for its end: who waits for it sleeps in the kernel, is below it
+// on this very stack, or is in the parent of a fork's child.
 void run_here(jd_task* task) {
   const End end = end_of(task);
   call_task(task);
@@ -200,6 +202,8 @@ void schedule(Worker* worker) {
   }
 }
 
+namespace {
+
 jd_task* steal_from(Worker* thief, Worker* victim) {
   const std::uint64_t begin = os::ticks();
   jd_task_time how = JD_TASK_TIME_DEQUE;
@@ -215,6 +219,8 @@ jd_task* steal_from(Worker* thief, Worker* victim) {
   add_time(thief, how, ticks);
   return task;
 }
+
+}  // namespace
 
 jd_task* find_task(Worker* worker) {
   if (jd_task* own = worker->deque.pop(); own != nullptr) return own;
@@ -251,7 +257,7 @@ extern "C" void jd_task_first(jd::task::Stack* stack) {
   worker->after = After::Ended;
   worker->after_task = end.task;
   worker->after_scope = end.scope;
-  worker->after_from_outside = end.from_outside;
+  worker->after_is_root = end.is_root;
   void* nowhere = nullptr;
   jd_task_switch(&nowhere, worker->scheduler_sp);
   __builtin_unreachable();

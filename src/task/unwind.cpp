@@ -1,5 +1,6 @@
 #include "task/unwind.hpp"
 
+#include "base/bits.hpp"
 #include "jackdaw/task.h"
 #include "os/memory.hpp"
 #include "os/modules.hpp"
@@ -91,7 +92,8 @@ Rule read_rule(Word address) {
 
 bool Unwinder::prepare() {
   if (cache_ != nullptr) return true;
-  auto* memory = static_cast<char*>(os::map(kEntries * (sizeof(Rule) + sizeof(Word))));
+  auto* memory = static_cast<char*>(
+      os::map(base::align_up(kEntries * (sizeof(Rule) + sizeof(Word)), os::page_size())));
   if (memory == nullptr) return false;
   cache_ = static_cast<Rule*>(static_cast<void*>(memory));
   digests_ = static_cast<Word*>(static_cast<void*>(memory + kEntries * sizeof(Rule)));

@@ -26,8 +26,9 @@ struct Stack;
 
 // jd_task::join, from the fork on. A forker that nobody steals from never writes it.
 enum Join : std::uint32_t {
-  kFresh = 0,      // as forked through the library; by the forker
-  kRunning = 1,    // stolen; by the thief
+  kFresh = 0,      // forked through the library, or published; by whoever did that
+  kRunning = 1,    // taken by another, who is to tell of its end; by that one, or (another thread's
+                   // work, and in deque mode) by whoever waits for it
   kEnded = 2,      // by the thief, with an exchange that tells it whether anybody waits
   kAsleep = 3,     // the forker sleeps on the word itself; by the forker, from kRunning
   kSuspended = 4,  // the forker's stack waits in jd_task::waiter; by the forker, once off it
@@ -42,9 +43,9 @@ inline std::atomic<std::uint32_t>* as_atomic(std::uint32_t* word) {
 }
 inline std::atomic<std::uint32_t>* join_word(jd_task* task) { return as_atomic(&task->join); }
 
-// jd_task::reserved of a task that another thread than a worker made; otherwise 0. By whoever makes
+// jd_task::reserved of a task that counts as one of Runtime::roots; otherwise 0. By whoever makes
 // the task ready.
-inline constexpr std::uint32_t kFromOutside = 1;
+inline constexpr std::uint32_t kIsRoot = 1;
 
 // What a thief asks of its victim (Worker::request).
 enum Request : std::uint32_t {
@@ -98,7 +99,7 @@ struct Worker {    // NOLINT(clang-analyzer-optin.performance.Padding): by user
   After after = After::Nothing;
   jd_task* after_task = nullptr;
   jd_task_scope* after_scope = nullptr;
-  bool after_from_outside = false;
+  bool after_is_root = false;
   // A stack of its own to go on with, or null. By the worker that gives it back, which takes it
   // away again if it stays there, and by itself when it takes it: all by exchanges (acq_rel), so
   // that one of the two goes on. While it looks for work it reads it (relaxed: a glance).
@@ -122,7 +123,7 @@ struct Worker {    // NOLINT(clang-analyzer-optin.performance.Padding): by user
   std::atomic<bool> polls{false};
   // When its handler answered, until a poll has drawn its conclusion from that; or 0. By itself.
   std::uint64_t handled_at = 0;
-  // As a thief: it is about to sleep, and asks everybody.
+  // As a thief: it is about to sleep, or was woken for work, and asks everybody.
   bool insists = false;
 
   Unwinder unwinder;
@@ -178,7 +179,8 @@ struct Runtime {
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint32_t> alive{0};  // workers that have not ended; stop waits on it
 
-  // Work from other threads, first in, first out; linked by jd_task::newer. Under its lock.
+  // Work from other threads, and what found no room in a deque; first in, first out, linked by
+  // jd_task::newer. Under its lock.
   os::Lock queue_lock;
   jd_task* queue_first = nullptr;
   jd_task* queue_last = nullptr;
@@ -235,6 +237,11 @@ extern Runtime runtime;
 // that has been suspended in between is another worker's.
 Worker* current();
 void set_current(Worker* worker);
+// The same, or null in a blocking section, where it may not fork in its own right.
+inline Worker* current_at_work() {
+  Worker* worker = current();
+  return worker != nullptr && !worker->away.load(std::memory_order_relaxed) ? worker : nullptr;
+}
 
 // A moment of a wait for a worker that may have no processor. Not with a lock in hand: where other
 // programs compute, a yield takes milliseconds.

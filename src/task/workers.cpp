@@ -51,12 +51,6 @@ std::uint64_t first_random(std::uint64_t number) {
   return state;
 }
 
-void unblock_faults() {
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
-    os::unblock_signal(signal);
-  }
-}
-
 // About what a visitor takes, which may wait for a signal's answer.
 constexpr std::uint64_t kVisit = 50000;  // ns
 
@@ -72,7 +66,7 @@ void* live(void* argument) {
   worker->floating_control = os::floating_control();
   // A task gets the signals that its program expects, and so do the threads and processes it makes.
   os::unblock_signals_but(runtime.blocked_signals);
-  unblock_faults();
+  os::unblock_signal(SIGSEGV);  // stack overflows are told of
   if (with_stacks()) prepare_victim();
   set_current(worker);
   begin_to_watch(worker);
@@ -220,8 +214,12 @@ unsigned start(unsigned workers) {
   runtime.crowded = workers > os::cpu_count();
   for (unsigned i = 0; i < workers; ++i) {
     if (add_worker()) continue;
-    if (i == 0)
-      os::fatal("the system refuses a thread for the first worker (see ulimit -u and -v)");
+    if (i == 0) {
+      os::fatal("the system refuses memory or a thread for the first worker, with a stack of ",
+                thread_stack_size(),
+                " bytes, in which the program's thread-local data must have room, too "
+                "(JACKDAW_TASK_STACK sets the size; see also ulimit -u and -v)");
+    }
     os::warn("the system refuses worker ", i + 1, " of ", workers, "; going on with ", i);
     runtime.workers_wanted = i;
     break;
@@ -276,7 +274,7 @@ void stop() {
 // ---- Work from other threads ----
 
 void inject(jd_task* task, Waker waker) {
-  task->reserved = kFromOutside;
+  task->reserved = kIsRoot;
   task->newer = nullptr;
   runtime.roots.fetch_add(1, std::memory_order_seq_cst);
   {

@@ -20,11 +20,11 @@ bool choose_mode(jd_task_mode mode);
 jd_task_mode mode_to_be();
 unsigned workers_to_be();
 
-// Gives the workers a task. By a thread that is not one.
+// Gives the workers a task. By a thread that is not one, or by one whose deque is full.
 void inject(jd_task* task, Waker waker);
 // The same, for one that is no scope's, and waits for its end.
 void inject_and_wait(jd_task* task);
-// The oldest task from another thread, or null.
+// The oldest of these, or null.
 jd_task* take_queued();
 // Sleeps while the word is `seen`, for something that workers do. They may have to collect first,
 // so the thread can be stopped, whatever signals it blocks.

@@ -29,6 +29,8 @@ TEST(Text, WhatDoesNotFitIsCutVisibly) {
   const std::string line = text.c_str();
   EXPECT_LT(line.size(), 1100u);
   EXPECT_EQ(line.substr(line.size() - 4), "x...");
+  text.end_line();
+  EXPECT_EQ(text.c_str(), line + "\n");
 }
 
 }  // namespace

@@ -92,6 +92,14 @@ TEST(Signals, AThreadThatBlocksThemMayWaitForTasksThatCollect) {
     for (int i = 0; i < 3; ++i) GC_gcollect();
   };
   jd::run(collect);
+  jd::run([] {
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    for (const int signal : {SIGTERM, SIGABRT, SIGTRAP, SIGFPE, SIGBUS}) {
+      EXPECT_EQ(sigismember(&mask, signal), 1) << "somebody may wait for it by sigwait: " << signal;
+    }
+    EXPECT_EQ(sigismember(&mask, SIGSEGV), 0) << "a stack overflow would not be told of";
+  });
   jd::scope scope;
   for (int i = 0; i < 4; ++i) scope.fork(collect);
   scope.join();

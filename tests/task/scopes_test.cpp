@@ -1,0 +1,223 @@
+// Scopes with more tasks than a deque has room for, and tasks of several scopes in one deque.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <jackdaw/task.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cfenv>
+#include <exception>
+#include <stdexcept>
+#include <vector>
+
+#include "counters.hpp"
+
+namespace {
+
+// The scheduler's deques hold as many.
+constexpr int kDeque = 8192;
+
+class Scopes : public testing::TestWithParam<unsigned> {
+ protected:
+  void SetUp() override {
+    jd_task_stop();
+    jd_task_start(GetParam());
+  }
+  void TearDown() override { jd_task_stop(); }
+};
+
+// A walk through a graph, with a task for each node in one scope. Each finds one or two new nodes,
+// so that there are far more than a deque holds.
+struct Grid {
+  explicit Grid(int length) : side(length), seen(std::size_t(length) * std::size_t(length)) {}
+  void visit(int x, int y) {
+    if (x < 0 || y < 0 || x >= side || y >= side) return;
+    if (seen[std::size_t(x) * std::size_t(side) + std::size_t(y)].exchange(true)) return;
+    scope->fork([this, x, y] {
+      ++visited;
+      visit(x + 1, y);
+      visit(x - 1, y);
+      visit(x, y + 1);
+      visit(x, y - 1);
+    });
+  }
+  int side;
+  std::vector<std::atomic<bool>> seen;
+  std::atomic<int> visited{0};
+  jd::scope* scope = nullptr;
+};
+
+TEST_P(Scopes, AGraphIsWalkedWithATaskForEachNode) {
+  constexpr int kSide = 700;
+  Grid grid(kSide);
+  jd::run([&] {
+    jd::scope scope;
+    grid.scope = &scope;
+    grid.visit(0, 0);
+    scope.join();
+  });
+  EXPECT_EQ(grid.visited, kSide * kSide);
+}
+
+// A path, whose nodes are found below other forks: each is for later, not for the stack on which it
+// was found.
+constexpr int kPath = 100000;
+struct Path {
+  jd::scope* scope = nullptr;
+  std::atomic<int> visited{0};
+  void visit_in_pair(int node) {
+    ++visited;
+    jd::par(
+        [=, this] {
+          if (node + 1 < kPath) scope->fork([=, this] { visit_in_pair(node + 1); });
+        },
+        [] {});
+  }
+  void visit_in_loop(int node) {
+    ++visited;
+    jd::parallel_for(0, 4, [=, this](int side) {
+      if (side == 0 && node + 1 < kPath) scope->fork([=, this] { visit_in_loop(node + 1); });
+    });
+  }
+  // Beside a part that the node waits for.
+  void visit_with_own_scope(int node) {
+    ++visited;
+    jd::scope own;
+    own.fork([] {});
+    if (node + 1 < kPath) scope->fork([=, this] { visit_with_own_scope(node + 1); });
+    own.join();
+  }
+};
+void walk_path(void (Path::*visit)(int)) {
+  Path path;
+  jd::run([&] {
+    jd::scope scope;
+    path.scope = &scope;
+    (path.*visit)(0);
+    scope.join();
+  });
+  EXPECT_EQ(path.visited, kPath);
+}
+
+TEST_P(Scopes, APathIsWalkedBelowPairs) { walk_path(&Path::visit_in_pair); }
+TEST_P(Scopes, APathIsWalkedBelowLoops) { walk_path(&Path::visit_in_loop); }
+
+// Joins nested two deep: no more than two stacks a worker.
+TEST_P(Scopes, AJoinFindsItsOwnTasksBelowOthers) {
+  const std::uint64_t before = counters_now().stacks_peak;
+  walk_path(&Path::visit_with_own_scope);
+  EXPECT_LE(counters_now().stacks_peak,
+            std::max(before, std::uint64_t{GetParam()} * 2 + GetParam()));
+}
+
+// As above, with many of both in turn.
+TEST_P(Scopes, AJoinFindsItsOwnTasksAmongOthers) {
+  constexpr int kEach = 3000;
+  std::atomic<int> own_run{0};
+  std::atomic<int> others_run{0};
+  jd::run([&] {
+    jd::scope others;
+    others.fork([&] {
+      jd::scope own;
+      for (int i = 0; i < kEach; ++i) {
+        own.fork([&] { ++own_run; });
+        others.fork([&] { ++others_run; });
+      }
+      own.join();
+      EXPECT_EQ(own_run, kEach);
+    });
+    others.join();
+  });
+  EXPECT_EQ(others_run, kEach);
+}
+
+TEST_P(Scopes, WhoForksIntoItsOwnRunsWhatTheDequeHasNoRoomFor) {
+  constexpr int kTasks = 20 * kDeque;
+  std::atomic<int> ended{0};
+  int most_left = 0;
+  jd::run([&] {
+    jd::scope scope;
+    for (int i = 0; i < kTasks; ++i) {
+      scope.fork([&] { ++ended; });
+      most_left = std::max(most_left, i + 1 - ended.load());
+    }
+    scope.join();
+  });
+  EXPECT_EQ(ended, kTasks);
+  EXPECT_LE(most_left, kDeque + static_cast<int>(GetParam()));
+}
+
+// The last task of a scope whose owner waits is forked by a task that is not of that scope, and
+// whose worker's deque is full: whoever ends it has to go on with the owner.
+TEST_P(Scopes, TheLastTaskOfAWaitingOwnersBesideAFullDeque) {
+  if (GetParam() < 3) GTEST_SKIP() << "the three parts run at the same time";
+  std::atomic<jd::scope*> of_owner{nullptr};
+  std::atomic<int> first_began{0};
+  std::atomic<int> last_began{0};
+  std::atomic<int> fillers_began{0};
+  std::atomic<bool> fillers_end{false};
+  const auto wait = [](const auto& until) {
+    while (!until()) usleep(100);
+  };
+  jd::run([&] {
+    jd::par(
+        [&] {
+          jd::scope scope;
+          scope.fork([&] {
+            first_began = 1;
+            wait([&] { return last_began != 0; });
+          });
+          of_owner = &scope;
+          scope.join();
+          EXPECT_EQ(last_began, 1);
+        },
+        [&] {
+          wait([&] { return of_owner != nullptr && first_began != 0; });
+          usleep(20000);  // now the owner waits
+          jd::scope fillers;
+          const auto filler = [&] {
+            ++fillers_began;
+            wait([&] { return fillers_end.load(); });
+          };
+          fillers.fork(filler);
+          wait([&] { return fillers_began != 0; });
+          for (int i = 0; i < kDeque; ++i) fillers.fork(filler);
+          of_owner.load()->fork([&] {
+            last_began = 1;
+            usleep(20000);
+          });
+          fillers_end = true;
+          fillers.join();
+        });
+  });
+}
+
+TEST_P(Scopes, TasksHaveNothingOfTheJoinerTheyRunOn) {
+  const int before = std::fegetround();
+  int strange = 0;
+  std::atomic<int> strange_tasks{0};
+  jd::run([&] {
+    try {
+      throw std::runtime_error("mine");
+    } catch (const std::runtime_error&) {
+      std::fesetround(FE_UPWARD);
+      jd::scope scope;
+      for (int i = 0; i < 2 * kDeque; ++i) {
+        scope.fork([&] {
+          if (std::current_exception() != nullptr || std::fegetround() != before) ++strange_tasks;
+          std::fesetround(FE_DOWNWARD);
+        });
+        if (std::fegetround() != FE_UPWARD) ++strange;
+      }
+      scope.join();
+      if (std::fegetround() != FE_UPWARD || std::current_exception() == nullptr) ++strange;
+      std::fesetround(before);
+    }
+  });
+  EXPECT_EQ(strange, 0);
+  EXPECT_EQ(strange_tasks, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, Scopes, testing::Values(1U, 2U, 3U));
+
+}  // namespace
