@@ -242,7 +242,7 @@ void catch_up() {
 
 Progress step() {
   // As collect_locked does, before anything is abandoned: in a child of vfork it is the parent's.
-  if (settings.serves_malloc && world::is_borrowed_process()) return Progress::None;
+  if (!is_in_own_process()) return Progress::None;
   refusal::forget_last();
   if (is_under_way() && !partial::may_watch()) abandon();
   if (state != State::Marking) return begin_or_end();

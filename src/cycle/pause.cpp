@@ -77,9 +77,14 @@ void tell_threads(GC_EventType event) {
   });
 }
 
+bool is_in_own_process() {
+  if (!settings.serves_malloc) return true;
+  world::adopt_process();
+  return !world::is_borrowed_process();
+}
+
 bool may_look_for_roots() {
-  // It is its parent's turn, once it has executed another program.
-  if (settings.serves_malloc && world::is_borrowed_process()) return false;
+  if (!is_in_own_process()) return false;
   if (world::update_static_roots()) return true;
   if (world::using_mappings()) {
     complain_about_roots(world::kNoList,

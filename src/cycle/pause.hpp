@@ -12,6 +12,10 @@ namespace jd::cycle {
 void tell(GC_EventType event);
 void tell_threads(GC_EventType event);
 
+// False in a child of vfork(): it is its parent's turn, once the child has executed another
+// program. (For a program that is linked with libgc that is its own matter, as with bdwgc.)
+bool is_in_own_process();
+
 // What is looked at before any callback, since programs take locks in theirs, which only a whole
 // collection lets go of: does the system say where the roots are, and is it this process's turn?
 // False: there is no collection now.

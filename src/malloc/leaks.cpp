@@ -19,6 +19,7 @@
 #include "os/modules.hpp"
 #include "os/symbols.hpp"
 #include "os/thread.hpp"
+#include "world/fork.hpp"
 
 namespace jd::serve::leaks {
 namespace {
@@ -183,6 +184,12 @@ std::size_t sort_found(Backtrace** found) {
   return count;
 }
 
+const char* why_not_collected() {
+  if (reason_not_to_collect != nullptr) return reason_not_to_collect;
+  return world::is_borrowed_process() ? "it has its parent's memory, as a child of vfork() has"
+                                      : "the roots are not known";
+}
+
 }  // namespace
 
 void tag(void* object, std::size_t bytes, const void* caller) {
@@ -210,6 +217,10 @@ void report() {
   os::clear_stack_below();
   cycle::start();
   os::regain_log(cycle::options.log_file);
+  // A handler of the program's has called exit(): there is nobody who would let the lock go.
+  if (world::interrupts_lock_holder()) {
+    return say("impossible, the program ended in the middle of an allocation");
+  }
   cycle::Outcome outcome{};
   {
     // Collecting stays off for everybody else: this collection alone keeps what it finds.
@@ -222,8 +233,7 @@ void report() {
     return say("impossible, not all threads could be stopped (see ulimit -i)");
   }
   if (outcome != cycle::Outcome::Done) {
-    return say(has_other_collector ? "impossible beside another collector, with other threads"
-                                   : "impossible, the roots are not known");
+    return say("impossible, ", why_not_collected());
   }
   Backtrace** found = nullptr;
   std::size_t room = 0;

@@ -2,17 +2,15 @@
 #include "malloc/interpose.hpp"
 #include "malloc/leaks.hpp"
 #include "malloc/serve.hpp"
-#include "os/modules.hpp"
 
 namespace jd::serve {
 namespace {
 
-// Before the program's first thread; libc was initialised before.
+// Before the program's constructors, but not before those of libraries that it is linked with; libc
+// was initialised before.
 [[gnu::constructor]] void on_load() {
   if (!start()) return;
   find_libc_functions();
-  // Nobody changes the list of libraries yet.
-  has_other_collector = os::is_loaded("libgc.so") || os::is_loaded("libjackdaw.so");
   if (mode() == base::MallocMode::LeakCheck) leaks::begin();
 }
 

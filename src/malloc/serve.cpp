@@ -16,7 +16,9 @@
 #include "os/limits.hpp"
 #include "os/log.hpp"
 #include "os/mappings.hpp"
+#include "os/modules.hpp"
 #include "os/thread.hpp"
+#include "world/fork.hpp"
 #include "world/roots.hpp"
 #include "world/stop.hpp"
 #include "world/thread.hpp"
@@ -58,20 +60,22 @@ constexpr std::size_t kByWrittenPagesFrom = 4 * base::kMiB;
 constexpr std::size_t kClearByDiscardingFrom = 32 * base::kMiB;
 
 bool stop_collecting(const char* why) {
+  reason_not_to_collect = why;
   GC_dont_gc = 1;
   os::warn(why, "; not collecting any more");
   return false;
 }
 
 // A run-time that sets handlers by system calls of its own (Go's does) has passed us by. And where
-// another collector stops threads, too, each may wait for one that the other has stopped.
+// another collector stops threads, too, each may wait for one that the other has stopped; it may
+// come with a library that is loaded later (Nim's programs load it so).
 bool may_begin() {
   if (world::thread_count() <= 1) return true;
   if (!world::comes_to_stop_handler()) {
     return stop_collecting(
         "the program has replaced the handler of signal 60, which stops threads");
   }
-  if (has_other_collector) {
+  if (os::is_loaded("libgc.so") || os::is_loaded("libjackdaw.so")) {
     return stop_collecting("the program has a collector of its own, which stops threads as well");
   }
   return true;
@@ -83,8 +87,8 @@ void tell_that_leaks_are_not_looked_for() {
   if (wanted == nullptr || strcmp(wanted, "leak-check") != 0) return;
   const char* path = secure_getenv("GC_LOG_FILE");
   if (path != nullptr && os::open_log_and_report(path) != nullptr) return;
-  os::log("leak check of process ", os::process_id(),
-          ": it has a malloc of its own; leaks are not looked for");
+  os::log("leak check of process ", os::process_id(), " (", program_invocation_short_name,
+          "): it has a malloc of its own; leaks are not looked for");
 }
 
 // Calls of malloc come to another's, the program's. (Its symbol tells nothing: the address of a
@@ -101,6 +105,7 @@ void start_once() {
   cycle::settings.warn = say_nothing;
   cycle::settings.may_begin = may_begin;
   world::set_stop_signal(kStopSignal);
+  world::recognise_children();
   cycle::start_without_registering();
   {
     LockGuard guard(heap::heap_lock);
@@ -174,7 +179,7 @@ std::size_t size_of(const void* object) {
 
 bool fast = false;
 bool ignoring = false;
-bool has_other_collector = false;
+const char* reason_not_to_collect = nullptr;
 bool bypassed = false;
 
 bool is_collected(const void* object) {

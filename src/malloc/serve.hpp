@@ -30,7 +30,8 @@ static_assert(with_spare(kMostSmall) <= heap::kMaxSmall);
 // The largest request that can be met at all, as in libc.
 inline constexpr std::size_t kMost = PTRDIFF_MAX - 64;
 
-// The runtime is started, and malloc may take its fast path. Written once, at the start.
+// The runtime is started, and this is not leak-check mode: malloc and free may take their fast
+// paths. Written once, at the start.
 extern bool fast;
 // Mode ignore. Written once, at the start.
 extern bool ignoring;
@@ -41,8 +42,8 @@ inline bool is_ignored(const void* object) {
   return __builtin_expect(ignoring, 0) && heap::in_heap(base::as_word(object)) &&
          is_collected(object);
 }
-// The program is linked with libgc. Set before it begins; one that is loaded later is not noticed.
-extern bool has_other_collector;
+// Why nothing is collected any more; null if that is not so. Under the heap's lock.
+extern const char* reason_not_to_collect;
 // The program has a malloc of its own. Written once, by the start; read after that (start()).
 extern bool bypassed;
 

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace jd::os {
@@ -155,11 +157,49 @@ int open_to_read(const char* path) { return open_file(path, O_RDONLY, 0); }
 
 void close_file(int file) { syscall(SYS_close, file); }
 
+namespace {
+
+// For its lifetime what this thread writes brings it no signal that would end the process: SIGPIPE,
+// where nobody reads a pipe any more, or SIGXFSZ, where a file may not grow. A program that writes
+// nothing there itself expects neither. A write that succeeds takes two system calls more, of which
+// sandboxes allow both.
+class SilentWriting {
+ public:
+  SilentWriting() {
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &kHeldBack, &before_, sizeof before_);
+    // Those that wait already, where the thread blocks them, are not ours to take.
+    Mask pending = 0;
+    if ((before_ & kHeldBack) != 0) syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    ours_ = kHeldBack & ~pending;
+  }
+  ~SilentWriting() {
+    if (failed) {
+      const timespec no_time{};
+      syscall(SYS_rt_sigtimedwait, &ours_, nullptr, &no_time, sizeof ours_);
+    }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+  }
+  SilentWriting(const SilentWriting&) = delete;
+  SilentWriting& operator=(const SilentWriting&) = delete;
+
+  bool failed = false;
+
+ private:
+  using Mask = std::uint64_t;  // the kernel's
+  static constexpr Mask kHeldBack = Mask{1} << (SIGPIPE - 1) | Mask{1} << (SIGXFSZ - 1);
+  Mask before_ = 0;
+  Mask ours_ = 0;
+};
+
+}  // namespace
+
 int write_all(int file, const char* data, std::size_t size) {
   const KeptErrno kept;
+  SilentWriting writing;
   while (size != 0) {
     const long n = syscall(SYS_write, file, data, size);
     if (n < 0 && errno == EINTR) continue;
+    writing.failed = n <= 0;
     if (n < 0) return errno;
     if (n == 0) return EIO;
     data += n;

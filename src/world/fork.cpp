@@ -35,17 +35,12 @@ bool in_handler = false;
 
 unsigned own_threads() { return mark::team.helpers() + mark::concurrent.threads(); }
 
-// Is it the caller that holds the heap's lock, interrupted by the handler that it is in? Not if the
-// lock can be had, which a marker beside the program lets go of soon. Otherwise it is the caller's
-// if the program has no other thread.
-bool interrupts_holder() {
-  if (mark::concurrent.try_lock_heap()) {
-    heap::heap_lock.release();
-    return false;
-  }
-  // Where they can't be counted, libc knows whether there was ever another.
-  const unsigned all = os::count_threads();
-  return all != 0 ? all == 1 + own_threads() : os::Machine::is_alone();
+void forget_others_in_child(bool is_main, bool some_were_there) {
+  os::reset_own_ranges_in_child();
+  if (some_were_there) expect_locked_loader_in_child();
+  keep_only_self_in_child(is_main);
+  mark::team.forget_helpers_in_child();
+  mark::concurrent.forget_in_child();
 }
 
 ForkHooks current_hooks() {
@@ -58,9 +53,36 @@ ForkHooks current_hooks() {
 bool is_borrowed_process() { return is_borrowed_process(os::process_id()); }
 bool is_borrowed_process(int process) { return process != own_process; }
 
+// Not if the lock can be had, which a marker beside the program lets go of soon. Otherwise it is
+// the caller's if the program has no other thread.
+bool interrupts_lock_holder() {
+  if (mark::concurrent.try_lock_heap()) {
+    heap::heap_lock.release();
+    return false;
+  }
+  // Where they can't be counted, libc knows whether there was ever another.
+  const unsigned all = os::count_threads();
+  return all != 0 ? all == 1 + own_threads() : os::Machine::is_alone();
+}
+
 bool install_fork_handlers() {
   own_process = os::process_id();
   return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+void recognise_children() {
+  const os::LockGuard guard(heap::heap_lock);
+  recognise_children_by_page();
+}
+
+void adopt_process() {
+  if (!is_borrowed_process() || !is_in_unnoticed_child()) return;
+  const Thread* mine = self();
+  // The main thread's id is the process's.
+  const bool is_main = mine != nullptr && mine->id == own_process;
+  own_process = os::process_id();
+  forget_own_ids_in_child();
+  forget_others_in_child(is_main, true);
 }
 
 void set_fork_hooks(const ForkHooks& wanted) { hooks = wanted; }
@@ -70,7 +92,7 @@ void before_fork() {
   // holder: POSIX allowed that until 2017. The child goes on in the midst of it just as the parent,
   // but for a collection that others help to mark, which is abandoned
   // (Team::forget_helpers_in_child).
-  if (interrupts_holder()) {
+  if (interrupts_lock_holder()) {
     in_handler = true;
     return;
   }
@@ -125,11 +147,7 @@ void after_fork_in_child() {
     mark::concurrent.forget_in_child();
     return;
   }
-  os::reset_own_ranges_in_child();
-  if (forked_beside_others) expect_locked_loader_in_child();
-  keep_only_self_in_child(forked_by_main);
-  mark::team.forget_helpers_in_child();
-  mark::concurrent.forget_in_child();
+  forget_others_in_child(forked_by_main, forked_beside_others);
   heap::heap_lock.reset_in_child();
   heap::heap_readers.reset_in_child();
   if (hooks.in_child != nullptr) hooks.in_child();

@@ -10,6 +10,15 @@ bool is_borrowed_process();
 // As the caller, whose process has that number, has just asked.
 bool is_borrowed_process(int process);
 
+// Lets adopt_process tell children apart. Before there are any. Pre: the heap's lock is not held.
+void recognise_children();
+// In a child of which no handler heard, but with memory of its own (_Fork(), or clone() by the
+// program): does what after_fork_in_child would have done. Pre: the heap's lock is held.
+void adopt_process();
+
+// Is it the calling thread that holds the heap's lock, interrupted by the handler that it is in?
+bool interrupts_lock_holder();
+
 // Has the three functions called by every fork(). False if the system refuses.
 bool install_fork_handlers();
 

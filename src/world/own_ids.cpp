@@ -48,6 +48,10 @@ OwnIds own_ids() {
   return known.ids;
 }
 
+void recognise_children_by_page() { make_page(); }
+
+bool is_in_unnoticed_child() { return valid_number != nullptr && *valid_number == 0; }
+
 void forget_own_ids_in_child() {
   if (valid_number != nullptr) begin_number();
 }

@@ -12,6 +12,12 @@ struct OwnIds {
 // call, but in a process that came about unseen by the fork handlers. Pre: the heap's lock is held.
 OwnIds own_ids();
 
+// From now on is_in_unnoticed_child tells. Pre: as above.
+void recognise_children_by_page();
+// Is this a child of which no handler heard, with memory of its own? False, too, if that can't be
+// told. Pre: as above.
+bool is_in_unnoticed_child();
+
 // Ids that threads remember do not hold in this process. Pre: the heap's lock is held, or its
 // holder is what this thread was interrupted in.
 void forget_own_ids_in_child();

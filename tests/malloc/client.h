@@ -40,6 +40,8 @@ void test_waiting(const char* argument);
 void test_in_handler(const char* argument);
 void test_main_ends(const char* argument);
 void test_vfork(const char* argument);
+void test_unnoticed_children(const char* argument);
+void test_dead_output(const char* argument);
 void test_no_proc(const char* argument);
 void test_leaks(const char* argument);
 void test_shrunk_leaks(const char* argument);

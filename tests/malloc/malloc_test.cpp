@@ -77,6 +77,43 @@ TEST(MallocGarbage, IsCollected) {
   }
 }
 
+// Regression: each was taken for a child of vfork(), which has its parent's memory.
+TEST(MallocGarbage, IsCollectedInChildrenThatNoHandlerHeardOf) {
+  for (const char* mode : {"free", "ignore"}) {
+    const Result r = run(mode, {"unnoticed-children"});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  }
+}
+
+// Regression: a line that nobody read ended the program.
+TEST(MallocOutput, MayGoNowhere) {
+  for (const char* mode : {"free", "ignore", "leak-check"}) {
+    const Result r = run(mode, {"dead-output"});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_EQ(r.out, "ok\n");
+  }
+}
+
+// Regression: the options were read when libc did not know the environment yet.
+TEST(MallocStart, MayComeBeforeLibcs) {
+  const Result r = run_jackdaw({"run", "--malloc=leak-check", "--", JD_TEST_PREINIT});
+  EXPECT_TRUE(r.exited_with(0)) << describe(r);
+  EXPECT_EQ(r.out, "ok\n");
+  EXPECT_THAT(r.err, testing::ContainsRegex("leak check of process [0-9]+ .malloc_preinit.: "
+                                            "([89]|10) objects"));
+}
+
+// Regression: only one that was there at the start was seen, and each waited for the other.
+TEST(MallocStart, ACollectorMayComeLater) {
+  const Variable every("JACKDAW_COLLECT_EVERY", "500");
+  for (int i = 0; i < 3; ++i) {
+    const Result r = run_jackdaw({"run", "--malloc", "--", JD_TEST_LOADS_COLLECTOR, JD_TEST_LIBGC});
+    EXPECT_TRUE(r.exited_with(0)) << describe(r);
+    EXPECT_EQ(r.out, "ok\n");
+    EXPECT_THAT(r.err, HasSubstr("the program has a collector of its own"));
+  }
+}
+
 // Regression: each collection told of all that the program had dropped, or freed in mode `ignore`.
 TEST(MallocGarbage, IsNoLeak) {
   const Variable leaks("GC_FIND_LEAK", "1");
