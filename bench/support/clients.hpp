@@ -39,9 +39,9 @@ struct Freed {
 
 inline constexpr unsigned kMostClients = 256;
 
-// Runs work(client) in each of `clients` threads, which all begin at the same moment. Returns the
-// time from then to the end of the last, in seconds; what the processors spent meanwhile, the
-// library's own threads included, goes to *cpu.
+// Runs work(client) in each of `clients` threads, which all begin at the same moment, once each is
+// up. Returns the time from then to the end of the last, in seconds; what the processors spent
+// meanwhile, the library's own threads included, goes to *cpu.
 template <class Memory, class Work>
 double run_clients(unsigned clients, double* cpu, Work work) {
   struct Client {
@@ -54,6 +54,7 @@ double run_clients(unsigned clients, double* cpu, Work work) {
   if (clients > kMostClients) die("too many threads");
   const auto body = [](void* argument) -> void* {
     auto* client = static_cast<Client*>(argument);
+    pthread_barrier_wait(client->ready);
     pthread_barrier_wait(client->ready);
     (*client->work)(client->number);
     return nullptr;
@@ -69,6 +70,7 @@ double run_clients(unsigned clients, double* cpu, Work work) {
     all[i] = {&work, i, &ready, {}};
     Memory::start(&all[i].thread, body, &all[i]);
   }
+  pthread_barrier_wait(&ready);
   const double cpu_before = cpu_now();
   const double began = now();
   pthread_barrier_wait(&ready);

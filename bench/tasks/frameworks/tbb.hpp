@@ -1,7 +1,8 @@
-// oneTBB's task_group, in an arena of as many threads as asked for.
+// oneTBB's parallel_invoke, in an arena of as many threads as asked for.
 #pragma once
 
 #include <tbb/global_control.h>
+#include <tbb/parallel_invoke.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
@@ -15,12 +16,15 @@ constexpr const char* kName = "tbb";
 
 inline std::optional<tbb::global_control> limit;
 inline std::optional<tbb::task_arena> arena;
+inline std::optional<tbb::task_group_context> context;
 
 inline void start(unsigned workers) {
   limit.emplace(tbb::global_control::max_allowed_parallelism, workers);
   arena.emplace(static_cast<int>(workers));
+  context.emplace();
 }
 inline void stop() {
+  context.reset();
   arena.reset();
   limit.reset();
 }
@@ -30,19 +34,16 @@ auto run(F root) {
   return arena->execute(root);
 }
 
+// What it says costs least: parallel_invoke, with one context for all. A task_group of its own for
+// each fork takes half as many instructions more.
 template <class A, class B>
 auto par(A a, B b) {
-  tbb::task_group group;
   if constexpr (std::is_void_v<std::invoke_result_t<A&>>) {
-    group.run(a);
-    b();
-    group.wait();
+    tbb::parallel_invoke(a, b, *context);
   } else {
-    std::invoke_result_t<A&> first{};
-    group.run([&first, a] { first = a(); });
-    auto second = b();
-    group.wait();
-    return std::pair(std::move(first), std::move(second));
+    std::pair<std::invoke_result_t<A&>, std::invoke_result_t<B&>> results{};
+    tbb::parallel_invoke([&] { results.first = a(); }, [&] { results.second = b(); }, *context);
+    return results;
   }
 }
 
