@@ -63,7 +63,8 @@ struct Settings {
   unsigned most_finalizers = 0;
   GC_toggleref_func toggle_reference = nullptr;
   // The next three are stored (relaxed) by every thread that makes a checked object, and read by
-  // the collecting thread in the stopped world.
+  // the collecting thread in the stopped world. Before a leak check of malloc mode's, which has no
+  // such objects, the first is stored under the heap's lock.
   //
   // Looks at the unmarked objects, which are still there, in the stopped world (checked
   // allocation).

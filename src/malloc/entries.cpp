@@ -70,7 +70,7 @@ template <class Function>
 Function* libcs(Function*, const char* name) {
   return reinterpret_cast<Function*>(os::next_function(name));
 }
-// The first step of each entry but malloc.
+// The first step of each entry but malloc and reallocarray.
 #define JD_PASS_ON(function, ...)                                                 \
   if (serve::is_bypassed()) {                                                     \
     static constinit serve::FoundLater passed_on;                                 \

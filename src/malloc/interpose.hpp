@@ -4,7 +4,7 @@
 
 namespace jd::serve {
 
-// Looks up libc's own definitions. Before the program's first thread.
+// Looks up libc's own definitions, before the program's own constructors.
 void find_libc_functions();
 
 }  // namespace jd::serve

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "cycle/collect.hpp"
 #include "cycle/measured.hpp"
@@ -34,9 +35,10 @@ constexpr int kMostFrames = 24;
 // Of ours, above the caller's.
 constexpr int kOwnFrames = 8;
 
-// Set once, by begin(), before there are threads. The unwinder's code asks for memory with a
-// lock held that taking a backtrace would wait for.
-bool can_take_backtraces = false;
+// Set once, by begin(); threads that constructors of the program's libraries started before may
+// allocate meanwhile (release, acquire). The unwinder's code asks for memory with a lock held that
+// taking a backtrace would wait for.
+std::atomic<bool> can_take_backtraces{false};
 os::Extent unwinder{};
 char program_name[256] = "";
 // The unwinder may allocate.
@@ -60,7 +62,7 @@ Word* tag_of(const heap::Place& place) {
 }
 
 Backtrace* take_backtrace(const void* caller) {
-  if (!can_take_backtraces || taking) return &unknown;
+  if (!can_take_backtraces.load(std::memory_order_acquire) || taking) return &unknown;
   if (unwinder.contains(caller)) return &unknown;
   taking = true;
   void* addresses[kMostFrames + kOwnFrames];
@@ -209,7 +211,7 @@ void begin() {
   taking = true;
   unwinder = os::bounds_of_object(os::prepare_backtraces());
   taking = false;
-  can_take_backtraces = true;
+  can_take_backtraces.store(true, std::memory_order_release);
   os::keep_log();
 }
 

@@ -213,7 +213,8 @@ bool start(bool malloc_was_called) {
 }
 
 void* early_memory(std::size_t bytes) {
-  const std::size_t size = base::align_up(bytes, 16);
+  // Each request has a place of its own, also one for nothing.
+  const std::size_t size = base::align_up(base::max_of(bytes, std::size_t{1}), 16);
   if (size > sizeof early) return out_of_memory();
   const std::size_t at = early_used.fetch_add(size, std::memory_order_relaxed);
   return at <= sizeof early - size ? early + at : out_of_memory();

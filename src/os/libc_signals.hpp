@@ -1,6 +1,8 @@
 // Reach libc's own signal functions even where this library interposes pthread_sigmask, sigaction
 // and sigaltstack (src/malloc/interpose.cpp). The interposers pass the program's calls on by these;
-// the collector makes its own calls by them. Errors as of the function that each stands for.
+// the collector makes its own calls by them. (The handler and the alternate stacks of tasks are set
+// as the program's own are, in faults.cpp: beside malloc mode its interposers are to know of them.)
+// Errors as of the function that each stands for.
 #pragma once
 
 #include <signal.h>

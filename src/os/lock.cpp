@@ -16,8 +16,8 @@ void let_in_while_waiting(int signal) { let_in.store(signal, std::memory_order_r
 
 // The holder may have sent the signal, and wait for this thread, which has blocked it and waits for
 // the holder. Short waits are spared the two system calls.
-bool Machine::wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
-                            std::uint64_t nanoseconds) {
+bool Machine::wait_stoppably(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                             std::uint64_t nanoseconds) {
 #if defined(JD_SANITIZE_THREAD)
   constexpr std::uint64_t kLong = 1000000;  // futex_wait waits no longer there
 #else

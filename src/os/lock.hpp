@@ -187,7 +187,7 @@ void LockOver<Sync>::acquire_slowly() {
     }
     Sync::tell_waiting(&state_);
     const bool woken =
-        Sync::wait_for_lock(&state_, seen, seen == kReserved ? kReservation : kForever);
+        Sync::wait_stoppably(&state_, seen, seen == kReserved ? kReservation : kForever);
     has_lapsed = seen == kReserved && !woken;
     // Woken, or the state has changed, or nobody came: no newcomer any more.
     may_take_reserved = true;

@@ -34,9 +34,10 @@ struct Machine {
                    std::uint64_t nanoseconds = kForever) {
     return futex_wait(word, expected, nanoseconds);
   }
-  // The same for a thread that waits for a lock (lock.cpp).
-  static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
-                            std::uint64_t nanoseconds);
+  // The same for a wait that may be long, for a lock, or for what other threads do: the collector
+  // can stop the thread meanwhile, whatever signals it blocks (lock.cpp).
+  static bool wait_stoppably(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                             std::uint64_t nanoseconds);
   static int wake(Atomic<std::uint32_t>* word, int count) { return futex_wake(word, count); }
 
   // Is there no other thread, so that a word can be changed in two steps? libc knows of all that

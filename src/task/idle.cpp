@@ -119,24 +119,27 @@ void arm_all() {
   }
 }
 
-// Waits for a wake at most so long, having looked around once more in between. Armed: whoever forks
-// from here on wakes somebody.
-jd_task* sleep(Worker* worker, std::uint64_t nanoseconds, bool armed) {
+enum class Rest : std::uint8_t {
+  Nap,      // forks are not told that it is there
+  Armed,    // whoever forks from here on wakes somebody
+  NoRoots,  // nobody forks, until somebody comes from outside
+};
+
+// Waits for a wake at most so long, having looked around once more in between.
+jd_task* sleep(Worker* worker, Rest rest, std::uint64_t nanoseconds) {
   const std::uint32_t word = runtime.wake_word.load(std::memory_order_acquire);
   runtime.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  if (armed) arm_all();
-  worker->insists = armed;
+  if (rest == Rest::Armed) arm_all();
+  worker->insists = rest == Rest::Armed;
   jd_task* task = find_task(worker);
   worker->insists = false;
-  // A worker that sleeps since there are no roots may have been overlooked by the first that came.
-  const bool too_late =
-      nanoseconds == os::kForever && runtime.roots.load(std::memory_order_seq_cst) != 0;
+  // It may have been overlooked by the first that came.
+  const bool too_late = rest == Rest::NoRoots && runtime.roots.load(std::memory_order_seq_cst) != 0;
   if (task == nullptr && !too_late && !runtime.quitting.load(std::memory_order_acquire)) {
     add(&worker->counters.sleeps);
-    const bool naps = nanoseconds <= kLastNap;
-    if (!naps) worker->waking_place.begin_sleep(worker->thread);
+    if (rest != Rest::Nap) worker->waking_place.begin_sleep(worker->thread);
     wait_or_mark(word, nanoseconds);
-    if (!naps) worker->waking_place.end_sleep();
+    if (rest != Rest::Nap) worker->waking_place.end_sleep();
   }
   runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   return task;
@@ -184,7 +187,7 @@ jd_task* wait_until_found(Worker* worker, bool* was_woken) {
     if (task != nullptr) return task;
     woken = false;
     if (runtime.roots.load(std::memory_order_acquire) == 0) {
-      task = sleep(worker, os::kForever, false);
+      task = sleep(worker, Rest::NoRoots, os::kForever);
       if (task != nullptr) return task;
       woken = *was_woken = true;
       continue;
@@ -211,7 +214,7 @@ jd_task* wait_until_found(Worker* worker, bool* was_woken) {
     const std::uint32_t before = runtime.wake_word.load(std::memory_order_acquire);
     for (std::uint64_t nap = kFirstNap; nap <= kLastNap; nap *= 2) {
       if (runtime.roots.load(std::memory_order_acquire) == 0 || has_ended()) break;
-      task = sleep(worker, nap, false);
+      task = sleep(worker, Rest::Nap, nap);
       if (task != nullptr) return task;
       woken = runtime.wake_word.load(std::memory_order_acquire) != before;
       *was_woken |= woken;
@@ -219,7 +222,7 @@ jd_task* wait_until_found(Worker* worker, bool* was_woken) {
     }
     while (runtime.roots.load(std::memory_order_acquire) != 0 && !has_ended()) {
       const std::uint32_t word = runtime.wake_word.load(std::memory_order_acquire);
-      task = sleep(worker, kSleep, true);
+      task = sleep(worker, Rest::Armed, kSleep);
       if (task != nullptr) return task;
       woken = runtime.wake_word.load(std::memory_order_acquire) != word;
       *was_woken |= woken;

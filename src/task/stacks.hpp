@@ -20,7 +20,8 @@ struct Stack {
   char* high = nullptr;
 
   // Not null while the stack is suspended: what lies above it is live, the registers among it.
-  // Stored by the worker that leaves, before it does; cleared by the one that is back on it.
+  // Stored by the worker that leaves, before it does; cleared by the one that is back on it. In a
+  // task's child of a fork, also of stacks that the parent's other workers ran on.
   void* volatile saved_sp = nullptr;
   // The worker that left it last: stored by that one, before it does.
   Worker* left_by = nullptr;

@@ -30,7 +30,7 @@
 
 namespace jd::task {
 
-Runtime runtime;
+constinit Runtime runtime;
 
 namespace {
 
@@ -192,9 +192,9 @@ unsigned start(unsigned workers) {
   if (workers == 0) workers = workers_to_be();
   workers = base::min_of(workers, kMostWorkers / 2);
   prepare_for_forks();
-  prepare_markers(workers);
   LockGuard guard(runtime.lock);
   if (runtime.running.load(std::memory_order_relaxed)) return runtime.workers_wanted;
+  prepare_markers(workers);
   static bool first = true;
   if (first) {
     first = false;
@@ -236,7 +236,7 @@ void ensure_running() {
 }
 
 void wait_for_workers(std::atomic<std::uint32_t>* word, std::uint32_t seen) {
-  os::Machine::wait_for_lock(word, seen, os::kForever);
+  os::Machine::wait_stoppably(word, seen, os::kForever);
 }
 
 // False if there are none. Post: they use nothing of the runtime's any more.

@@ -52,7 +52,7 @@ int create_thread(pthread_t* handle, const pthread_attr_t* attributes, void* (*s
   // The new thread may wait for the lock of a collector that waits for this one, whose signals are
   // blocked maybe.
   while (record.taken.load(std::memory_order_acquire) == 0) {
-    os::Machine::wait_for_lock(&record.taken, 0, os::kForever);
+    os::Machine::wait_stoppably(&record.taken, 0, os::kForever);
   }
   return 0;
 }

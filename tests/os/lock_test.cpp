@@ -141,9 +141,9 @@ struct Parking : Scheduled {
     parked = true;
     for (;;) Scheduled::wait(gate.get(), 0);
   }
-  static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
-                            std::uint64_t nanoseconds) {
-    const bool woken = Scheduled::wait_for_lock(word, expected, nanoseconds);
+  static bool wait_stoppably(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                             std::uint64_t nanoseconds) {
+    const bool woken = Scheduled::wait_stoppably(word, expected, nanoseconds);
     lapses += woken ? 0 : 1;
     return woken;
   }

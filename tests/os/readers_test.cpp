@@ -109,9 +109,9 @@ TEST_F(ReadersTest, LetAWriterInThatWaits) {
 
 // A reader that waits for the lock is suspended there: thread 0.
 struct Suspending : Scheduled {
-  static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
-                            std::uint64_t nanoseconds) {
-    if (running_thread() != 0) return Scheduled::wait_for_lock(word, expected, nanoseconds);
+  static bool wait_stoppably(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                             std::uint64_t nanoseconds) {
+    if (running_thread() != 0) return Scheduled::wait_stoppably(word, expected, nanoseconds);
     ++suspended;
     for (;;) Scheduled::wait(gate.get(), 0);
   }

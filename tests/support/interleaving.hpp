@@ -144,8 +144,8 @@ struct Scheduled {
     if (after_wait) after_wait();
     return woken;
   }
-  static bool wait_for_lock(Atomic<std::uint32_t>* word, std::uint32_t expected,
-                            std::uint64_t nanoseconds) {
+  static bool wait_stoppably(Atomic<std::uint32_t>* word, std::uint32_t expected,
+                             std::uint64_t nanoseconds) {
     return wait(word, expected, nanoseconds);
   }
   static int wake(Atomic<std::uint32_t>* word, int count) {
