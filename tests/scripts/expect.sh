@@ -25,6 +25,18 @@ expect() {
   fi
 }
 
+# expect_without TEXT COMMAND...: the command prints something, but not TEXT.
+expect_without() {
+  local text=$1 output
+  shift
+  expect_cases=$((expect_cases + 1))
+  output=$("$@" 2>&1) || true
+  if [[ -z $output || $output == *"$text"* ]]; then
+    printf 'FAILED: %s\n  "%s" is in its output, or there is none:\n%s\n' "$*" "$text" "$output"
+    expect_failures=$((expect_failures + 1))
+  fi
+}
+
 # write FILE: the standard input becomes that file, in the scratch folder.
 write() {
   mkdir -p "$scratch/$(dirname "$1")"
