@@ -23,4 +23,9 @@ expect 0 "2 files" "$check" "$scratch"
 expect 0 "int f(int x) { return x; }" cat "$scratch/src/bad name.hpp"
 expect 0 "int   f( int x )" cat "$scratch/build/debug/generated.cpp"
 
+# Where clang-format fails, it says why.
+echo "NoSuchKey: 1" >>"$scratch/.clang-format"
+expect 1 "NoSuchKey" "$check" "$scratch"
+expect 1 "NoSuchKey" "$check" --fix "$scratch"
+
 expect_finish
