@@ -1,4 +1,5 @@
 // What bdwgc has as of 8.3: Debian's library lacks it.
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,10 @@ TEST(ReaderLock, NothingChangesMeanwhile) {
       for (int i = 0; i < 200; ++i) {
         if (*const_cast<const volatile long*>(&counted->a) != counted->b) return nullptr;
       }
+      // Nor may a writer come in between.
+      const long a = *const_cast<const volatile long*>(&counted->a);
+      sched_yield();
+      if (*const_cast<const volatile long*>(&counted->b) != a) return nullptr;
       return GC_get_gc_no() == collections ? argument : nullptr;
     }
   } counted;
@@ -70,6 +75,8 @@ TEST(ReaderLock, NothingChangesMeanwhile) {
       } else {
         GC_alloc_lock();
         ++counted.a;
+        // Whoever reads all the same is to come in between.
+        for (int turn = 0; i % 8 == 0 && turn < 50; ++turn) sched_yield();
         ++counted.b;
         GC_alloc_unlock();
         opaque(GC_malloc(200));
@@ -87,9 +94,15 @@ TEST(ReaderLock, HiddenPointersAreRevealed) {
   static GC_hidden_pointer* hidden;
   hidden = static_cast<GC_hidden_pointer*>(GC_malloc_atomic_uncollectable(kCells * sizeof(void*)));
   std::memset(hidden, 0, kCells * sizeof(void*));
+  static std::atomic<int> changed;
+  changed = 0;
   const auto reveal = [](void* cell) -> void* {
-    const auto* word = static_cast<const GC_hidden_pointer*>(cell);
-    return *word == 0 ? nullptr : GC_REVEAL_POINTER(*word);
+    const auto* word = static_cast<const volatile GC_hidden_pointer*>(cell);
+    const GC_hidden_pointer seen = *word;
+    // A collection, or who stores another, is to come in between if it may.
+    for (int turn = 0; (seen >> 4) % 4 == 0 && turn < 8; ++turn) sched_yield();
+    if (*word != seen) changed.fetch_add(1);
+    return seen == 0 ? nullptr : GC_REVEAL_POINTER(seen);
   };
   std::atomic<int> wrong{0};
   run_threads(3, [&](std::size_t number) {
@@ -107,10 +120,11 @@ TEST(ReaderLock, HiddenPointersAreRevealed) {
         GC_general_register_disappearing_link(reinterpret_cast<void**>(cell), fresh);
         GC_reachable_here(fresh);
       }
-      if (i % 100 == 0) GC_gcollect();
+      if (i % 40 == 0) GC_gcollect();
     }
   });
   EXPECT_EQ(wrong.load(), 0);
+  EXPECT_EQ(changed.load(), 0);
   for (std::size_t i = 0; i < kCells; ++i) {
     GC_unregister_disappearing_link(reinterpret_cast<void**>(hidden + i));
   }
