@@ -2,7 +2,7 @@
 
 import re
 
-from harness.model import PLAIN, START_UP, Client, Command, Failed, Place
+from harness.model import PLAIN, START_UP, Client, Command, Failed, Place, check_output
 
 
 def draw(place: Place) -> Command:
@@ -32,5 +32,6 @@ CLIENTS = [
            expected="figure.{size}.expected", goal=PLAIN),
     Client(name="asy-start", title="Asymptote: start-up (its libraries are loaded)",
            packages=["asymptote"], programs=["asy"], goal=START_UP, repeat=5,
+           check=check_output("2\n"),
            command=lambda place: Command(["asy", "-noV", "-noprc", "-c", "write(1+1)"])),
 ]

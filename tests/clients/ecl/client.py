@@ -1,6 +1,6 @@
 """ECL, which compiles Lisp to C: its compiler and a program made by it."""
 
-from harness.model import PLAIN, START_UP, Client, Command, Place
+from harness.model import PLAIN, START_UP, Client, Command, Place, check_output
 
 PACKAGES = ["ecl", "gcc", "libc6-dev"]
 PROGRAMS = ["ecl", "gcc"]
@@ -43,6 +43,7 @@ CLIENTS = [
            programs=PROGRAMS, command=compile_and_run, expected="program.small.expected",
            ignore_stderr=True),
     Client(name="ecl-start", title="ECL: start-up", packages=PACKAGES, programs=["ecl"],
-           command=lambda place: Command(["ecl", "--norc", "--eval", "(ext:quit 0)"]),
-           goal=START_UP, repeat=5),
+           command=lambda place: Command(["ecl", "--norc", "--eval", "(print (+ 1 1))", "--eval",
+                                          "(ext:quit 0)"]),
+           check=check_output("\n2 "), goal=START_UP, repeat=5),
 ]

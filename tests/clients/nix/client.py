@@ -1,6 +1,6 @@
 """Nix: evaluation of pure expressions, without a store or a network."""
 
-from harness.model import PLAIN, START_UP, Client, Command, Place
+from harness.model import PLAIN, START_UP, Client, Command, Place, check_output
 
 NIX = ["nix-instantiate", "--store", "dummy://", "--eval", "--strict"]
 
@@ -26,8 +26,8 @@ CLIENTS = [
            command=lambda place: _with(evaluate(place), GC_INITIAL_HEAP_SIZE="8M"),
            expected="program.{size}.expected", goal=PLAIN),
     Client(name="nix-start", title="Nix: start-up", packages=["nix-bin"], goal=START_UP, repeat=5,
-           programs=["nix-instantiate"],
-           command=lambda place: Command([*NIX, "--expr", "1"], env=environment(place))),
+           programs=["nix-instantiate"], check=check_output("2\n"),
+           command=lambda place: Command([*NIX, "--expr", "1 + 1"], env=environment(place))),
 ]
 
 

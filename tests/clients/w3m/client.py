@@ -1,6 +1,6 @@
 """w3m: a text browser. A large generated page with what pages have: tables in tables, lists, links, entities."""
 
-from harness.model import PLAIN, START_UP, Client, Command, Failed, Place
+from harness.model import PLAIN, START_UP, Client, Command, Failed, Place, check_output
 
 PACKAGES = ["w3m"]
 WORDS = ("jackdaw stone tower nest twig silver feather wind chimney field moss river evening rain "
@@ -26,7 +26,7 @@ def write_page(place: Place) -> None:
                      "<option>other</select></form>")
         parts.append(f"<pre>{words(i, 6)}\n    {words(i + 2, 6)}\n</pre><hr>")
     (place.prepared / "page.html").write_text("\n".join(parts) + "</body></html>\n")
-    (place.prepared / "empty.html").write_text("<html><body></body></html>\n")
+    (place.prepared / "empty.html").write_text("<html><body>Nothing here.</body></html>\n")
 
 
 def dump(page: str, columns: int):
@@ -46,6 +46,7 @@ def check_page(output: str, place: Place) -> None:
 CLIENTS = [
     Client(name="w3m-page", title="w3m: dump a large page", packages=PACKAGES, programs=["w3m"],
            prepare=write_page, command=dump("page.html", 100), check=check_page, goal=PLAIN),
-    Client(name="w3m-start", title="w3m: dump an empty page", packages=PACKAGES, programs=["w3m"],
-           prepare=write_page, command=dump("empty.html", 80), goal=START_UP, repeat=10),
+    Client(name="w3m-start", title="w3m: dump a page of two words", packages=PACKAGES, programs=["w3m"],
+           prepare=write_page, command=dump("empty.html", 80),
+           check=check_output("Nothing here.\n"), goal=START_UP, repeat=10),
 ]
