@@ -261,6 +261,23 @@ TEST(Roots, ExcludedStaticDataHoldsNothing) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+JD_CHILD(exclude_and_forget) {
+  GC_INIT();
+  GC_exclude_static_roots(bss_slots, bss_slots + kSlots);
+  GC_clear_exclusion_table();
+  GC_exclude_static_roots(excluded_slots, excluded_slots + kSlots);
+  Watch excluded;
+  Watch other;
+  fill(excluded_slots, kSlots, &excluded);
+  fill(bss_slots, kSlots, &other);
+  return check_child(excluded, "excluded", other, "not excluded");
+}
+
+TEST(Roots, ForgottenExclusionsHoldAgain) {
+  const ChildResult r = run_child("exclude_and_forget");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 JD_CHILD(exclude_added_roots) {
   GC_INIT();
   auto** slots = static_cast<void**>(std::calloc(3 * kSlots, sizeof(void*)));

@@ -62,6 +62,13 @@ TEST(Mixed, BlocksAreDumped) {
   EXPECT_NE(r.out.find("objects of several sizes"), std::string::npos) << r;
 }
 
+TEST(Mixed, ThereAreNoneWhereTheEnvironmentSaysSo) {
+  const ChildResult r = run_child("dump_of_mixed_blocks", {{"JACKDAW_MIXED_BLOCKS", "0"}});
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_EQ(r.out.find("objects of several sizes"), std::string::npos) << r;
+  EXPECT_NE(r.out.find("slots of 32 bytes"), std::string::npos) << r;
+}
+
 // ---- What is left of blocks ----
 
 jd_layout* define(const char* name, std::size_t words) {

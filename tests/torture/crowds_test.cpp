@@ -342,6 +342,29 @@ TEST(Crowds, OneMarkerMakesNoThread) {
   EXPECT_EQ(helpers("4"), "3\n");
 }
 
+JD_CHILD(count_marker_threads_of_one_marker) {
+  GC_set_markers_count(1);
+  return jd_child_count_marker_threads();
+}
+JD_CHILD(count_marker_threads_of_three_markers) {
+  GC_set_markers_count(3);
+  return jd_child_count_marker_threads();
+}
+TEST(Crowds, MarkersAreAsManyAsTheProgramSays) {
+  JD_OURS_ONLY("makes its threads at the start");
+  JD_SKIP_UNDER_TSAN("has a thread of its own");
+  const auto helpers = [](const char* child) {
+    // On a machine of four, whatever this one has.
+    const ChildResult r = run_child(
+        child, {{"GC_MARKERS", kUnset}, {"GC_NPROCS", "4"}, {"JACKDAW_MARK_PATIENCE", "1"}});
+    EXPECT_TRUE(r.ok()) << r;
+    return r.out;
+  };
+  EXPECT_NE(helpers("count_marker_threads"), "0\n");
+  EXPECT_EQ(helpers("count_marker_threads_of_one_marker"), "0\n");
+  EXPECT_EQ(helpers("count_marker_threads_of_three_markers"), "2\n");
+}
+
 // The number behind the last `word` of the collector's statistics.
 std::uint64_t last_number(const std::string& text, const std::string& word) {
   const std::size_t at = text.rfind(word);
