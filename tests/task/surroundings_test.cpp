@@ -1,10 +1,12 @@
-// Where tasks can have no stacks there is the deque, and nothing else differs: task.req.fall-back.
+// What tasks make of a tool that they run under, and of the environment. Where they can have no
+// stacks there is the deque, and nothing else differs: task.req.fall-back.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <jackdaw/task.hpp>
 
 #include <cstdio>
 #include <stdexcept>
+#include <string>
 
 #include "../support/child.hpp"
 #include "asked_mode.h"
@@ -58,6 +60,24 @@ TEST(FallBack, WithNothingInTheWayThereIsTheBarrier) {
   EXPECT_TRUE(r.ok()) << r;
   EXPECT_EQ(r.err, std::to_string(JD_TASK_BARRIER) + "\n");
   EXPECT_EQ(r.out, kResults);
+}
+
+JD_CHILD(print_workers) {
+  const unsigned started = jd_task_start(0);
+  std::printf("%u %u\n", started, jd_task_workers());
+  return jd::run([] { return fib(12); }) == 144 ? 0 : 1;
+}
+
+TEST(Workers, AreAsManyAsTheEnvironmentSays) {
+  for (const char* workers : {"1", "3", "7"}) {
+    const ChildResult r = jd::test::run_child("print_workers", {{"JACKDAW_WORKERS", workers}});
+    EXPECT_TRUE(r.ok()) << r;
+    EXPECT_EQ(r.err, "");
+    EXPECT_EQ(r.out, std::string(workers) + " " + workers + "\n");
+  }
+  const ChildResult none = jd::test::run_child("print_workers", {{"JACKDAW_WORKERS", "0"}});
+  EXPECT_EQ(jd::test::lines_with(none.err, "JACKDAW_WORKERS"), 1u) << none;
+  EXPECT_EQ(none.out, "1 1\n") << none;
 }
 
 }  // namespace
