@@ -3,6 +3,7 @@
 #   find_compiler KIND     sets `compiler`, `kind` and `extension`; ends the test with 77, skipped,
 #                          where there is no such compiler. KIND: gcc, g++, clang or clang++.
 #   try FILE FLAGS...      compiles without a warning; counts in `compiled` and `failures`
+#   leave_out WHAT         a part that can't be tried here: the test is skipped if the rest is fine
 #   finish                 says how it went, with the exit status
 #
 # `work` is a directory that goes away; `include` is where the headers are; `standard` is the
@@ -15,6 +16,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 compiled=0
 failures=0
+left_out=0
 
 # shellcheck disable=SC2034
 find_compiler() {
@@ -46,7 +48,13 @@ try() {
   fi
 }
 
+leave_out() {
+  left_out=$((left_out + 1))
+  echo "left out: $1"
+}
+
 finish() {
-  echo "$compiler -std=$standard: $compiled compilations, $failures failures"
-  ((failures == 0))
+  echo "$compiler -std=$standard: $compiled compilations, $failures failures, $left_out left out"
+  ((failures == 0)) || exit 1
+  ((left_out == 0)) || exit 77
 }

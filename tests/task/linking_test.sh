@@ -6,7 +6,7 @@
 #
 #   linking_test.sh g++|clang++ LIBRARY-FOLDER
 #
-# Exit status: 0 fine, 1 not, 77 the compiler is not installed (a skipped test).
+# Exit status: 0 fine, 1 not, 77 the compiler is not installed, or a part of it (a skipped test).
 set -euo pipefail
 
 libraries=$2
@@ -59,7 +59,7 @@ for level in -O0 -O2; do
   check "$level, a plug-in" "$work/program" "$work/plugin.so"
   static=$("$compiler" -print-file-name=libstdc++.a)
   if [[ $static != /* ]]; then
-    echo "left out: a plug-in with a run-time of its own, as there is no libstdc++.a"
+    leave_out "a plug-in with a run-time of its own, as there is no libstdc++.a"
     continue
   fi
   link plugin.so -shared -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL "${parts[1]}"
