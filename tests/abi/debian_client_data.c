@@ -1,6 +1,7 @@
 /*
  * debian_client_data.c - libgc's variables. This program is not position-independent, so the
- * linker copies each of them into it, and the library must use the copies. See debian_client.c.
+ * linker copies each of them into it, and the library must use the copies (libgc.req.data). See
+ * debian_client.c.
  */
 #define GC_THREADS
 #include <gc/gc.h>

@@ -63,6 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                               Allocator{GC_malloc_atomic_ignore_off_page}}),
     [](const auto& info) { return info.param.first; });
 
+// alloc.req.clear, here and after an explicit free.
 TEST(Alloc, PlainMemoryIsZeroEvenWhereDirtyObjectsDied) {
   // Twice over: the first pass leaves dirt, which the second may be given.
   for (int pass = 0; pass < 3; ++pass) {
@@ -195,6 +196,7 @@ TEST(Alloc, UnreachablePlainObjectsAreCollected) {
   }
 }
 
+// alloc.req.overflow, here and in products.
 TEST(Alloc, HugeSizesReturnNull) {
   GC_set_warn_proc(GC_ignore_warn_proc);
   for (const Allocator allocate :

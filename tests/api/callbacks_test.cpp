@@ -31,6 +31,7 @@ void note(int event) {
 void on_event(GC_EventType event) { note(event); }
 void on_start() { note(kStartCallback); }
 
+// cycle.req.order
 TEST(Callbacks, EventsComeInOrder) {
   GC_set_on_collection_event(on_event);
   EXPECT_EQ(GC_get_on_collection_event(), on_event);

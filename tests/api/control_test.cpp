@@ -134,6 +134,7 @@ TEST(Control, TryToCollectAsksItsFunction) {
   GC_enable();
 }
 
+// cycle.req.order: whenever it is given up.
 TEST(Control, AnAbandonedCollectionLosesNothing) {
   Watch watch;
   void* list = make_list(10000);

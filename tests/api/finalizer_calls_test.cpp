@@ -64,6 +64,7 @@ void notifier_that_uses_everything() {
   inside = false;
 }
 
+// cycle.req.lock: as finalizers may, and the out-of-memory function.
 TEST_F(OnDemand, TheNotifierMayAllocateAndStartThreads) {
   notified = 0;
   GC_set_finalizer_notifier(notifier_that_uses_everything);

@@ -75,6 +75,42 @@ TEST(Kinds, AMarkProcedureDecidesWhatIsHeld) {
   GC_free(roots);
 }
 
+// mark.req.free, also where words still lead to slots that were freed.
+std::atomic<std::size_t> whole_seen;
+std::atomic<std::size_t> others_seen;
+
+TEST(Kinds, NoMarkProcedureSeesAFreeSlot) {
+  JD_OURS_ONLY("its mark procedures must know objects on a free list");
+  static const int kind = [] {
+    const unsigned proc =
+        GC_new_proc([](GC_word* object, GC_ms_entry* top, GC_ms_entry*, GC_word) -> GC_ms_entry* {
+          ++(object[1] == kTag ? whole_seen : others_seen);
+          return top;
+        });
+    return static_cast<int>(GC_new_kind(GC_new_free_list(), GC_MAKE_PROC(proc, 0), 0, 1));
+  }();
+  constexpr std::size_t kCount = 1000;
+  for (const std::size_t bytes : {std::size_t{32}, std::size_t{400}, std::size_t{20000}}) {
+    auto** roots = static_cast<GC_word**>(GC_malloc_uncollectable(kCount * sizeof(void*)));
+    // In none is an object in the making.
+    GC_disable();
+    for (std::size_t i = 0; i < kCount; ++i) {
+      roots[i] = static_cast<GC_word*>(GC_generic_malloc(bytes, kind));
+      roots[i][1] = kTag;
+    }
+    for (std::size_t i = 0; i < kCount; i += 2) {
+      roots[i][1] = 0;
+      GC_free(roots[i]);
+    }
+    GC_enable();
+    whole_seen = others_seen = 0;
+    collect();
+    EXPECT_GE(whole_seen.load(), kCount / 2) << bytes;
+    EXPECT_EQ(others_seen.load(), 0u) << bytes;
+    GC_free(roots);
+  }
+}
+
 TEST(Kinds, ChainsThroughMarkProcedures) {
   const std::size_t chain = rounds(100000);
   Root<void> head;

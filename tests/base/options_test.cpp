@@ -1,4 +1,5 @@
-// The table of options: every row can be set, every bad value is named and leaves the default.
+// The table of options: every row can be set, every bad value is named and leaves the default
+// (base.req.options).
 #include "base/options.hpp"
 
 #include <gtest/gtest.h>

@@ -308,6 +308,7 @@ int fill_where_gaps_are_short(jd_source source) {
 }
 JD_CHILD(short_gaps_header) { return fill_where_gaps_are_short(JD_HEADER); }
 JD_CHILD(short_gaps_self) { return fill_where_gaps_are_short(JD_SELF); }
+// copy.req.abort
 TEST(Room, InGapsIsNoneForWhatIsLonger) {
   for (const char* child : {"short_gaps_header", "short_gaps_self"}) {
     const ChildResult r = run_child(child);

@@ -35,6 +35,8 @@ void make_and_check(const Nodes& nodes, std::size_t rounds, std::size_t length) 
   }
 }
 
+// Also objects whose own first words say how long they are (alloc.req.first-words): whoever makes
+// one is stopped anywhere.
 TEST_P(Threads, AllocateAndLinkWhileOthersCompact) {
   JD_SKIP_UNDER_TSAN("sees the collector's reads of words that threads write");
   const Nodes nodes(GetParam());

@@ -1,5 +1,5 @@
 // A random mutator and its shadow: every change to the heap's graph is made to a model, too, and
-// after each collection the two are compared from the roots on.
+// after each collection the two are compared from the roots on (copy.req.sound).
 //
 // JD_SEED repeats a run; JD_GRAPHS says how many graphs are made (a few by default).
 #include <gtest/gtest.h>

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <random>
 #include <vector>
 namespace jd::heap {
@@ -52,6 +54,20 @@ TEST(BlockBits, TilesReachFromTheirFirstSlotToTheNextBoundary) {
     }
     ASSERT_EQ(set_of(tiles(bits_of(firsts), bits_of(boundaries))), expected);
   });
+}
+
+// heap.req.line: geometry, kind and the first six mark words, which are all for slots of 48 bytes.
+TEST(BlockBits, WhatTheMarkerNeedsIsInTheFirstLine) {
+  constexpr std::size_t kLine = 64;
+  EXPECT_EQ(alignof(Block) % kLine, 0u);
+  EXPECT_EQ(sizeof(Block) % kLine, 0u);
+  EXPECT_LE(offsetof(Block, marks) + 6 * sizeof(std::uint64_t), kLine);
+  EXPECT_LE(kBlockSize / 48, std::size_t{6} * 64);
+  for (const std::size_t offset :
+       {offsetof(Block, state), offsetof(Block, kind), offsetof(Block, magic),
+        offsetof(Block, slot_size), offsetof(Block, slots)}) {
+    EXPECT_LT(offset, offsetof(Block, marks));
+  }
 }
 
 TEST(BlockBits, StretchesAreCounted) {

@@ -1,4 +1,4 @@
-// Mixed blocks, beside a model that knows what each granule belongs to.
+// Mixed blocks, beside a model that knows what each granule belongs to (heap.req.starts).
 #include "heap/mixed.hpp"
 
 #include <gtest/gtest.h>

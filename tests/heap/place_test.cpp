@@ -72,6 +72,7 @@ TEST(Place, BodiesOfAFreedLargeObjectLeadNowhere) {
   EXPECT_FALSE(find_place(start + 4 * kBlockSize, &place));
 }
 
+// heap.req.hostile
 TEST(Place, HostileWordsFindNothing) {
   make_space();
   const std::uint64_t seed = std::random_device{}();

@@ -1,4 +1,4 @@
-// Free runs against a model: a plain array of which block is free.
+// Free runs against a model: a plain array of which block is free (heap.req.runs).
 #include "heap/runs.hpp"
 #include "heap/resident.hpp"
 

@@ -77,6 +77,7 @@ TEST(SizeClass, WasteIsBounded) {
   }
 }
 
+// heap.req.resolve: one multiplication finds the slot.
 TEST(SizeClass, ReciprocalFindsEverySlotOfEveryClass) {
   for (unsigned c = 0; c < kSizeClasses; ++c) {
     Block block{};

@@ -1,11 +1,13 @@
-// Sweeps beside threads that free objects: what a collection does not stop.
+// What sweeps touch, and sweeps beside threads that free objects: what a collection does not stop.
 #include "heap/sweep.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "heap/blocks.hpp"
 #include "heap/size_class.hpp"
@@ -35,6 +37,35 @@ void spin_until(Condition condition) {
   for (unsigned tries = 1; !condition(); ++tries) {
     if (tries % 100000 == 0) std::this_thread::yield();
   }
+}
+
+// heap.req.untouched: who touched such a block would fault.
+TEST(Sweep, TouchesNoBlockThatHasNoMark) {
+  ASSERT_TRUE(reserve_space(64u << 20));
+  ASSERT_TRUE(grow(16));
+  std::vector<BlockNumber> blocks;
+  for (const KindNumber kind : {kAtomic, kNormal}) {
+    for (const std::size_t size : {16, 400}) {
+      const BlockNumber number = make_small_block(kind, class_for(size));
+      ASSERT_NE(number, kNoBlock);
+      set_bits(space.blocks[number].allocated, space.blocks[number]);
+      blocks.push_back(number);
+    }
+    BlockNumber dirty = 0;
+    Block* const large = make_large(kind, 3 * kBlockSize, 1, &dirty);
+    ASSERT_NE(large, nullptr);
+    blocks.push_back(number_of(large));
+  }
+  char* const low = reinterpret_cast<char*>(block_address(1));
+  constexpr std::size_t kSize = std::size_t{16} * kBlockSize;
+  ASSERT_EQ(mprotect(low, kSize, PROT_NONE), 0);
+  start_marks();
+  const SweepCount count = sweep();
+  EXPECT_EQ(count.live_objects, 0u);
+  for (const BlockNumber number : blocks) {
+    EXPECT_EQ(space.blocks[number].state, BlockState::Free) << number;
+  }
+  ASSERT_EQ(mprotect(low, kSize, PROT_READ | PROT_WRITE), 0);
 }
 
 TEST(Sweep, BesideDisclaimingAFreeIsForGood) {

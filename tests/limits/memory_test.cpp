@@ -456,6 +456,7 @@ JD_CHILD(os_fails) {
   return fill_and_recover(1000, 64 * kMiB);
 }
 
+// os.req.refusal
 TEST(Memory, EveryRefusedRequestEndsInNullOrALine) {
   JD_OURS_ONLY("a setting of ours");
   std::size_t refused = 0;

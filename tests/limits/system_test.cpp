@@ -57,6 +57,7 @@ JD_CHILD(without_proc) {
   return ordinary_program();
 }
 
+// os.req.no-proc
 TEST(System, WithoutProc) {
   JD_OURS_ONLY("bdwgc aborts");
 #if defined(JD_SANITIZE_ADDRESS) || defined(JD_SANITIZE_THREAD)
@@ -251,6 +252,7 @@ JD_CHILD(closed_streams) {
   return about.st_size == 0 ? 0 : 5;
 }
 
+// os.req.closed-error
 TEST(System, WithClosedStandardStreams) {
   JD_OURS_ONLY("undefined with bdwgc");
   const ChildResult r = run_child("closed_streams");

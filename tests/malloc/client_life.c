@@ -70,6 +70,7 @@ static void free_list(struct node* list) {
   }
 }
 
+/* Each is known before its function runs (malloc.req.threads). */
 void test_threads(const char* argument) {
   enum { AT_ONCE = 12, ROUNDS = 25 };
   pthread_t threads[AT_ONCE];

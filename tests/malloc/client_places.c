@@ -119,7 +119,7 @@ static void fill(void* plugin) {
   *in_plugin = make_list(LENGTH);
   in_plugin_tls = dlsym(library, "plugin_thread_word");
   *in_plugin_tls = make_list(LENGTH);
-  /* Only a pointer to one past its end, and that in an object. */
+  /* Only a pointer to one past its end, and that in an object (malloc.req.past-end). */
   past_end = malloc(sizeof(char*));
   char* object = malloc(48);
   strcpy(object, "held by its end");
@@ -325,7 +325,8 @@ void test_full_mappings(const char* argument) {
   REQUIRE(list_is_whole(kept, 10000));
 }
 
-/* What the library gets, the program frees, and what it frees came from the program. */
+/* What the library gets, the program frees, and what it frees came from the program
+   (malloc.req.deep-binding). */
 void test_deep_binding(const char* plugin) {
   int i;
   for (i = 0; i < 10; ++i) {

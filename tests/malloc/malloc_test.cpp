@@ -168,6 +168,7 @@ TEST(MallocObjects, OfMuchMemoryAreNotTouchedToBeCleared) {
   }
 }
 
+// malloc.req.figures
 TEST(MallocFigures, AreTheHeapsAndFreeBlocksGoBack) {
   for (const char* mode : {"free", "ignore"}) {
     const Result r = run(mode, {"trim"});

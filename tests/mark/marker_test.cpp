@@ -1,4 +1,5 @@
-// The marker against a model: a graph of objects whose reachable set is computed independently.
+// The marker against a model: a graph of objects whose reachable set is computed independently
+// (mark.req.complete), with each strategy of the one loop (mark.req.one-loop).
 #include "mark/marker.hpp"
 
 #include <gtest/gtest.h>
@@ -274,8 +275,8 @@ Word* words_of(const Place& place) { return reinterpret_cast<Word*>(place.addres
 constexpr BlockNumber kBlocks = 64;
 constexpr std::size_t kLongStack = kBlocks * kBlockSize / 8 / sizeof(jd::mark::Entry);
 
-// As the contents of a finalizable object are: queued, though nothing marks the object itself. On a
-// long stack they come back through the second ring.
+// mark.req.overflow. As the contents of a finalizable object are: queued, though nothing marks the
+// object itself. On a long stack they come back through the second ring.
 TEST(Stack, AFullOneLosesNothingOfAnUnmarkedObject) {
   constexpr std::size_t kLeast = 16;
   constexpr std::size_t kWords = 4096;
@@ -348,6 +349,7 @@ TEST(TeamSettings, AMarkerThatIsToBeAloneSharesNothing) {
   EXPECT_FALSE(team.is_measured());
 }
 
+// mark.req.lazy
 TEST(TeamSettings, HelpersAreMadeWhenMarkingHasTakenLongEnough) {
   team.configure({.markers = 2, .patience = 5, .worth_threads = 1000});
   ASSERT_TRUE(reserve_space(16u << 20));

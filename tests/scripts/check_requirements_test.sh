@@ -11,6 +11,7 @@ fresh_tree() {
   mkdir -p "$scratch/include" "$scratch/tests"
   write docs/design/heap.md <<<"- **heap.req.lines** Whole lines."
   write src/heap/heap.hpp <<<"// heap.req.lines: here."
+  write tests/heap/heap_test.cpp <<<"// heap.req.lines"
 }
 
 fresh_tree
@@ -20,6 +21,19 @@ write docs/design/mark.md <<<"- **mark.req.all** All of them."
 expect 1 "mark.req.all is defined in docs/design and cited nowhere" "$check" "$scratch"
 write tests/mark.cpp <<<"// Checks mark.req.all."
 expect 0 "2 requirements, all cited" "$check" "$scratch"
+
+# Nor is it enough that it is cited where it is met, unless the script itself says why.
+fresh_tree
+rm "$scratch/tests/heap/heap_test.cpp"
+expect 1 "heap.req.lines is cited in no test" "$check" "$scratch"
+write tests/scripts/of_scripts.sh <<<"# heap.req.lines"
+expect 1 "heap.req.lines is cited in no test" "$check" "$scratch"
+fresh_tree
+write docs/design/malloc.md <<<"- **malloc.req.fast** Quick."
+write src/malloc/entries.cpp <<<"// malloc.req.fast"
+expect 0 "malloc.req.fast, in no test: " "$check" "$scratch"
+write tests/malloc/malloc_test.cpp <<<"// malloc.req.fast"
+expect 1 "malloc.req.fast is cited in a test, and listed" "$check" "$scratch"
 
 fresh_tree
 write src/heap/other.hpp <<<"// heap.req.line"

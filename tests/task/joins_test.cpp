@@ -185,6 +185,27 @@ TEST_F(Joins, MoreRunTimesThanAreKnownAreToldOnce) {
 
 // What a child forks into somebody's scope runs above the child's forker in the deque mode, and in
 // the others wherever there is a worker: in neither within the forker's handler.
+// task.req.stacks-bounded: however many joins were suspended, no more stacks are made than these
+// forks within forks can have in use.
+TEST_F(Joins, StacksAreUsedAgain) {
+  if (!with_stacks()) GTEST_SKIP() << "tasks have no stacks of their own";
+  constexpr unsigned kWorkers = 3;
+  constexpr unsigned kDepth = 8;
+  jd_task_stop();
+  jd_task_start(kWorkers);
+  const jd_task_counters before = counters_now();
+  const auto suspended = [&] { return counters_now().joins_suspended - before.joins_suspended; };
+  const auto tree = [](auto self, unsigned depth) -> void {
+    if (depth == 0) return static_cast<void>(usleep(10));
+    jd::par([=] { self(self, depth - 1); }, [=] { self(self, depth - 1); });
+  };
+  constexpr std::uint64_t kEnough = 50 * kWorkers * kDepth;
+  for (int i = 0; i < 10000 && suspended() < kEnough; ++i) jd::run([&] { tree(tree, kDepth); });
+  ASSERT_GE(suspended(), kEnough);
+  EXPECT_LE(counters_now().stacks_peak, 2 * kWorkers * (kDepth + 1));
+  EXPECT_LE(counters_now().stacks - before.stacks, 2 * kWorkers * (kDepth + 1));
+}
+
 TEST(ScopeTasks, AreInNoHandlerOfAnothers) {
   jd_task_start(1);
   std::atomic<bool> finds_exception{false};

@@ -151,6 +151,7 @@ std::uint64_t returns_to_barrier(unsigned depth) {
   }
 }
 
+// task.req.one-stop: the forks below were taken without stopping it again.
 // task.md, "The steal": the newest three are not published where there are older ones.
 TEST(Poll, TheNewestForksStayTheVictims) {
   if (std::thread::hardware_concurrency() < 2) {

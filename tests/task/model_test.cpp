@@ -23,7 +23,7 @@ enum class Break : std::uint8_t {
   Nothing,
   SuspensionOverwritesEnd,  // an exchange where the code compares first
   SuspendBeforeLeaving,     // the stack is offered while its worker is still on it
-  BarrierWithoutLock,       // a return does not wait for the thief
+  BarrierWithoutLock,       // a return does not wait for the thief (task.req.barrier-waits)
   BarrierStaysUp,           // the next older fork does not get the barrier
   TakeNewest,               // a thief takes the newest fork, not the oldest
   LookInBarrier,            // the handler looks for forks inside the barrier's code, too

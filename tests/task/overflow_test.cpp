@@ -1,4 +1,4 @@
-// A task that uses up its stack: what it says, and who has the fault then.
+// A task that uses up its stack: what it says, and who has the fault then (task.req.overflow).
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>

@@ -121,7 +121,8 @@ TEST(Signals, WhereTheCollectorHasTheThievesThereIsTheDeque) {
   GC_gcollect();
 }
 
-// --- fork() -------------------------------------------------------------------------------------
+// --- fork(): task.req.fork
+// -------------------------------------------------------------------------------------
 
 void* do_nothing(void* argument) { return argument; }
 

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "counters.hpp"
 #include "jackdaw/task.hpp"
 
 namespace {
@@ -104,9 +105,12 @@ void left_deep(std::atomic<int>* here, int all, int depth) {
 
 TEST_F(Reach, TasksThatForkNoMoreForAllWorkers) {
   constexpr int kWorkers = 6;
+  std::uint64_t sleeps = counters_now().sleeps;
   jd_task_start(kWorkers);
   for (int round = 0; round < 5; ++round) {
-    for (int i = 0; i < 20; ++i) nap();  // all asleep
+    // All asleep: task.req.idle.
+    for (int i = 0; i < 20 || counters_now().sleeps == sleeps; ++i) nap();
+    sleeps = counters_now().sleeps;
     std::atomic<int> in_scope{0};
     jd::run([&] {
       jd::scope scope;

@@ -1,5 +1,6 @@
 // Random fork trees: par, scopes and loops, results of several kinds, throws, cancelled scopes,
-// blocking, deep frames, odd frames, collected data reachable only from frames of tasks, and
+// blocking, deep frames, odd frames, collected data reachable only from frames of tasks
+// (task.req.stack-roots), and
 // collections in between. Each tree is computed twice, in parallel and by one thread.
 //
 //   JD_TASK_SEED   where to begin (default 1)

@@ -358,7 +358,7 @@ TEST(AlternateStacks, AStopWritesNothingBelowASmallStack) {
 }
 
 #if defined(__x86_64__)
-// Where the only pointer to an object is while its thread is stopped.
+// world.req.stopped: where the only pointer to an object is while its thread is stopped.
 enum class Place : std::uint8_t { Register, BelowStackPointer };
 
 std::atomic<bool> holds_pointer;

@@ -328,6 +328,7 @@ JD_CHILD(count_marker_threads) {
   std::printf("%zu\n", count_tasks() - before);
   return 0;
 }
+// mark.req.lazy
 TEST(Crowds, OneMarkerMakesNoThread) {
   JD_OURS_ONLY("makes its threads at the start");
   JD_SKIP_UNDER_TSAN("has a thread of its own");

@@ -1,6 +1,6 @@
-// Threads that end in unusual ways: known to the collector until the very end, cancelled out of a
-// blocking section, cancelled in the middle of a collection. In children, since what goes wrong
-// ends the program or never ends.
+// Threads that end in unusual ways: known to the collector until the very end (world.req.exit),
+// cancelled out of a blocking section, cancelled in the middle of a collection. In children, since
+// what goes wrong ends the program or never ends.
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -246,6 +246,7 @@ JD_CHILD(cancelled_while_logging) {
   });
 }
 
+// os.req.no-cancellation
 TEST(Endings, NoCancellationWhileACollectionLogs) {
   // The log is written while the lock is held.
   const ChildResult r = run_child("cancelled_while_logging", {{"GC_PRINT_STATS", "1"}}, 30);

@@ -1,5 +1,5 @@
 // fork from programs with threads that allocate and collect: the child has a working collector,
-// and so have its children.
+// and so have its children (world.req.fork).
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>

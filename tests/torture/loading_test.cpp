@@ -1,4 +1,6 @@
-// Libraries that are loaded and unloaded while other threads collect.
+// Libraries that are loaded and unloaded while other threads collect: their data are roots from the
+// first moment (cycle.req.roots), and threads are stopped that hold the loader's lock
+// (world.req.quiet).
 #include <dlfcn.h>
 #include <unistd.h>
 

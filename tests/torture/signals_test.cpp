@@ -92,6 +92,7 @@ TEST(Signals, StopsDoNotDisturbSystemCalls) {
   close(pipe_ends[1]);
 }
 
+// os.req.handler
 TEST(Signals, ErrnoSurvivesAStop) {
   std::atomic<bool> finish{false};
   std::atomic<int> changed{0};

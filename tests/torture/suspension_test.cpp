@@ -1,5 +1,5 @@
-// GC_suspend_thread together with collections, blocking sections and itself. Each case runs in a
-// child: what goes wrong here ends in a program that waits for ever.
+// GC_suspend_thread together with collections, blocking sections and itself (world.req.held). Each
+// case runs in a child: what goes wrong here ends in a program that waits for ever.
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>

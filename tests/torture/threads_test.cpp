@@ -44,6 +44,7 @@ bool build_and_check(std::uint64_t seed, std::size_t steps) {
   return true;
 }
 
+// Those that allocate are stopped at any instruction of it (alloc.req.stop).
 TEST(Threads, AllocatorsAndCollectors) {
   const std::uint64_t seed = test_seed();
   std::atomic<int> bad{0};
