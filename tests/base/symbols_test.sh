@@ -15,7 +15,7 @@ shift 2
 failures=0
 
 # Of libc, what the compiler itself calls for to copy and compare, and what reads the environment.
-allowed='jd::base::.*|mem(cpy|move|set|cmp)|str(len|n?cmp)|environ|secure_getenv|_GLOBAL_OFFSET_TABLE_'
+allowed='jd::base::.*|mem(cpy|move|set|cmp)|bcmp|str(len|n?cmp)|environ|secure_getenv|_GLOBAL_OFFSET_TABLE_'
 called=$(nm -C -u "$@" | sed -n 's/^ *U //p' | sed 's/@.*//' | sort -u)
 while IFS= read -r name; do
   [[ $name =~ ^($allowed)$ ]] || {
