@@ -6,6 +6,7 @@
  *   quit STATUS           allocates 10 MB and calls _exit(STATUS), which runs no destructors
  *   die SIGNAL            allocates 10 MB and kills itself
  *   wait SIGNAL           prints "ready", and ends with status 7 at that signal
+ *   sleep SECONDS         prints "ready", and ends with status 0 so much later
  *   fork                  a child allocates 100 MB, the parent 1 MB
  *   exec PROGRAM ...      becomes that program
  *   callbacks             counts collections and heap growth by callbacks of its own
@@ -89,6 +90,12 @@ int main(int argc, char** argv) {
     puts("ready");
     fflush(stdout);
     for (;;) pause();
+  }
+  if (strcmp(what, "sleep") == 0 && argc == 3) {
+    puts("ready");
+    fflush(stdout);
+    sleep((unsigned)atoi(argv[2]));
+    return 0;
   }
   if (strcmp(what, "fork") == 0) {
     pid_t child = fork();

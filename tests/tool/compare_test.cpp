@@ -1,6 +1,8 @@
 // `jackdaw run --compare`, `jackdaw bench` and `jackdaw options`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -102,6 +104,19 @@ TEST(Compare, LeavesNoFileWhenItIsInterrupted) {
                    "--", JD_TEST_CLIENT, "interrupt"});
   EXPECT_TRUE(r.killed_by(SIGTERM)) << describe(r);
   EXPECT_TRUE(fs::is_empty(scratch.path("tmp")));
+}
+
+TEST(Compare, EndsByAnAlarmThatWasSetBefore) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(1);
+    execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--compare", "--library", JD_TEST_LIBRARY,
+          "--system-library", JD_TEST_LIBRARY, "--", JD_TEST_CLIENT, "sleep", "5", nullptr);
+    _exit(96);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) << "wait status " << status;
 }
 
 TEST(Compare, GivesEveryRunTheSamePipedInput) {

@@ -1,4 +1,5 @@
 // `jackdaw run`: what comes through to the program, and what comes back.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -133,6 +134,48 @@ TEST_P(Run, PassesSignals) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7)
         << "signal " << signal << ": wait status " << status;
   }
+}
+
+// Regression: what the kernel sends was never passed on.
+TEST_P(Run, EndsByAnAlarmThatWasSetBefore) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(1);
+    execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY,
+          GetParam() ? "--stats" : "--force", "--", JD_TEST_CLIENT, "sleep", "5", nullptr);
+    _exit(96);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) << "wait status " << status;
+}
+
+// The same, where the command leads the session of a terminal that goes away.
+TEST_P(Run, EndsWithItsTerminal) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(grantpt(terminal), 0);
+  ASSERT_EQ(unlockpt(terminal), 0);
+  std::array<int, 2> out{};
+  ASSERT_EQ(pipe(out.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    // The first terminal that a session's leader opens is the session's.
+    if (open(ptsname(terminal), O_RDWR | O_CLOEXEC) < 0) _exit(95);
+    dup2(out[1], 1);
+    execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "run", "--library", JD_TEST_LIBRARY,
+          GetParam() ? "--stats" : "--force", "--", JD_TEST_CLIENT, "sleep", "5", nullptr);
+    _exit(96);
+  }
+  close(out[1]);
+  std::array<char, 6> ready{};
+  EXPECT_EQ(read(out[0], ready.data(), ready.size()), 6) << "the program did not start";
+  close(terminal);
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(out[0]);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP) << "wait status " << status;
 }
 
 INSTANTIATE_TEST_SUITE_P(, Run, testing::Bool(),

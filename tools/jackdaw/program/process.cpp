@@ -104,16 +104,40 @@ pid_t start(const Command& command, std::uint64_t* owner, const sigset_t& mask) 
   return child;
 }
 
-// Takes one waiting signal and gives the child what is meant for it. A key press (SI_KERNEL) goes
-// to the whole foreground group, the child included, by itself.
+// The terminal sends its signals to the whole foreground group, the child included. But of a
+// hangup it tells the session's leader alone, and wakes it. What else the kernel sends, as SIGALRM
+// of an alarm that was set before this process was executed, is for this process alone.
+bool child_has_it(const siginfo_t& info) {
+  if (info.si_code != SI_KERNEL) return false;
+  switch (info.si_signo) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGWINCH:
+      return true;
+    case SIGHUP:
+    case SIGCONT:
+      return getsid(0) != getpid();
+    default:
+      return false;
+  }
+}
+
+// Gives the child a signal that came, if it is meant for it.
 void pass_on(const siginfo_t& info, pid_t child) {
-  if (info.si_signo == SIGCHLD) return;
-  if (info.si_code == SI_KERNEL) return;
+  if (info.si_signo == SIGCHLD || child_has_it(info)) return;
   if (info.si_code == SI_QUEUE) {
     sigqueue(child, info.si_signo, info.si_value);
   } else {
     kill(child, info.si_signo);
   }
+}
+
+// Not the program's business: the whole series of runs stops. Nobody here sets an alarm; whoever
+// started this process did.
+bool ends_series(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGALRM;
 }
 
 // True once the child has ended.
@@ -253,9 +277,7 @@ Outcome run(const Command& command, std::uint64_t* owner) {
     siginfo_t info;
     if (sigtimedwait(&waited, &info, &patience) > 0) {
       if (!command.interactive && is_ignored(info.si_signo)) continue;
-      if (!command.interactive && (info.si_signo == SIGINT || info.si_signo == SIGTERM ||
-                                   info.si_signo == SIGHUP || info.si_signo == SIGQUIT)) {
-        // Not the program's business: stop the whole series of runs.
+      if (!command.interactive && ends_series(info.si_signo)) {
         kill(child, SIGKILL);
         waitpid(child, nullptr, 0);
         sigprocmask(SIG_SETMASK, &before, nullptr);

@@ -70,8 +70,9 @@ std::vector<std::string> environment_with(const std::vector<std::filesystem::pat
 // Becomes the program. Returns only by throwing Failure.
 [[noreturn]] void execute(const Command& command);
 
-// Thrown by run() when this process was told to end (Ctrl-C, SIGTERM) during a run that is one of
-// a series: the program is dead then, and whoever holds files removes them on the way out.
+// Thrown by run() when this process was told to end (Ctrl-C, SIGTERM, an alarm) during a run that
+// is one of a series: the program is dead then, and whoever holds files removes them on the way
+// out.
 struct Interrupted {
   int signal;
 };
