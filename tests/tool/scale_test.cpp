@@ -200,4 +200,38 @@ TEST(ScaleRounds, OfAFileComeFirstAndKeepTheirPlaces) {
                jackdaw::Failure);
 }
 
+ScaleRow row_with_mimalloc(double ours, double others) {
+  ScaleRow row = list_row(ours, 2 * ours);
+  row.cells.push_back({Server::Mimalloc, 1, 0, {}});
+  row.row.runs.push_back({taking(others)});
+  return row;
+}
+
+// Regression: where mimalloc had come, nothing was written; where it had gone, its rounds were
+// gone.
+TEST(ScaleRounds, OfAPeerThatComesOrGoesStay) {
+  ScaleResults come = results_with(row_with_mimalloc(1, 5));
+  add_rounds(to_json(results_with(list_row(10, 20))), &come);
+  ScaleResults gone = results_with(list_row(10, 20));
+  add_rounds(to_json(results_with(row_with_mimalloc(1, 5))), &gone);
+  for (const ScaleResults* sum : {&come, &gone}) {
+    ASSERT_EQ(sum->rows.size(), 1U);
+    const ScaleRow& row = sum->rows[0];
+    const auto mimalloc = row.find(Server::Mimalloc, 1, 0);
+    ASSERT_TRUE(mimalloc);
+    // It keeps the round in which it ran.
+    const std::size_t ran = sum == &come ? 1 : 0;
+    ASSERT_EQ(row.row.runs[*mimalloc].size(), 2U);
+    EXPECT_EQ(row.row.runs[*mimalloc][ran].seconds, 5);
+    EXPECT_TRUE(row.row.runs[*mimalloc][1 - ran].absent);
+    EXPECT_EQ(row.row.runs[0].size(), 2U);
+  }
+  // Whether a file can be added to is tried before the runs.
+  ScaleRow not_yet = row_with_mimalloc(1, 5);
+  not_yet.row.runs.clear();
+  ScaleResults trial = results_with(not_yet);
+  add_rounds(to_json(results_with(list_row(10, 20))), &trial);
+  EXPECT_EQ(trial.rows[0].row.runs[0].size(), 1U);
+}
+
 }  // namespace

@@ -40,20 +40,6 @@ ScaleRow row_from(const Json& json) {
   return row;
 }
 
-// Pre: neither failed.
-void add_in_front(const ScaleRow& before, ScaleRow* row) {
-  for (std::size_t i = 0; i < row->cells.size() && i < row->row.runs.size(); ++i) {
-    const ScaleCell& cell = row->cells[i];
-    const auto same = before.find(cell.server, cell.clients, cell.markers);
-    if (!same) {
-      throw Failure(kExitUsage, fmt::format("--add: the file has no runs of {}, {}", row->row.name,
-                                            cell.setting.key));
-    }
-    const std::vector<RunFigures>& runs = before.row.runs.at(*same);
-    row->row.runs[i].insert(row->row.runs[i].begin(), runs.begin(), runs.end());
-  }
-}
-
 }  // namespace
 
 const char* name_of(Server server) {
@@ -123,7 +109,9 @@ void add_rounds(const Json& json, ScaleResults* results) {
           break;
         }
         // Counts of the newest run.
-        if (row.part != kModelPart && before.row.failure.empty()) add_in_front(before, &row);
+        if (row.part != kModelPart && before.row.failure.empty()) {
+          add_cells_in_front(before.cells, before.row, &row.cells, &row.row);
+        }
         before = row;
         break;
       }

@@ -26,6 +26,11 @@ struct ScaleCell {
   unsigned clients;
   unsigned markers;
   Setting setting;
+  std::string failure = {};  // always empty: what fails here fails with its row
+
+  [[nodiscard]] bool same_as(const ScaleCell& other) const {
+    return server == other.server && clients == other.clients && markers == other.markers;
+  }
 };
 
 // A program that runs in each of its cells, round by round.
@@ -46,8 +51,8 @@ struct ScaleResults : Origin {
 
 nlohmann::ordered_json to_json(const ScaleResults& results);
 // Adds the rounds of a file that to_json made, in front of those of the same rows and cells; rows
-// that the results lack, or that failed now and not then, are added whole. Throws Failure if they
-// are of another machine, library or size.
+// that the results lack, or that failed now and not then, are added whole, as are cells (those of
+// mimalloc, which comes and goes). Throws Failure if they are of another machine, library or size.
 void add_rounds(const nlohmann::ordered_json& json, ScaleResults* results);
 
 // The parts, in the page's order.
