@@ -64,6 +64,13 @@ TEST(Rounds, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(jackdaw::median_of(row, 0, jackdaw::whole));
 }
 
+TEST(Rounds, WithADivisorOfZeroHaveNoShare) {
+  const jackdaw::Row row =
+      row_with({{seconds(1, 9), seconds(2, 1)}, {seconds(1, 0), seconds(2, 4)}});
+  EXPECT_FALSE(jackdaw::share(row, 0, mark, 1, mark));
+  EXPECT_TRUE(jackdaw::share(row, 1, mark, 0, mark));
+}
+
 TEST(Rounds, AreSharedInByThoseThatRanInThem) {
   jackdaw::Row row = row_with({{seconds(1, 0), seconds(4, 0), seconds(6, 0)}, {seconds(2, 0)}});
   // In the first round only the second setting ran.

@@ -19,6 +19,7 @@
 #include "measure/origin.hpp"
 #include "measure/pairs.hpp"
 #include "measure/sample.hpp"
+#include "page/report.hpp"
 #include "program/loader.hpp"
 #include "program/places.hpp"
 #include "program/process.hpp"
@@ -116,16 +117,10 @@ Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table
                    {peer.key, to_json(summarize(b_values))}};
     figure[ours.key]["samples"] = a;
     figure[peer.key]["samples"] = b_values;
-    figure["ratio"] = nullptr;
-    std::string ratio = "-";
-    if (const std::vector<double> r = ratios(a, b_values); !r.empty()) {
-      const Summary s = summarize(r);
-      ratio = s.count == 1 ? fmt::format("{:.2f}", s.median)
-                           : fmt::format("{:.2f} ({:.2f}..{:.2f})", s.median, s.least, s.most);
-      figure["ratio"] = to_json(s);
-    }
+    const std::optional<Summary> ratio = ratio_of(a, b_values);
+    figure["ratio"] = to_json(ratio);
     table->add({i == 0 ? b.name : "", names[i].name, spread(summarize(a), names[i].unit),
-                spread(summarize(b_values), names[i].unit), ratio});
+                spread(summarize(b_values), names[i].unit), show_ratio(ratio)});
     json["figures"].push_back(std::move(figure));
   }
   return json;

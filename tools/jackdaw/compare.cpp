@@ -17,6 +17,7 @@
 #include "figures/table.hpp"
 #include "figures/units.hpp"
 #include "measure/measure.hpp"
+#include "page/report.hpp"
 #include "program/places.hpp"
 #include "program/process.hpp"
 #include "program/program.hpp"
@@ -180,7 +181,7 @@ nlohmann::ordered_json report(const Side& ours, const Side& theirs) {
   for (const Row& row : rows()) {
     const std::vector<double> a = values(ours, row.figure);
     const std::vector<double> b = values(theirs, row.figure);
-    std::vector<std::string> cells = {row.name, "not measured", "not measured", "-"};
+    std::vector<std::string> cells = {row.name, "not measured", "not measured", ""};
     nlohmann::ordered_json& entry = json[row.key];
     entry = {{"ours", nullptr}, {"system", nullptr}, {"ratio", nullptr}};
     if (!a.empty()) {
@@ -191,12 +192,9 @@ nlohmann::ordered_json report(const Side& ours, const Side& theirs) {
       cells[2] = spread(summarize(b), row.show);
       entry["system"] = to_json(summarize(b));
     }
-    if (const std::vector<double> r = ratios(a, b); !r.empty()) {
-      const Summary s = summarize(r);
-      cells[3] = s.count == 1 ? fmt::format("{:.2f}", s.median)
-                              : fmt::format("{:.2f} ({:.2f}..{:.2f})", s.median, s.least, s.most);
-      entry["ratio"] = to_json(s);
-    }
+    const std::optional<Summary> ratio = ratio_of(a, b);
+    cells[3] = show_ratio(ratio);
+    entry["ratio"] = to_json(ratio);
     table.add(cells);
   }
   fmt::print("{}", table.text());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace jackdaw {
 
@@ -12,16 +13,22 @@ Summary summarize(std::vector<double> values) {
   return {median, values.front(), values.back(), n};
 }
 
-std::vector<double> ratios(const std::vector<double>& ours, const std::vector<double>& peers) {
-  std::vector<double> result;
+std::optional<Summary> ratio_of(const std::vector<double>& ours, const std::vector<double>& peers) {
+  std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(ours.size(), peers.size()); ++i) {
-    if (peers[i] != 0) result.push_back(ours[i] / peers[i]);
+    if (peers[i] == 0) return std::nullopt;
+    ratios.push_back(ours[i] / peers[i]);
   }
-  return result;
+  if (ratios.empty()) return std::nullopt;
+  return summarize(std::move(ratios));
 }
 
 nlohmann::ordered_json to_json(const Summary& s) {
   return {{"median", s.median}, {"min", s.least}, {"max", s.most}, {"count", s.count}};
+}
+
+nlohmann::ordered_json to_json(const std::optional<Summary>& s) {
+  return s ? to_json(*s) : nlohmann::ordered_json();
 }
 
 std::string to_text(const nlohmann::ordered_json& json) {

@@ -198,16 +198,18 @@ std::optional<Summary> share(const Row& row, std::size_t setting, const Figure& 
   if (!row.failure.empty() || setting >= row.runs.size() || of_setting >= row.runs.size()) {
     return std::nullopt;
   }
-  std::vector<double> values;
+  std::vector<double> parts;
+  std::vector<double> wholes;
   const std::size_t rounds = std::min(row.runs[setting].size(), row.runs[of_setting].size());
   for (std::size_t round = 0; round < rounds; ++round) {
     if (row.runs[setting][round].absent || row.runs[of_setting][round].absent) continue;
     const std::optional<double> a = part(row.runs[setting][round]);
     const std::optional<double> b = whole_figure(row.runs[of_setting][round]);
-    if (a && b && *b > 0) values.push_back(*a / *b);
+    if (!a || !b) continue;
+    parts.push_back(*a);
+    wholes.push_back(*b);
   }
-  if (values.empty()) return std::nullopt;
-  return summarize(values);
+  return ratio_of(parts, wholes);
 }
 
 std::optional<Summary> median_of(const Row& row, std::size_t setting, const Figure& figure) {

@@ -71,7 +71,8 @@ Row command_row(const std::string& name, const std::string& what,
 void run_rounds(Row* row, const std::vector<Setting>& settings, int rounds,
                 const std::string& prefix, Progress* progress);
 
-// A figure of one setting divided by the same of another, round by round.
+// A figure of one setting divided by the same of another, round by round, in those that measured
+// both. Nothing if the divisor is zero in any of these, as with ratio_of().
 using Figure = std::function<std::optional<double>(const RunFigures&)>;
 std::optional<Summary> share(const Row& row, std::size_t setting, const Figure& part,
                              std::size_t of_setting, const Figure& whole);
