@@ -255,6 +255,23 @@ TEST(Bench, TakesALibraryWhosePathHasQuotes) {
   EXPECT_THAT(r.out, HasSubstr("1000 allocations"));
 }
 
+// Regression: all was run, and then nothing was kept.
+TEST(Bench, ReportsAskFirstWhetherTheirPageCanBeWritten) {
+  // A checkout of its own, in which folders have the pages' places.
+  const Scratch scratch;
+  namespace fs = std::filesystem;
+  fs::create_directories(scratch.path("build/release/bin"));
+  fs::copy_file(JD_TEST_COMMAND, scratch.path("build/release/bin/jackdaw"));
+  for (const std::string report : {"cache-misses", "mostly-copying", "scale", "work-stealing"}) {
+    const std::string page = scratch.path("docs/results/" + report + ".md");
+    fs::create_directories(page);
+    const Result r = run_program({scratch.path("build/release/bin/jackdaw"), "bench", report,
+                                  "--library", JD_TEST_LIBRARY, "--peer", JD_TEST_LIBRARY});
+    EXPECT_TRUE(r.exited_with(125)) << describe(r);
+    EXPECT_THAT(r.err, HasSubstr("cannot write " + page));
+  }
+}
+
 TEST(Bench, KillsABenchmarkOverItsLimit) {
   // An installation of its own, whose benchmark has no end.
   const Scratch scratch;

@@ -2,7 +2,10 @@
 // are made of what was measured.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -74,6 +77,30 @@ TEST(Scale, WorkloadsRunOnEveryServerAndRoundsAreAdded) {
        {"### list", "### message", "This machine has", "| glibc |", "## Goals"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+}
+
+// Regression: nothing was kept.
+TEST(Scale, LeavesWhatItHasWhenItIsInterrupted) {
+  const Scratch scratch;
+  const std::string file = scratch.path("scale.json");
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(JD_TEST_COMMAND, JD_TEST_COMMAND, "bench", "scale", "--quick", "--runs", "3", "--library",
+          JD_TEST_LIBRARY, "--peer", JD_TEST_LIBRARY, "--json", file.c_str(), nullptr);
+    _exit(96);
+  }
+  int status = 0;
+  while (!std::filesystem::exists(file)) {
+    ASSERT_EQ(waitpid(child, &status, WNOHANG), 0) << "it ended before it was interrupted";
+    usleep(1000);
+  }
+  kill(child, SIGINT);
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << "wait status " << status;
+  const json results = json::parse(read_file(file));
+  ASSERT_GE(results.at("rows").size(), 1U);
+  EXPECT_LT(results.at("rows").size(), 10U) << "it was kept only at the end";
+  EXPECT_EQ(rounds_of(results["rows"][0]), 3U);
 }
 
 TEST(Scale, MarkingMemoryAndStoppingRun) {

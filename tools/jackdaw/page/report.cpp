@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "failure.hpp"
+#include "figures/output.hpp"
 #include "program/places.hpp"
 
 namespace jackdaw {
@@ -41,6 +42,7 @@ std::string report_target(const BenchSettings& settings, const std::string& name
       !folder.empty() && !fs::is_directory(folder)) {
     throw Failure(kExitUsage, fmt::format("there is no folder {}", folder.string()));
   }
+  require_writable(target, kExitRefused);
   return target;
 }
 
@@ -66,6 +68,14 @@ std::vector<std::string> draw_plots(const std::vector<Plot>& plots, const fs::pa
     fmt::print("\n{} plots: {}\n", names.empty() ? "no" : "no more", why.what());
   }
   return names;
+}
+
+void write_report(const BenchSettings& settings, const std::string& target,
+                  const WrittenReport& report) {
+  if (!settings.json.empty()) write_file(settings.json, report.json);
+  if (target.empty()) return;
+  write_file(target, report.page(draw_plots(report.plots, target)));
+  fmt::print("\nwritten: {}\n", target);
 }
 
 }  // namespace jackdaw

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ std::string show_ratio(const std::optional<Summary>& s);
 
 // Where a report goes: to the file that the settings name; else into docs/results of the sources,
 // if all of it is run, in full size, or added to what was; else nowhere (empty). Throws Failure if
-// its folder is not there: before minutes of runs, not after them.
+// its folder is not there, or it cannot be written: before minutes of runs, not after them.
 std::string report_target(const BenchSettings& settings, const std::string& name);
 
 // A plot, and how the name of its file ends.
@@ -33,5 +34,16 @@ struct Plot {
 // else says so. The names of their files.
 std::vector<std::string> draw_plots(const std::vector<Plot>& plots,
                                     const std::filesystem::path& page);
+
+// What was measured, as JSON and as a page, which is made of the names of its plots' files.
+struct WrittenReport {
+  std::string json;
+  std::vector<Plot> plots;
+  std::function<std::string(const std::vector<std::string>& plots)> page;
+};
+// Writes the files of a report whose runs are over: the one of --json, then the page and its plots
+// at the target, where there are such. The figures come first: without them the runs were in vain.
+void write_report(const BenchSettings& settings, const std::string& target,
+                  const WrittenReport& report);
 
 }  // namespace jackdaw

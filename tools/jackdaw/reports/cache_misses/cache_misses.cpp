@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
@@ -223,14 +224,16 @@ int count_failures(const CacheResults& results) {
   return failures;
 }
 
+// `save` is called after each row, so that an interrupted series leaves what it has.
 void run_all(std::vector<Row>* rows, const std::vector<Setting>& settings, int rounds,
-             const std::string& what, Progress* progress) {
+             const std::string& what, Progress* progress, const std::function<void()>& save) {
   for (std::size_t i = 0; i < rows->size(); ++i) {
     if (!(*rows)[i].failure.empty()) continue;
     std::vector<Setting> chosen = settings;
     if ((*rows)[i].ours_only) chosen.pop_back();
     run_rounds(&(*rows)[i], chosen, rounds, fmt::format("[{} {}/{}] ", what, i + 1, rows->size()),
                progress);
+    save();
   }
 }
 
@@ -250,22 +253,23 @@ int cache_misses_command(const BenchSettings& settings) {
   const std::string target = report_target(settings, "cache-misses.md");
   fmt::print("{}\n", cache_conditions(results));
   std::fflush(stdout);
+  const auto save = [&] {
+    if (!settings.json.empty()) write_so_far(settings.json, to_text(results_json(results)));
+  };
   {
     Progress progress;
     results.limit = measure_limit(plan, &progress);
     results.programs = program_rows(plan);
-    run_all(&results.programs, results.settings, results.rounds, "programs", &progress);
+    run_all(&results.programs, results.settings, results.rounds, "programs", &progress, save);
     results.marking = marking_rows(plan);
-    run_all(&results.marking, results.marking_settings, results.rounds, "marking", &progress);
+    run_all(&results.marking, results.marking_settings, results.rounds, "marking", &progress, save);
     results.simulation = simulate(plan, &progress);
   }
 
   fmt::print("{}", cache_tables(results));
-  if (!target.empty()) {
-    write_file(target, cache_page(results, draw_plots(cache_plots(results), target)));
-    fmt::print("\nwritten: {}\n", target);
-  }
-  if (!settings.json.empty()) write_file(settings.json, to_text(results_json(results)));
+  write_report(settings, target,
+               {to_text(results_json(results)), cache_plots(results),
+                [&](const auto& plots) { return cache_page(results, plots); }});
   const int failures = count_failures(results);
   if (failures != 0) fmt::print("\n{} rows failed\n", failures);
   return failures == 0 ? 0 : kExitFailed;

@@ -199,11 +199,9 @@ int mostly_copying_command(const BenchSettings& settings) {
   const int failures = count_failures(results);
   const CopyResults all = session.all();
   fmt::print("{}", copy_page(all, {}));
-  if (!settings.json.empty()) write_file(settings.json, to_text(to_json(all)));
-  if (!target.empty()) {
-    write_file(target, copy_page(all, draw_plots(copy_plots(all), target)));
-    fmt::print("\nwritten: {}\n", target);
-  }
+  write_report(settings, target, {to_text(to_json(all)), copy_plots(all), [&](const auto& plots) {
+                                    return copy_page(all, plots);
+                                  }});
   return failures == 0 ? 0 : kExitFailed;
 }
 

@@ -206,16 +206,28 @@ void add_rows(const Plan& plan, const std::string& part, ScaleResults* results) 
   }
 }
 
-void run_rows(int rounds, ScaleResults* results) {
+// The rows that were run, so that an interrupted series leaves what it has. (Of the others, the
+// file's rounds stay.)
+void save(const std::string& path, const std::optional<Json>& before, ScaleResults results,
+          std::size_t rows_run) {
+  if (path.empty()) return;
+  results.rows.resize(rows_run);
+  if (before) add_rounds(*before, &results);
+  write_so_far(path, to_text(to_json(results)));
+}
+
+void run_rows(const BenchSettings& settings, const std::optional<Json>& before,
+              ScaleResults* results) {
   Progress progress;
   for (std::size_t i = 0; i < results->rows.size(); ++i) {
     ScaleRow& row = results->rows[i];
-    std::vector<Setting> settings;
-    settings.reserve(row.cells.size());
-    for (const ScaleCell& cell : row.cells) settings.push_back(cell.setting);
+    std::vector<Setting> cells;
+    cells.reserve(row.cells.size());
+    for (const ScaleCell& cell : row.cells) cells.push_back(cell.setting);
     // Counts hardly differ from round to round.
-    run_rounds(&row.row, settings, row.part == kModelPart ? 1 : rounds,
+    run_rounds(&row.row, cells, row.part == kModelPart ? 1 : settings.runs,
                fmt::format("[{} {}/{}] ", row.part, i + 1, results->rows.size()), &progress);
+    save(settings.json, before, *results, i + 1);
   }
 }
 
@@ -259,15 +271,13 @@ int scale_command(const BenchSettings& settings) {
     ScaleResults trial = results;
     add_rounds(*before, &trial);
   }
-  run_rows(settings.runs, &results);
+  run_rows(settings, before, &results);
   if (before) add_rounds(*before, &results);
 
   fmt::print("{}", scale_page(results, {}));
-  if (!target.empty()) {
-    write_file(target, scale_page(results, draw_plots(scale_plots(results), target)));
-    fmt::print("\nwritten: {}\n", target);
-  }
-  if (!settings.json.empty()) write_file(settings.json, to_text(to_json(results)));
+  write_report(settings, target,
+               {to_text(to_json(results)), scale_plots(results),
+                [&](const auto& plots) { return scale_page(results, plots); }});
   const int failures = count_failures(results);
   return failures == 0 ? 0 : kExitFailed;
 }

@@ -339,11 +339,9 @@ int work_stealing_command(const BenchSettings& settings) {
   const int failures = count_failures(results.rows) + count_failures(results.latencies);
   if (before) add_task_rounds(*before, &results);
   fmt::print("{}", task_page(results, {}));
-  if (!settings.json.empty()) write_file(settings.json, to_text(to_json(results)));
-  if (!target.empty()) {
-    write_file(target, task_page(results, draw_plots(task_plots(results), target)));
-    fmt::print("\nwritten: {}\n", target);
-  }
+  write_report(settings, target,
+               {to_text(to_json(results)), task_plots(results),
+                [&](const auto& plots) { return task_page(results, plots); }});
   return failures == 0 ? 0 : kExitFailed;
 }
 
