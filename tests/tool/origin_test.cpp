@@ -47,6 +47,18 @@ TEST(Origin, OfAFileIsAdded) {
   EXPECT_EQ(now.days.size(), 2u);
 }
 
+TEST(Origin, HasNotesOnlyOfWhatWasNotRun) {
+  Origin before = on("2026-11-22");
+  before.notes = {not_run("oneTBB", "it was not built"), not_run("Cilk", "there is none"),
+                  "fib: slow"};
+  Origin now = on("2026-11-23");
+  now.notes = {not_run("Cilk", "there is still none")};
+  add_origin(to_json(before, "scale"), "scale", &now);
+  drop_untrue_notes([](const std::string& what) { return what == "oneTBB"; }, &now);
+  EXPECT_EQ(now.notes,
+            (std::vector<std::string>{"fib: slow", "Cilk: not run, since there is still none"}));
+}
+
 // Files of before days were told.
 TEST(Origin, MayHaveNoDays) {
   Json file = to_json(on("2026-11-22"), "scale");

@@ -237,11 +237,15 @@ ScaleRow row_with_mimalloc(double ours, double others) {
 // Regression: where mimalloc had come, nothing was written; where it had gone, its rounds were
 // gone.
 TEST(ScaleRounds, OfAPeerThatComesOrGoesStay) {
+  const std::string note = jackdaw::not_run("mimalloc", "this system has none");
   ScaleResults come = results_with(row_with_mimalloc(1, 5));
-  add_rounds(to_json(results_with(list_row(10, 20))), &come);
-  ScaleResults gone = results_with(list_row(10, 20));
+  ScaleResults without = results_with(list_row(10, 20));
+  without.notes = {note};
+  add_rounds(to_json(without), &come);
+  ScaleResults gone = without;
   add_rounds(to_json(results_with(row_with_mimalloc(1, 5))), &gone);
   for (const ScaleResults* sum : {&come, &gone}) {
+    EXPECT_THAT(sum->notes, testing::IsEmpty());
     ASSERT_EQ(sum->rows.size(), 1U);
     const ScaleRow& row = sum->rows[0];
     const auto mimalloc = row.find(Server::Mimalloc, 1, 0);

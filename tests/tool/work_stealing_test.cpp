@@ -279,6 +279,17 @@ TEST(WorkStealingRounds, OfAFileComeFirstAndFailuresStay) {
   EXPECT_THROW(add_task_rounds(to_json(now), &elsewhere), jackdaw::Failure);
 }
 
+// Regression: they stayed above the figures of what they told of.
+TEST(WorkStealingRounds, EndTheNotesThatTheyMakeUntrue) {
+  TaskResults without = lud_results(0.5, 4, 10);
+  without.notes = {jackdaw::not_run("oneTBB", "it was not built"),
+                   jackdaw::not_run("Taskflow", "it was not built")};
+  TaskResults with = lud_results(0.5, 4, 10);
+  with.rows[0].cells[2].runner = Runner::Tbb;
+  add_task_rounds(to_json(without), &with);
+  EXPECT_THAT(with.notes, testing::ElementsAre(HasSubstr("Taskflow: not run")));
+}
+
 TEST(WorkStealingPlots, LeaveOutGroupsThatLackABar) {
   TaskResults results = lud_results(0.5, 4, 10);
   const auto lost = [](const TaskResults& r) { return task_plots(r).front().bars.groups.size(); };

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "failure.hpp"
@@ -31,7 +33,28 @@ std::vector<std::string> lines(const Json& file, const char* name) {
   return file.value(name, std::vector<std::string>{});
 }
 
+constexpr std::string_view kNotRunSince = ": not run, since ";
+
+// What a note says was not run.
+std::optional<std::string> unrun(const std::string& note) {
+  const std::size_t end = note.find(kNotRunSince);
+  if (end == std::string::npos) return std::nullopt;
+  return note.substr(0, end);
+}
+
 }  // namespace
+
+std::string not_run(const std::string& what, const std::string& why) {
+  return fmt::format("{}{}{}", what, kNotRunSince, why);
+}
+
+void drop_untrue_notes(const std::function<bool(const std::string& what)>& was_run,
+                       Origin* origin) {
+  std::erase_if(origin->notes, [&](const std::string& note) {
+    const std::optional<std::string> what = unrun(note);
+    return what && was_run(*what);
+  });
+}
 
 Origin origin_now(bool quick) {
   Origin origin;
@@ -82,7 +105,13 @@ void add_origin(const Json& file, const std::string& report, Origin* origin) {
       throw Failure(kExitUsage, "--add: the file's results are of another library");
     }
     origin->days = joined(lines(file, "days"), origin->days);
-    origin->notes = joined(lines(file, "notes"), origin->notes);
+    std::vector<std::string> notes = lines(file, "notes");
+    std::erase_if(notes, [&](const std::string& before) {
+      const auto what = unrun(before);
+      return what && std::any_of(origin->notes.begin(), origin->notes.end(),
+                                 [&](const std::string& now) { return unrun(now) == what; });
+    });
+    origin->notes = joined(std::move(notes), origin->notes);
   } catch (const Json::exception& e) {
     throw Failure(kExitUsage, fmt::format("--add: {}", e.what()));
   }

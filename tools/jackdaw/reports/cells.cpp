@@ -42,6 +42,11 @@ void read_results(const std::function<void()>& read) {
   }
 }
 
+bool has_runs(const Row& row, std::size_t cell) {
+  return cell < row.runs.size() && std::any_of(row.runs[cell].begin(), row.runs[cell].end(),
+                                               [](const RunFigures& run) { return !run.absent; });
+}
+
 std::size_t rounds_of(const Row& row) {
   std::size_t most = 0;
   for (const std::vector<RunFigures>& runs : row.runs) most = std::max(most, runs.size());

@@ -29,6 +29,8 @@ std::optional<nlohmann::ordered_json> earlier_results(const BenchSettings& setti
 // Reads from such a file: what is not as agreed is a Failure.
 void read_results(const std::function<void()>& read);
 
+// Whether the cell ran in any round.
+bool has_runs(const Row& row, std::size_t cell);
 // The rounds of the cell that ran most.
 std::size_t rounds_of(const Row& row);
 // Puts a cell's rounds of before in front of those of now. In rounds of others' in which it did not

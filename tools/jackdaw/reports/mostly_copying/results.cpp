@@ -28,8 +28,8 @@ constexpr Collector kCollectors[] = {
     {kEvacuateHomogeneous, "homogeneous", Provider::Typed, "evacuate", ""},
     {kEvacuateSelf, "self", Provider::Typed, "evacuate", ""},
     {kEvacuateHeader, "header", Provider::Typed, "evacuate", ""},
-    {kMccSelf, "self", Provider::Typed, "mcc", ""},
-    {kMccHeader, "header", Provider::Typed, "mcc", ""},
+    {kMccSelf, "self", Provider::Typed, kMcc, ""},
+    {kMccHeader, "header", Provider::Typed, kMcc, ""},
     {kStaySegregated, "header", Provider::Typed, "non-moving", "0"},
     {kEvacuateSegregated, "header", Provider::Typed, "evacuate", "0"},
 };
@@ -64,6 +64,20 @@ CopyRow row_from(const Json& json) {
     row.row.runs.push_back(runs_from(cell));
   }
   return row;
+}
+
+// `what`: of a note.
+bool was_run(const CopyResults& results, std::string_view what) {
+  const auto is_it = [&](const Collector& collector) {
+    return what == kTheTypedHeap ? collector.provider == Provider::Typed : what == collector.policy;
+  };
+  for (const CopyRow& row : results.rows) {
+    for (const Collector& collector : kCollectors) {
+      const auto cell = row.find(collector.key);
+      if (cell && is_it(collector) && has_runs(row.row, *cell)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -150,6 +164,7 @@ void add_copy_rounds(const Json& json, CopyResults* results) {
     }
     results->rows = std::move(all);
   });
+  drop_untrue_notes([&](const std::string& what) { return was_run(*results, what); }, results);
 }
 
 // --- figures -------------------------------------------------------------------------------------

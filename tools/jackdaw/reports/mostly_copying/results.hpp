@@ -55,6 +55,10 @@ const std::vector<std::string>& copy_programs();
 
 // --- results -------------------------------------------------------------------------------------
 
+// What notes call what may not be there.
+inline constexpr const char* kTheTypedHeap = "the typed heap";
+inline constexpr const char* kMcc = "mcc";  // a policy, too
+
 // A failure that is an answer, as kNotRun (reports/cells.hpp) is: it does not fit into its heap.
 inline constexpr const char* kDoesNotFit = "does not fit";
 

@@ -144,7 +144,7 @@ RunFigures run_copy(const CopyPlan& plan, const CopyRun& wanted) {
   add_numbers(line, &figures);
   add_sizes(line, &figures);
   // Its mark is the move.
-  if (line.value("policy", "") == "mcc") figures.named["moves_in_mark"] = 1;
+  if (line.value("policy", "") == kMcc) figures.named["moves_in_mark"] = 1;
   figures.seconds = line.value("wall", 0.0);
   figures.collections = line.value("collections", 0.0);
   figures.heap_bytes = line.value("peak_heap", 0.0);
@@ -173,14 +173,14 @@ CopyPlan make_copy_plan(const BenchSettings& settings, std::vector<std::string>*
     throw Failure(kExitRefused, "this build has no programs of bench/copy");
   }
   if (!fs::exists(file_of({"life", collector_named(kMccHeader)}))) {
-    notes->emplace_back("the typed heap: not run, since its programs were not built");
+    notes->push_back(not_run(kTheTypedHeap, "its programs were not built"));
     return plan;
   }
   BenchSettings small = settings;
   small.quick = true;
   plan.has_mcc = ran_mcc({small, plan.ours, plan.peer});
   if (!plan.has_mcc) {
-    notes->emplace_back("mcc: not run, since this library does not have JACKDAW_POLICY=mcc");
+    notes->push_back(not_run(kMcc, "this library does not have JACKDAW_POLICY=mcc"));
   }
   return plan;
 }
@@ -196,7 +196,7 @@ CopyRow copy_row(const CopyPlan& plan, const std::string& part, const std::strin
     CopyCell cell{key, ""};
     if (!fs::exists(file_of(cell_run(row, cell)))) {
       cell.failure = fmt::format("{}it was not built", kNotRun);
-    } else if (std::string_view(collector_named(key).policy) == "mcc" && !plan.has_mcc) {
+    } else if (std::string_view(collector_named(key).policy) == kMcc && !plan.has_mcc) {
       cell.failure = fmt::format("{}the library has no such policy", kNotRun);
     }
     row.cells.push_back(std::move(cell));

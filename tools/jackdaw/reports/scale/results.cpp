@@ -40,6 +40,18 @@ ScaleRow row_from(const Json& json) {
   return row;
 }
 
+// `what`: of a note.
+bool was_run(const ScaleResults& results, const std::string& what) {
+  for (const ScaleRow& row : results.rows) {
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const bool is_it =
+          what == (row.part == kModelPart ? kTheModel : name_of(row.cells[i].server));
+      if (is_it && has_runs(row.row, i)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 const char* name_of(Server server) {
@@ -119,6 +131,7 @@ void add_rounds(const Json& json, ScaleResults* results) {
     }
     results->rows = std::move(rows);
   });
+  drop_untrue_notes([&](const std::string& what) { return was_run(*results, what); }, results);
 }
 
 }  // namespace jackdaw

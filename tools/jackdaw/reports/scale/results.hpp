@@ -55,6 +55,9 @@ nlohmann::ordered_json to_json(const ScaleResults& results);
 // mimalloc, which comes and goes). Throws Failure if they are of another machine, library or size.
 void add_rounds(const nlohmann::ordered_json& json, ScaleResults* results);
 
+// What notes call what may not be there.
+inline constexpr const char* kTheModel = "the model";
+
 // The parts, in the page's order.
 inline constexpr const char* kMarkingPart = "marking";
 inline constexpr const char* kMemoryPart = "memory";

@@ -157,7 +157,7 @@ void add_stopping_rows(const Plan& plan, std::vector<ScaleRow>* rows) {
 void add_model_rows(const Plan& plan, std::vector<ScaleRow>* rows,
                     std::vector<std::string>* notes) {
   if (!plan.counted) {
-    notes->emplace_back("the model: not run, since the counting library was not built");
+    notes->push_back(not_run(kTheModel, "the counting library was not built"));
     return;
   }
   for (const char* name : {"list", "list-many", "gcbench-small", "message"}) {
@@ -262,8 +262,9 @@ int scale_command(const BenchSettings& settings) {
   results.ours = plan.ours.portable_path();
   results.peer = fmt::format("libgc {}, {}", plan.peer.version_text(), plan.peer.portable_path());
   if (!plan.mimalloc) {
-    results.notes.emplace_back(
-        "mimalloc: not run, since this system has none (Debian: apt-get install libmimalloc2.0)");
+    results.notes.push_back(
+        not_run(name_of(Server::Mimalloc),
+                "this system has none (Debian: apt-get install libmimalloc2.0)"));
   }
   for (const std::string& part : parts) add_rows(plan, part, &results);
   if (before) {

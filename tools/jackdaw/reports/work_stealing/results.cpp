@@ -68,6 +68,16 @@ void merge(std::vector<TaskRow> before, std::vector<TaskRow>* rows) {
   *rows = std::move(before);
 }
 
+// `what`: of a note.
+bool was_run(const TaskResults& results, const std::string& what) {
+  for (const TaskRow& row : results.rows) {
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      if (what == name_of(row.cells[i].runner) && has_runs(row.row, i)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 const char* name_of(Runner runner) {
@@ -149,6 +159,7 @@ void add_task_rounds(const Json& json, TaskResults* results) {
     merge(read("rows"), &results->rows);
     merge(read("latencies"), &results->latencies);
   });
+  drop_untrue_notes([&](const std::string& what) { return was_run(*results, what); }, results);
 }
 
 std::optional<double> lost_share(const RunFigures& f) {

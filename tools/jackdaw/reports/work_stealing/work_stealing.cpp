@@ -106,13 +106,11 @@ Plan make_plan(const BenchSettings& settings, std::vector<std::string>* notes) {
     if (fs::exists(benchmark_folder() / fmt::format("tasks-{}", program_of(runner)))) {
       plan.peers.push_back(runner);
     } else {
-      notes->push_back(
-          fmt::format("{}: not run, since it was not built ({})", name_of(runner), remedy));
+      notes->push_back(not_run(name_of(runner), fmt::format("it was not built ({})", remedy)));
     }
   }
-  notes->emplace_back(
-      "Cilk: not run, since no Debian package has OpenCilk, and GCC and clang have no Cilk of "
-      "their own");
+  notes->push_back(not_run(
+      "Cilk", "no Debian package has OpenCilk, and GCC and clang have no Cilk of their own"));
   return plan;
 }
 
@@ -146,9 +144,10 @@ TaskRow problem_row(const Plan& plan, const Problem& problem, std::vector<std::s
     }
   }
   if (trees) {
-    notes->emplace_back(
-        "trees on libfork: not run, since its frames lie where no collector looks. The other peers "
-        "run it on the peer's libgc");
+    notes->push_back(
+        not_run("trees on libfork",
+                "its frames lie where no collector looks. The other peers run it on the peer's "
+                "libgc"));
   }
   return row;
 }
