@@ -11,7 +11,7 @@
  *   exec PROGRAM ...      becomes that program
  *   callbacks             counts collections and heap growth by callbacks of its own
  *   count                 prints the number of bytes on its standard input
- *   pid                   prints its process id: another output every time
+ *   pid [COMPLAINING]     prints its process id: another output every time
  *   complain              writes a line to its standard error
  *   interrupt             tells its parent to end (SIGTERM), and waits
  *   nudge                 tells its parent to end, and does not wait
@@ -130,6 +130,7 @@ int main(int argc, char** argv) {
   }
   if (strcmp(what, "pid") == 0) {
     printf("%ld\n", (long)getpid());
+    if (argc > 2) fputs("a complaint\n", stderr);
     return 0;
   }
   return 97;

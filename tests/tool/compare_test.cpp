@@ -94,6 +94,15 @@ TEST(Compare, ShowsWhatTheProgramSaysOnStandardError) {
   EXPECT_THAT(r.out, HasSubstr("a complaint"));
 }
 
+// Regression: it was kept back just where one wants it.
+TEST(Compare, ShowsItAlsoWhereOutputsDiffer) {
+  const Result r = run_client(comparing(), {"pid", "and complain"});
+  EXPECT_TRUE(r.exited_with(1)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr("DIFFERENT OUTPUTS"));
+  EXPECT_THAT(r.out, HasSubstr("its stderr, on both:\na complaint"));
+  EXPECT_THAT(r.out, HasSubstr("its stderr on ours (run 2):\na complaint"));
+}
+
 TEST(Compare, LeavesNoFileWhenItIsInterrupted) {
   const Scratch scratch;
   namespace fs = std::filesystem;

@@ -230,17 +230,20 @@ void compare_newest(Side* ours, Side* theirs) {
 }
 
 // Shows in what a run differs from the first one on ours; false if in nothing.
-bool differs(const Run& first, const Run& run, const std::string& which) {
+bool differs(const Run& first, const Side& side, std::size_t number) {
+  const Run& run = side.runs[number];
   if (!run.difference) return false;
+  const std::string which = fmt::format("{} (run {})", side.name, number + 1);
   if (run.difference->ends) {
     fmt::print("\nDIFFERENT ENDS: {} on ours (run 1), {} on {}\n",
                first.measured.outcome.describe(), run.measured.outcome.describe(), which);
-    for (const Run* r : {&first, &run}) {
-      if (!r->errors.empty()) fmt::print("its stderr:\n{}\n", last_lines(r->errors));
-    }
   } else {
     fmt::print("\nDIFFERENT OUTPUTS: {} bytes on ours (run 1), {} bytes on {}, first in line {}\n",
                first.output.size(), run.difference->bytes, which, run.difference->line);
+  }
+  // Those of the first runs are shown at the end.
+  if (number > 0 && !run.errors.empty()) {
+    fmt::print("its stderr on {}:\n{}\n", which, last_lines(run.errors));
   }
   return true;
 }
@@ -249,14 +252,14 @@ bool differs(const Run& first, const Run& run, const std::string& which) {
 bool all_alike(const Side& ours, const Side& theirs) {
   const Run& first = ours.runs.front();
   for (std::size_t i = 1; i < ours.runs.size(); ++i) {
-    if (differs(first, ours.runs[i], fmt::format("ours (run {})", i + 1))) {
+    if (differs(first, ours, i)) {
       fmt::print(
           "It differs from run to run on one library, so this says nothing about the other.\n");
       return false;
     }
   }
   for (std::size_t i = 0; i < theirs.runs.size(); ++i) {
-    if (differs(first, theirs.runs[i], fmt::format("the system's (run {})", i + 1))) return false;
+    if (differs(first, theirs, i)) return false;
   }
   return true;
 }
@@ -328,8 +331,8 @@ int compare_command(const RunSettings& settings) {
   if (alike) {
     fmt::print("\nThe outputs are the same ({} bytes), and so are the ends ({}).\n",
                ours.runs.front().output.size(), ours.runs.front().measured.outcome.describe());
-    show_errors(ours, theirs);
   }
+  show_errors(ours, theirs);
   if (!settings.stats_json.empty()) write_file(settings.stats_json, to_text(json));
   if (!alike) return kExitFailed;
   return ours.runs.front().measured.outcome.exit_status();
