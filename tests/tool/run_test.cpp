@@ -12,7 +12,9 @@
 #include <filesystem>
 #include <string>
 
+#include "failure.hpp"
 #include "program/loader.hpp"
+#include "program/program.hpp"
 #include "run_tool.hpp"
 
 namespace {
@@ -263,6 +265,38 @@ TEST(RunRefuses, WhatIsNotThereOrNoProgram) {
   write_file(scratch.path("damaged"), std::string("\177ELF\2\1\1") + std::string(60, '\377'), true);
   r = run(scratch.path("damaged"));
   EXPECT_TRUE(r.exited_with(126)) << describe(r);
+}
+
+// It can be executed, so the status is not that of what cannot.
+TEST(RunRefuses, AProgramThatCannotBeRead) {
+  const Scratch scratch;
+  const std::string copy = scratch.path("client");
+  std::filesystem::copy_file(JD_TEST_CLIENT, copy);
+  ASSERT_EQ(chmod(copy.c_str(), 0111), 0);
+  ASSERT_EQ(chmod(scratch.path("").c_str(), 0755), 0);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    // Root may read everything.
+    if (geteuid() == 0 && seteuid(65534) != 0) _exit(1);
+    try {
+      jackdaw::examine_program(copy, false);
+    } catch (const jackdaw::Failure& failure) {
+      const std::string what = failure.what();
+      if (write(ends[1], what.data(), what.size()) < 0) _exit(2);
+      _exit(failure.exit_status());
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  std::array<char, 500> said{};
+  EXPECT_GT(read(ends[0], said.data(), said.size() - 1), 0);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 125) << "wait status " << status;
+  EXPECT_THAT(said.data(), HasSubstr("cannot read " + copy));
 }
 
 // The dynamic linker would take it for two libraries that are not there, and run the program on

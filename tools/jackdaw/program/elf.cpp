@@ -31,7 +31,8 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path) : path_(path) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-      throw Failure(kExitNotExecutable,
+      // It may be executable all the same.
+      throw Failure(kExitRefused,
                     fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
     }
     struct stat st {};
