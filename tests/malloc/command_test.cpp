@@ -23,9 +23,12 @@ TEST(MallocCommand, RefusesWhatCannotBeServed) {
   EXPECT_TRUE(r.exited_with(125)) << describe(r);
   EXPECT_THAT(r.err, HasSubstr("uses libgc"));
   EXPECT_THAT(r.err, HasSubstr("jackdaw run -- "));
-  r = run_jackdaw({"run", "--malloc", "--", JD_TEST_SANITIZED});
+  r = run_jackdaw({"run", "--malloc", "--", JD_TEST_ASAN});
   EXPECT_TRUE(r.exited_with(125)) << describe(r);
   EXPECT_THAT(r.err, HasSubstr("a sanitizer (libasan.so)"));
+  r = run_jackdaw({"run", "--malloc", "--", JD_TEST_LSAN});
+  EXPECT_TRUE(r.exited_with(125)) << describe(r);
+  EXPECT_THAT(r.err, HasSubstr("a sanitizer (liblsan.so)"));
   const Scratch scratch;
   const std::string copy = scratch.path("client");
   std::filesystem::copy_file(JD_TEST_MALLOC_CLIENT, copy);

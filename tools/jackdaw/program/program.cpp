@@ -229,7 +229,10 @@ Program examine_malloc_program(const std::string& name) {
   const Examined e = examine(name, "Link it anew, with libc as a shared library.");
   for (const std::string& library : e.elf.needed) {
     // Each stands before malloc with an allocator that its checks need.
-    if (!library.starts_with("libasan.so") && !library.starts_with("libtsan.so")) continue;
+    const bool is_sanitizer = library.starts_with("libasan.so") ||
+                              library.starts_with("libtsan.so") ||
+                              library.starts_with("liblsan.so");
+    if (!is_sanitizer) continue;
     throw Failure(kExitRefused,
                   fmt::format("{} was built for a sanitizer ({}), which needs a malloc of its own. "
                               "Build it without -fsanitize.",
