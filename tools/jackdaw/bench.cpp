@@ -19,7 +19,6 @@
 #include "measure/origin.hpp"
 #include "measure/pairs.hpp"
 #include "measure/sample.hpp"
-#include "page/report.hpp"
 #include "program/loader.hpp"
 #include "program/places.hpp"
 #include "program/process.hpp"
@@ -63,12 +62,6 @@ std::string show(double value, const std::string& unit) {
   if (unit == "s") return show_seconds(value);
   if (unit == "B") return show_bytes(value);
   return unit.empty() ? show_number(value) : fmt::format("{} {}", show_number(value), unit);
-}
-
-std::string spread(const Summary& s, const std::string& unit) {
-  return s.count == 1 ? show(s.median, unit)
-                      : fmt::format("{} ({}..{})", show(s.median, unit), show(s.least, unit),
-                                    show(s.most, unit));
 }
 
 std::vector<double> column(const Side& side, std::size_t figure) {
@@ -119,8 +112,12 @@ Json report(const Benchmark& b, const Side& ours, const Side& peer, Table* table
     figure[peer.key]["samples"] = b_values;
     const std::optional<Summary> ratio = ratio_of(a, b_values);
     figure["ratio"] = to_json(ratio);
-    table->add({i == 0 ? b.name : "", names[i].name, spread(summarize(a), names[i].unit),
-                spread(summarize(b_values), names[i].unit), show_ratio(ratio)});
+    const auto spread = [&](const std::vector<double>& values) {
+      return show_spread(summarize(values),
+                         [&](double value) { return show(value, names[i].unit); });
+    };
+    table->add(
+        {i == 0 ? b.name : "", names[i].name, spread(a), spread(b_values), show_ratio(ratio)});
     json["figures"].push_back(std::move(figure));
   }
   return json;

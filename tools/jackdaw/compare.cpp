@@ -17,7 +17,6 @@
 #include "figures/table.hpp"
 #include "figures/units.hpp"
 #include "measure/measure.hpp"
-#include "page/report.hpp"
 #include "program/places.hpp"
 #include "program/process.hpp"
 #include "program/program.hpp"
@@ -132,7 +131,7 @@ std::optional<double> number(const std::optional<T>& value) {
 
 std::string show_count(double value) { return fmt::format("{:.0f}", value); }
 
-std::string show_percent(double value) { return fmt::format("{:.1f}%", 100 * value); }
+std::string show_share(double value) { return fmt::format("{:.1f}%", 100 * value); }
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> list = {
@@ -149,7 +148,7 @@ const std::vector<Row>& rows() {
        [](const auto& m) { return number(m.collections); }},
       {"time in collections", "collections_s", show_seconds,
        [](const auto& m) { return m.collection_seconds; }},
-      {"share of the time", "collector_share", show_percent,
+      {"share of the time", "collector_share", show_share,
        [](const auto& m) { return m.collector_share(); }},
       {"pauses, total", "pauses_s", show_seconds, [](const auto& m) { return m.pause_seconds; }},
       {"longest pause", "pauses_longest_s", show_seconds,
@@ -169,12 +168,6 @@ std::vector<double> values(const Side& side, const Figure& figure) {
   return result;
 }
 
-std::string spread(const Summary& s, std::string (*show)(double)) {
-  return s.least == s.most
-             ? show(s.median)
-             : fmt::format("{} ({}..{})", show(s.median), show(s.least), show(s.most));
-}
-
 nlohmann::ordered_json report(const Side& ours, const Side& theirs) {
   Table table({"", "ours: median (min..max)", "system's: median (min..max)", "ratio (min..max)"});
   nlohmann::ordered_json json;
@@ -185,11 +178,11 @@ nlohmann::ordered_json report(const Side& ours, const Side& theirs) {
     nlohmann::ordered_json& entry = json[row.key];
     entry = {{"ours", nullptr}, {"system", nullptr}, {"ratio", nullptr}};
     if (!a.empty()) {
-      cells[1] = spread(summarize(a), row.show);
+      cells[1] = show_spread(summarize(a), row.show);
       entry["ours"] = to_json(summarize(a));
     }
     if (!b.empty()) {
-      cells[2] = spread(summarize(b), row.show);
+      cells[2] = show_spread(summarize(b), row.show);
       entry["system"] = to_json(summarize(b));
     }
     const std::optional<Summary> ratio = ratio_of(a, b);

@@ -13,6 +13,11 @@ Summary summarize(std::vector<double> values) {
   return {median, values.front(), values.back(), n};
 }
 
+std::optional<Summary> scaled(std::optional<Summary> s, double factor) {
+  if (s) *s = {s->median * factor, s->least * factor, s->most * factor, s->count};
+  return s;
+}
+
 std::optional<Summary> ratio_of(const std::vector<double>& ours, const std::vector<double>& peers) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(ours.size(), peers.size()); ++i) {

@@ -17,6 +17,8 @@ struct Summary {
 
 // Of at least one value.
 Summary summarize(std::vector<double> values);
+// In another unit.
+std::optional<Summary> scaled(std::optional<Summary> s, double factor);
 
 // Ours divided by the peer's, pair by pair: neighbours in time saw the same machine. Nothing if the
 // peer's is zero in any pair: without those in which ours is infinitely more, the others could say

@@ -36,4 +36,28 @@ std::string show_seconds(double seconds) {
   return fmt::format("{} s", show_number(seconds));
 }
 
+std::string show_spread(const Summary& s, const std::function<std::string(double)>& show,
+                        const char* unit) {
+  const std::string median = show(s.median) + unit;
+  return s.least == s.most ? median
+                           : fmt::format("{} ({}..{})", median, show(s.least), show(s.most));
+}
+
+std::string show_figure(const std::optional<Summary>& s, const char* unit) {
+  if (!s) return "-";
+  return show_spread(
+      *s, [](double value) { return fmt::format("{:.3g}", value); }, unit);
+}
+
+std::string show_percent(const std::optional<Summary>& s) {
+  if (!s) return "-";
+  return show_spread(
+      *s, [](double value) { return fmt::format("{:.1f}", 100 * value); }, "%");
+}
+
+std::string show_ratio(const std::optional<Summary>& s) {
+  if (!s) return "-";
+  return show_spread(*s, [](double value) { return fmt::format("{:.2f}", value); });
+}
+
 }  // namespace jackdaw

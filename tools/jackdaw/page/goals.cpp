@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "figures/table.hpp"
+#include "figures/units.hpp"
 
 namespace jackdaw {
 namespace {

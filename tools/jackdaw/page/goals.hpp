@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "page/report.hpp"
+#include "figures/statistics.hpp"
 
 namespace jackdaw {
 

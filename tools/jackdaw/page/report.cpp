@@ -10,26 +10,6 @@ namespace jackdaw {
 
 namespace fs = std::filesystem;
 
-std::string show_percent(const std::optional<Summary>& s) {
-  if (!s) return "-";
-  return s->count == 1 ? fmt::format("{:.1f}%", s->median * 100)
-                       : fmt::format("{:.1f}% ({:.1f}..{:.1f})", s->median * 100, s->least * 100,
-                                     s->most * 100);
-}
-
-std::string show_figure(const std::optional<Summary>& s, const char* unit) {
-  if (!s) return "-";
-  return s->least == s->most
-             ? fmt::format("{:.3g}{}", s->median, unit)
-             : fmt::format("{:.3g}{} ({:.3g}..{:.3g})", s->median, unit, s->least, s->most);
-}
-
-std::string show_ratio(const std::optional<Summary>& s) {
-  if (!s) return "-";
-  return s->count == 1 ? fmt::format("{:.2f}", s->median)
-                       : fmt::format("{:.2f} ({:.2f}..{:.2f})", s->median, s->least, s->most);
-}
-
 std::string report_target(const BenchSettings& settings, const std::string& name) {
   std::string target = settings.markdown;
   if (target.empty()) {

@@ -1,4 +1,4 @@
-// What the reports of `jackdaw bench` share: their cells, and the files they write.
+// What the reports of `jackdaw bench` share: the files they write.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "figures/statistics.hpp"
 #include "page/plot.hpp"
 
 namespace jackdaw {
-
-// Cells of a table: the median, with the smallest and the largest value where there are several.
-// "-": not measured.
-std::string show_percent(const std::optional<Summary>& s);
-std::string show_figure(const std::optional<Summary>& s, const char* unit);
-std::string show_ratio(const std::optional<Summary>& s);
 
 // Where a report goes: to the file that the settings name; else into docs/results of the sources,
 // if all of it is run, in full size, or added to what was; else nowhere (empty). Throws Failure if

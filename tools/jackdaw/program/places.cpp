@@ -183,15 +183,28 @@ std::optional<fs::path> source_results_folder() {
   return results;
 }
 
-std::optional<fs::path> find_program(const std::string& name) {
+std::vector<fs::path> program_folders() {
   const char* path = std::getenv("PATH");
-  std::string folders = path != nullptr ? path : "/usr/bin:/bin";
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const fs::path file = fs::path(folders.substr(begin, end - begin)) / name;
-    std::error_code ignored;
-    if (fs::is_regular_file(file, ignored) && access(file.c_str(), X_OK) == 0) return file;
+  const std::string all = path != nullptr ? path : "/bin:/usr/bin";
+  std::vector<fs::path> folders;
+  // An empty part is the current folder, also where it is all there is, or the last.
+  for (std::size_t begin = 0; begin <= all.size();) {
+    const std::size_t end = std::min(all.find(':', begin), all.size());
+    const std::string folder = all.substr(begin, end - begin);
+    folders.emplace_back(folder.empty() ? "." : folder);
     begin = end + 1;
+  }
+  return folders;
+}
+
+bool is_executable_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
+}
+
+std::optional<fs::path> find_program(const std::string& name) {
+  for (const fs::path& folder : program_folders()) {
+    if (is_executable_file(folder / name)) return folder / name;
   }
   return std::nullopt;
 }

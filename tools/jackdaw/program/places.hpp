@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace jackdaw {
 
@@ -37,7 +38,10 @@ std::filesystem::path benchmark_folder();
 // docs/results of the sources, if this command runs from their build folder.
 std::optional<std::filesystem::path> source_results_folder();
 
-// An executable file on PATH.
+// Those of PATH.
+std::vector<std::filesystem::path> program_folders();
+bool is_executable_file(const std::filesystem::path& path);
+// An executable file in one of them, as the shell and execvp() find it.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace jackdaw

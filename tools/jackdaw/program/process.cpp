@@ -261,7 +261,7 @@ Outcome run(const Command& command, std::uint64_t* owner) {
   const sigset_t waited = passed_signals();
   sigset_t before;
   // Blocked before the fork, so that no signal falls between the child's start and our wait.
-  sigprocmask(SIG_BLOCK, &waited, &before);
+  pthread_sigmask(SIG_BLOCK, &waited, &before);
   Outcome outcome;
   rusage usage{};
   const Clock::time_point began = Clock::now();
@@ -269,7 +269,7 @@ Outcome run(const Command& command, std::uint64_t* owner) {
   try {
     child = start(command, owner, HeldSignals::mask_of_programs(before));
   } catch (...) {
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;
   }
   while (!poll_child(child, command, &outcome, &usage)) {
@@ -280,7 +280,7 @@ Outcome run(const Command& command, std::uint64_t* owner) {
       if (!command.interactive && ends_series(info.si_signo)) {
         kill(child, SIGKILL);
         waitpid(child, nullptr, 0);
-        sigprocmask(SIG_SETMASK, &before, nullptr);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
         throw Interrupted{info.si_signo};
       }
       if (!command.interactive && info.si_signo == SIGTSTP) {
@@ -298,7 +298,7 @@ Outcome run(const Command& command, std::uint64_t* owner) {
     }
   }
   outcome.wall_seconds = std::chrono::duration<double>(Clock::now() - began).count();
-  sigprocmask(SIG_SETMASK, &before, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   outcome.user_seconds = seconds(usage.ru_utime);
   outcome.system_seconds = seconds(usage.ru_stime);
   outcome.resident_peak_kib = usage.ru_maxrss;

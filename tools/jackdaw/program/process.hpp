@@ -79,6 +79,14 @@ struct Interrupted {
 
 // Runs the program to its end. `owner`, if not null, is shared memory that receives the child's
 // process id before it executes the program. Throws Interrupted if not interactive.
+//
+// Meanwhile the calling thread has the passed signals (program/signals.hpp) blocked, and waits for
+// those that are sent to the process. Where several threads run programs at a time, or one that
+// does not stands by, each signal comes to one of them, and not to all: Ctrl-C may be taken by a
+// thread that does not block it, and then ends the process, and the programs with it (the kernel
+// kills those that are not interactive); or by one run, which throws Interrupted, while the others
+// go on. Another thread may have the SIGCHLD, too: then the end of a program is seen up to a second
+// late, which counts in wall_seconds.
 Outcome run(const Command& command, std::uint64_t* owner);
 
 // Ends this process the way that program ended: by the same status or the same signal.

@@ -4,11 +4,9 @@
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -17,16 +15,12 @@
 #include "failure.hpp"
 #include "program/elf.hpp"
 #include "program/loader.hpp"
+#include "program/places.hpp"
 
 namespace jackdaw {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_executable_file(const fs::path& path) {
-  struct stat st {};
-  return stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && access(path.c_str(), X_OK) == 0;
-}
 
 // As the shell and execvp() do it.
 fs::path find_in_path(const std::string& name) {
@@ -43,21 +37,12 @@ fs::path find_in_path(const std::string& name) {
     }
     return name;
   }
-  const char* path = std::getenv("PATH");
-  const std::string folders = path != nullptr ? path : "/bin:/usr/bin";
-  std::string refused;
-  // An empty part is the current folder, also where it is all there is, or the last.
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const std::string folder = folders.substr(begin, end - begin);
-    fs::path file = fs::path(folder.empty() ? "." : folder) / name;
-    if (is_executable_file(file)) return file;
+  if (const auto file = find_program(name)) return *file;
+  for (const fs::path& folder : program_folders()) {
     std::error_code ignored;
-    if (refused.empty() && fs::is_regular_file(file, ignored)) refused = file.string();
-    begin = end + 1;
-  }
-  if (!refused.empty()) {
-    throw Failure(kExitNotExecutable, refused + " is not executable (chmod +x makes it so)");
+    if (!fs::is_regular_file(folder / name, ignored)) continue;
+    throw Failure(kExitNotExecutable,
+                  (folder / name).string() + " is not executable (chmod +x makes it so)");
   }
   throw Failure(kExitNotFound, fmt::format("there is no program '{}' in PATH", name));
 }

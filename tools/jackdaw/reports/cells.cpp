@@ -10,6 +10,12 @@ namespace jackdaw {
 
 using Json = nlohmann::ordered_json;
 
+std::vector<unsigned> powers_up_to(unsigned most) {
+  std::vector<unsigned> list;
+  for (unsigned n = 1; n <= most; n *= 2) list.push_back(n);
+  return list;
+}
+
 Json runs_to_json(const Row& row, std::size_t cell) {
   Json runs = Json::array();
   if (cell < row.runs.size()) {

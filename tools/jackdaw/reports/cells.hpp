@@ -19,6 +19,9 @@ namespace jackdaw {
 // How a cell's failure begins that is an answer: it cannot run here.
 inline constexpr const char* kNotRun = "not run: ";
 
+// 1, 2, 4 ...: numbers of threads.
+std::vector<unsigned> powers_up_to(unsigned most);
+
 // A figure of each round of a cell. What failed has none.
 nlohmann::ordered_json runs_to_json(const Row& row, std::size_t cell);
 std::vector<RunFigures> runs_from(const nlohmann::ordered_json& cell);

@@ -1,6 +1,7 @@
 // The page of `jackdaw bench cache-misses`: its tables and plots.
 #include <fmt/core.h>
 
+#include "figures/units.hpp"
 #include "reports/cache_misses/results.hpp"
 
 namespace jackdaw {

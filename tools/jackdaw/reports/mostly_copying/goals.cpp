@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "figures/units.hpp"
 #include "page/goals.hpp"
 #include "reports/mostly_copying/results.hpp"
 

@@ -26,11 +26,6 @@ std::optional<Summary> quotient(const ScaleRow& row, Cell a, Cell b, const Figur
   return a && b ? share(row.row, *a, figure, *b, figure) : std::nullopt;
 }
 
-std::optional<Summary> scaled(std::optional<Summary> s, double factor) {
-  if (s) *s = {s->median * factor, s->least * factor, s->most * factor, s->count};
-  return s;
-}
-
 bool is_workload(const ScaleRow& row) {
   return row.part != kMarkingPart && row.part != kMemoryPart && row.part != kStoppingPart &&
          row.part != kModelPart;

@@ -47,12 +47,6 @@ struct Plan {
   std::vector<unsigned> markers;  // 1, 2, 4 ... up to two for each
 };
 
-std::vector<unsigned> powers_up_to(unsigned most) {
-  std::vector<unsigned> list;
-  for (unsigned n = 1; n <= most; n *= 2) list.push_back(n);
-  return list;
-}
-
 std::string marker_variable(unsigned markers) { return fmt::format("GC_MARKERS={}", markers); }
 
 std::string key_of(Server server, unsigned clients, unsigned markers) {

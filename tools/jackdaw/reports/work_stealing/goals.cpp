@@ -1,6 +1,7 @@
 // The figures to reach of `jackdaw bench work-stealing`.
 #include <fmt/core.h>
 
+#include "figures/units.hpp"
 #include "page/goals.hpp"
 #include "reports/work_stealing/results.hpp"
 

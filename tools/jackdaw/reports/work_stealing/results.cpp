@@ -200,11 +200,6 @@ std::optional<Summary> quotient(const TaskRow& row, Cell a, Cell b, const Figure
   return a && b ? share(row.row, *a, figure, *b, figure) : std::nullopt;
 }
 
-std::optional<Summary> scaled(std::optional<Summary> s, double factor) {
-  if (s) *s = {s->median * factor, s->least * factor, s->most * factor, s->count};
-  return s;
-}
-
 std::set<unsigned> workers_of(const TaskRow& row) {
   std::set<unsigned> all;
   for (const TaskCell& cell : row.cells) all.insert(cell.workers);

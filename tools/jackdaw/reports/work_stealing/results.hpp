@@ -102,7 +102,6 @@ using Cell = std::optional<std::size_t>;
 std::optional<Summary> median_in(const TaskRow& row, Cell cell, const Figure& figure);
 // A figure of one cell by the same of another, round by round.
 std::optional<Summary> quotient(const TaskRow& row, Cell a, Cell b, const Figure& figure = whole);
-std::optional<Summary> scaled(std::optional<Summary> s, double factor);
 // The numbers of workers of the row's cells.
 std::set<unsigned> workers_of(const TaskRow& row);
 // How much faster so many programs with one worker each are, side by side, than one after another.

@@ -85,12 +85,6 @@ struct Plan {
   std::size_t rounds_before = 0;  // in the file that this series is added to
 };
 
-std::vector<unsigned> powers_up_to(unsigned most) {
-  std::vector<unsigned> list;
-  for (unsigned n = 1; n <= most; n *= 2) list.push_back(n);
-  return list;
-}
-
 Plan make_plan(const BenchSettings& settings, std::vector<std::string>* notes) {
   Plan plan{settings, our_library(settings.library), system_library(settings.peer), {}, {}, {}};
   const auto cpus = static_cast<unsigned>(std::max(this_machine().cpus, 1L));
@@ -224,7 +218,9 @@ RunFigures run_program(const Plan& plan, const std::string& problem, const TaskC
   return figures;
 }
 
-// The time of the slowest, the memory of all.
+// The time of the slowest, the memory of all. This thread waits for those that run the copies, with
+// its signals as ever: what ends the process ends them all. Their times are those that the programs
+// measured themselves, for run() may be late here.
 RunFigures run_copies(const Plan& plan, const std::string& problem, const TaskCell& cell) {
   const std::vector<int> usable = usable_processors();
   std::vector<std::future<RunFigures>> copies;
