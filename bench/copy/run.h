@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "../support/library.h"
 #include "typed.h"
 
 #include <gc/gc.h>
@@ -231,6 +232,7 @@ static inline void write_report(const char* file_name, long scale, double wall, 
             mean_of(seen.sum_of_live, seen.live_counts),
             mean_of(seen.sum_of_used, seen.live_counts));
   }
+  print_library(out, "GC_get_gc_no");
   print_sizes(out);
   backend_report(out);
   for (int i = 0; i < figure_count; i++) {

@@ -5,7 +5,6 @@
 // Every program takes --quick as its last argument: small sizes, for a test that it runs at all.
 #pragma once
 
-#include <dlfcn.h>
 #include <gc/gc.h>
 #include <gc/gc_mark.h>
 #include <stdint.h>
@@ -14,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+
+#include "library.h"
 
 namespace bench {
 
@@ -186,29 +187,8 @@ struct Figure {
 // The function whose library the line names: what the benchmark ran on.
 inline const char* measured_function = "GC_get_gc_no";
 
-// A path may have quotes. (What is no UTF-8 the command refuses.)
-inline void print_json_text(const char* text) {
-  putchar('"');
-  for (; *text != '\0'; ++text) {
-    const auto byte = static_cast<unsigned char>(*text);
-    if (byte < ' ' || byte == '"' || byte == '\\') {
-      printf("\\u%04x", byte);
-    } else {
-      putchar(byte);
-    }
-  }
-  putchar('"');
-}
-
 // The first figure is what the benchmark is about.
 inline void report(const char* name, size_t live_bytes, const Figure* figures, size_t count) {
-  // By the symbol's own address: a function pointer may lead to a stub in the program.
-  const char* library = "unknown";
-  Dl_info info;
-  void* symbol = dlsym(RTLD_DEFAULT, measured_function);
-  if (symbol != nullptr && dladdr(symbol, &info) != 0 && info.dli_fname != nullptr) {
-    library = info.dli_fname;
-  }
   printf("{\"bench\": \"%s\", \"figures\": [", name);
   for (size_t i = 0; i < count; ++i) {
     printf("%s{\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.9g}", i == 0 ? "" : ", ",
@@ -218,8 +198,7 @@ inline void report(const char* name, size_t live_bytes, const Figure* figures, s
          static_cast<unsigned long>(GC_get_gc_no()), GC_get_heap_size());
   if (made_objects != 0) printf(", \"made_objects\": %zu", made_objects);
   if (marked_objects != 0) printf(", \"marked_objects\": %zu", marked_objects);
-  printf(", \"library\": ");
-  print_json_text(library);
+  print_library(stdout, measured_function);
   printf("}\n");
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #if defined(BENCH_TREES)
+#include "../support/library.h"
 #include "problems/trees.hpp"
 #else
 #include "problems/fib.hpp"
@@ -172,6 +173,7 @@ void measure(Problem problem, const char* name, unsigned workers, bool quick) {
 #endif
 #if defined(BENCH_TREES)
   std::printf(", \"collections\": %lu", static_cast<unsigned long>(GC_get_gc_no()));
+  print_library(stdout, "GC_get_gc_no");
 #endif
   framework::stop();
   std::printf("}\n");

@@ -112,6 +112,18 @@ TEST(MostlyCopying, RoundsAreAddedAndWhatDoesNotChangeIsMeasuredOnce) {
   }
 }
 
+// What the user preloads comes before the library that a program was built with, if not before one
+// that is preloaded.
+TEST(MostlyCopying, AProgramOnAnotherLibraryFails) {
+  const Result r = run_program({"/usr/bin/env", std::string("LD_PRELOAD=") + JD_TEST_LIBRARY,
+                                JD_TEST_COMMAND, "bench", "mostly-copying", "--quick", "--library",
+                                JD_TEST_LIBRARY, "--peer", JD_TEST_LIBRARY, "resolve"});
+  EXPECT_TRUE(r.exited_with(1)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr(std::string("it ran on ") + JD_TEST_LIBRARY +
+                               " instead of the libjackdaw of this command"));
+  EXPECT_THAT(r.out, Not(HasSubstr("FAILED: resolve, resolve, untyped")));
+}
+
 TEST(MostlyCopying, RefusesWhatItCannotDo) {
   const Result part = run_report({"heap"});
   EXPECT_TRUE(part.exited_with(2)) << describe(part);

@@ -108,6 +108,18 @@ TEST(WorkStealing, RoundsAreAdded) {
   }
 }
 
+// What the user preloads comes before the library that a program was built with, if not before one
+// that is preloaded.
+TEST(WorkStealing, AProgramOnAnotherLibraryFails) {
+  const Result r = run_program({"/usr/bin/env", std::string("LD_PRELOAD=") + JD_TEST_LIBRARY,
+                                JD_TEST_COMMAND, "bench", "work-stealing", "--quick", "--library",
+                                JD_TEST_LIBRARY, "--peer", JD_TEST_LIBRARY, "trees"});
+  EXPECT_TRUE(r.exited_with(1)) << describe(r);
+  EXPECT_THAT(r.out, HasSubstr(std::string("FAILED: trees, barrier, 1 worker: it ran on ") +
+                               JD_TEST_LIBRARY + " instead of the libjackdaw of this command"));
+  EXPECT_THAT(r.out, testing::Not(HasSubstr("FAILED: trees, sequential")));
+}
+
 TEST(WorkStealing, RefusesWhatItCannotDo) {
   const Result part = run_report({"fibs"});
   EXPECT_TRUE(part.exited_with(2)) << describe(part);

@@ -38,6 +38,19 @@ Sample parse_line(const std::string& line, const Outcome& outcome) {
 
 }  // namespace
 
+void require_library(const Json& line, const std::filesystem::path& wanted) {
+  const std::string library = line.value("library", "an unknown library");
+  if (library == wanted.string()) return;
+  throw Failure(kExitFailed, fmt::format("it ran on {} instead of {}", library, wanted.string()));
+}
+
+void require_libjackdaw(const Json& line) {
+  const std::string library = line.value("library", "an unknown library");
+  if (is_own_libjackdaw(library)) return;
+  throw Failure(kExitFailed,
+                fmt::format("it ran on {} instead of the libjackdaw of this command", library));
+}
+
 Sample run_benchmark(const BenchmarkRun& wanted) {
   const Benchmark& b = wanted.benchmark;
   const File out = make_memory_file("jackdaw-bench");
@@ -57,12 +70,7 @@ Sample run_benchmark(const BenchmarkRun& wanted) {
   command.limit = std::chrono::seconds(wanted.limit_seconds);
   const Outcome outcome = run(command, nullptr);
   Sample sample = parse_line(contents(out), outcome);
-  // A figure that none may forget, checked: which library the program really ran on.
-  if (sample.facts.value("library", "") != wanted.measured.string()) {
-    throw Failure(kExitFailed, fmt::format("it ran on {} instead of {}",
-                                           sample.facts.value("library", "an unknown library"),
-                                           wanted.measured.string()));
-  }
+  require_library(sample.facts, wanted.measured);
   sample.facts.erase("library");
   if (b.process_time) {
     // In front: it is what such a benchmark is about.

@@ -39,4 +39,10 @@ Sample run_benchmark(const BenchmarkRun& wanted);
 Sample run_benchmark(const Benchmark& b, const Library& library, bool quick, int limit_seconds,
                      const std::vector<std::string>& variables = {});
 
+// A figure that none may forget, checked: which library a program really ran on, as its line says.
+// Throws Failure if it was another.
+void require_library(const nlohmann::ordered_json& line, const std::filesystem::path& wanted);
+// The same of a program that was built with libjackdaw: the one beside this command.
+void require_libjackdaw(const nlohmann::ordered_json& line);
+
 }  // namespace jackdaw

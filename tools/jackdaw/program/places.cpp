@@ -209,6 +209,15 @@ std::optional<fs::path> find_program(const std::string& name) {
   return std::nullopt;
 }
 
+bool is_own_libjackdaw(const fs::path& file) {
+  if (!file.filename().string().starts_with("libjackdaw.so")) return false;
+  for (const fs::path& folder : library_folders()) {
+    std::error_code ignored;
+    if (fs::equivalent(file.parent_path(), folder, ignored)) return true;
+  }
+  return false;
+}
+
 fs::path benchmark_folder() { return required("jackdaw/bench", "the benchmarks' folder"); }
 
 }  // namespace jackdaw

@@ -34,6 +34,9 @@ std::optional<std::filesystem::path> malloc_library();
 // Ours, built so that it counts what threads share, if it was.
 std::optional<Library> counting_library();
 std::filesystem::path benchmark_folder();
+// Whether that file is the libjackdaw.so.N that lies beside this command, and so is what the
+// benchmarks that were built with one are to run on.
+bool is_own_libjackdaw(const std::filesystem::path& file);
 
 // docs/results of the sources, if this command runs from their build folder.
 std::optional<std::filesystem::path> source_results_folder();

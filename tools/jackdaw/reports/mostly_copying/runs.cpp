@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "failure.hpp"
+#include "measure/sample.hpp"
 #include "program/process.hpp"
 #include "program/temporary.hpp"
 #include "reports/cells.hpp"
@@ -134,6 +135,11 @@ RunFigures run_copy(const CopyPlan& plan, const CopyRun& wanted) {
   std::ifstream lines(report.path());
   const Json line = Json::parse(lines, nullptr, false);
   if (!line.is_object()) throw Failure(kExitFailed, "it wrote no line of JSON");
+  if (preload.empty()) {
+    require_libjackdaw(line);
+  } else {
+    require_library(line, preload.front());
+  }
   if (line.value("policy", "") != wanted.collector.policy) {
     throw Failure(kExitFailed,
                   fmt::format("it ran under the policy '{}'", line.value("policy", "")));

@@ -11,6 +11,7 @@
 #include "figures/output.hpp"
 #include "figures/table.hpp"
 #include "measure/others.hpp"
+#include "measure/sample.hpp"
 #include "program/places.hpp"
 #include "program/process.hpp"
 #include "reports/catalogue.hpp"
@@ -205,6 +206,13 @@ RunFigures run_program(const Plan& plan, const std::string& problem, const TaskC
   if (!outcome.succeeded()) throw Failure(kExitFailed, outcome.describe());
   const Json line = Json::parse(contents(out), nullptr, false);
   if (!line.is_object()) throw Failure(kExitFailed, "it printed something else than JSON");
+  if (problem == kTrees) {
+    if (is_ours(cell.runner)) {
+      require_libjackdaw(line);
+    } else {
+      require_library(line, preload.front());
+    }
+  }
   if (is_ours(cell.runner) && line.value("mode", "") != mode_of(cell.runner)) {
     throw Failure(kExitFailed, fmt::format("it ran in mode {}: this machine cannot do the other",
                                            line.value("mode", "unknown")));
