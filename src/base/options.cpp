@@ -7,9 +7,6 @@
 #include "base/text.hpp"
 
 extern "C" char** environ;
-// What the kernel has put there for the process: the number of arguments, they, and a null, and
-// then the environment.
-extern "C" [[gnu::weak]] void* __libc_stack_end;
 
 namespace jd::base {
 namespace {
@@ -149,12 +146,6 @@ bool has_range(const OptionInfo& option) {
   return option.type == OptionType::Size || option.type == OptionType::Count;
 }
 
-char** environment_at_start() {
-  if (&__libc_stack_end == nullptr || __libc_stack_end == nullptr) return nullptr;
-  auto* const arguments = static_cast<std::intptr_t*>(__libc_stack_end);
-  return reinterpret_cast<char**>(arguments + 1 + *arguments + 1);
-}
-
 }  // namespace
 
 bool parse_size(const char* text, std::uint64_t* value) {
@@ -165,8 +156,6 @@ bool parse_size(const char* text, std::uint64_t* value) {
 }
 
 void read_options(Options* options, Complain* complain) {
-  // A program's .preinit_array runs before libc knows it. What libc finds later is the same.
-  if (environ == nullptr) environ = environment_at_start();
   for (const OptionInfo& option : kOptions) {
     // Not in a program with its file's privileges: whoever calls it may name any file.
     const char* text = secure_getenv(option.name);

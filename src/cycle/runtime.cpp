@@ -30,6 +30,7 @@
 #include "mark/concurrent.hpp"
 #include "mark/marker.hpp"
 #include "mark/team.hpp"
+#include "os/early_environment.hpp"
 #include "os/cpu.hpp"
 #include "os/files.hpp"
 #include "os/limits.hpp"
@@ -92,6 +93,7 @@ std::size_t reservation() {
 bool is_goo_program() { return &goo_makes_a_symbol != nullptr; }
 
 void read_options() {
+  const os::EarlyEnvironment environment;
   os::look_for_standard_error();
   base::read_options(&options, complain);
   base::find_unknown_options(complain_of_unknown);

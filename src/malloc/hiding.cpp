@@ -1,6 +1,5 @@
 #include "malloc/hiding.hpp"
 
-#include "cycle/settings.hpp"
 #include "os/log.hpp"
 #include "os/modules.hpp"
 
@@ -30,24 +29,6 @@ constinit HidingLibrary libraries[] = {
     {"libswipl", initialise_prolog, {}},
 };
 
-// With one that comes later, by dlopen, there may be such objects already.
-bool may_collect() {
-  bool may = true;
-  for (const HidingLibrary& library : libraries) {
-    const os::LoadedFile file = os::find_loaded(library.name);
-    if (library.code.low != nullptr || file.path == nullptr) continue;
-    os::warn(library.name,
-             ", which hides pointers, was loaded after the start; not collecting any more. "
-             "LD_PRELOAD=",
-             file.path, " loads it at the start");
-    may = false;
-  }
-  if (may) return true;
-  cycle::settings.may_collect = nullptr;
-  GC_dont_gc = 1;
-  return false;
-}
-
 }  // namespace
 
 base::Word hiding_code = 0;
@@ -58,6 +39,20 @@ bool is_in_hiding_code(const void* caller) {
     if (library.code.low <= caller && caller < library.code.high) return true;
   }
   return false;
+}
+
+bool hiding_code_came_late() {
+  bool came = false;
+  for (const HidingLibrary& library : libraries) {
+    const os::LoadedFile file = os::find_loaded(library.name);
+    if (library.code.low != nullptr || file.path == nullptr) continue;
+    os::warn(library.name,
+             ", which hides pointers, was loaded after the start; not collecting any more. "
+             "LD_PRELOAD=",
+             file.path, " loads it at the start");
+    came = true;
+  }
+  return came;
 }
 
 void find_hiding_code() {
@@ -77,7 +72,6 @@ void find_hiding_code() {
     hiding_code = low;
     hiding_code_bytes = high - low;
   }
-  cycle::settings.may_collect = may_collect;
 }
 
 }  // namespace jd::serve

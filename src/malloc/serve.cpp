@@ -59,6 +59,9 @@ constexpr std::size_t kByWrittenPagesFrom = 4 * base::kMiB;
 // finds it so (docs/design/malloc.md, "Clearing large objects").
 constexpr std::size_t kClearByDiscardingFrom = 32 * base::kMiB;
 
+// Under the heap's lock, but for the first look.
+bool has_other_collector = false;
+
 bool stop_collecting(const char* why) {
   reason_not_to_collect = why;
   GC_dont_gc = 1;
@@ -66,19 +69,34 @@ bool stop_collecting(const char* why) {
   return false;
 }
 
+// Pre: nobody is loading or unloading a library.
+bool look_for_other_collector() {
+  has_other_collector |= os::is_loaded("libgc.so") || os::is_loaded("libjackdaw.so");
+  return has_other_collector;
+}
+
+bool stop_beside_other_collector() {
+  return stop_collecting("the program has a collector of its own, which stops threads as well");
+}
+
 // A run-time that sets handlers by system calls of its own (Go's does) has passed us by. And where
-// another collector stops threads, too, each may wait for one that the other has stopped; it may
-// come with a library that is loaded later (Nim's programs load it so).
+// another collector stops threads, too, each may wait for one that the other has stopped.
 bool may_begin() {
   if (world::thread_count() <= 1) return true;
   if (!world::comes_to_stop_handler()) {
     return stop_collecting(
         "the program has replaced the handler of signal 60, which stops threads");
   }
-  if (os::is_loaded("libgc.so") || os::is_loaded("libjackdaw.so")) {
-    return stop_collecting("the program has a collector of its own, which stops threads as well");
-  }
-  return true;
+  return !has_other_collector || stop_beside_other_collector();
+}
+
+// In each stopped world, where nobody is loading or unloading a library: one that came by dlopen
+// may be such a collector (Nim's programs load theirs so), or hide pointers.
+bool may_collect() {
+  if (world::thread_count() > 1 && look_for_other_collector()) return stop_beside_other_collector();
+  if (mode() == MallocMode::LeakCheck || !hiding_code_came_late()) return true;
+  GC_dont_gc = 1;
+  return false;
 }
 
 // Where the report would be. The runtime does not start, and so has not read its options.
@@ -104,6 +122,7 @@ void start_once() {
   cycle::settings.serves_malloc = true;
   cycle::settings.warn = say_nothing;
   cycle::settings.may_begin = may_begin;
+  cycle::settings.may_collect = may_collect;
   world::set_stop_signal(kStopSignal);
   world::recognise_children();
   cycle::start_without_registering();
