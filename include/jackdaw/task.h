@@ -82,6 +82,7 @@ JD_TASK_API void jd_task_par(void (*a)(void*), void* a_argument, void (*b)(void*
  * Joined by the task that began it, which may then fork and join again. */
 typedef struct jd_task_scope {
   void* waiter;         /* of the runtime, as what follows */
+  void* owner;          /* where in its stack the task that began it did so; null: no task */
   uint32_t outstanding; /* tasks that have not ended, and one for the scope itself */
   uint32_t cancelled;
 } jd_task_scope;
@@ -89,7 +90,7 @@ typedef struct jd_task_scope {
 JD_TASK_API void jd_task_scope_begin(jd_task_scope* scope);
 /* Makes function(argument) a task of the scope. The task may begin, and end, before this returns,
  * or at any time until the join. The caller runs it now where memory for a task has run out, or
- * where the scope is its own and its worker has thousands of tasks waiting already. */
+ * where the scope is its own and thousands of tasks wait in its worker already. */
 JD_TASK_API void jd_task_scope_fork(jd_task_scope* scope, void (*function)(void*), void* argument);
 /* Returns when all tasks of the scope have ended. Then the scope may be used again, but for one
  * that was cancelled: it stays so, and what is forked in it is not run. */

@@ -23,5 +23,8 @@ inline bool hides_pointers(const void* caller) {
 
 // At the start, when the libraries that the program is linked with are there.
 void find_hiding_code();
+// Has such a library come by dlopen? Then there may be such objects already; a line says so. Pre: a
+// stopped world.
+bool hiding_code_came_late();
 
 }  // namespace jd::serve

@@ -11,6 +11,7 @@ namespace {
 [[gnu::constructor]] void on_load() {
   if (!start()) return;
   find_libc_functions();
+  look_for_other_collector();
   if (mode() == base::MallocMode::LeakCheck) leaks::begin();
 }
 

@@ -59,20 +59,11 @@ constexpr std::size_t kByWrittenPagesFrom = 4 * base::kMiB;
 // finds it so (docs/design/malloc.md, "Clearing large objects").
 constexpr std::size_t kClearByDiscardingFrom = 32 * base::kMiB;
 
-// Under the heap's lock, but for the first look.
-bool has_other_collector = false;
-
 bool stop_collecting(const char* why) {
   reason_not_to_collect = why;
   GC_dont_gc = 1;
   os::warn(why, "; not collecting any more");
   return false;
-}
-
-// Pre: nobody is loading or unloading a library.
-bool look_for_other_collector() {
-  has_other_collector |= os::is_loaded("libgc.so") || os::is_loaded("libjackdaw.so");
-  return has_other_collector;
 }
 
 bool stop_beside_other_collector() {
@@ -199,6 +190,7 @@ std::size_t size_of(const void* object) {
 bool fast = false;
 bool ignoring = false;
 const char* reason_not_to_collect = nullptr;
+bool has_other_collector = false;
 bool bypassed = false;
 
 bool is_collected(const void* object) {
@@ -207,6 +199,11 @@ bool is_collected(const void* object) {
   heap::Place place;
   return !heap::find_place(base::as_word(object), &place) ||
          !heap::is_uncollectable(place.block->kind);
+}
+
+bool look_for_other_collector() {
+  has_other_collector |= os::is_loaded("libgc.so") || os::is_loaded("libjackdaw.so");
+  return has_other_collector;
 }
 
 MallocMode mode() { return static_cast<MallocMode>(cycle::options.malloc_mode); }

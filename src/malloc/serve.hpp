@@ -44,6 +44,11 @@ inline bool is_ignored(const void* object) {
 }
 // Why nothing is collected any more; null if that is not so. Under the heap's lock.
 extern const char* reason_not_to_collect;
+// Has the program a libgc beside this one, which stops threads as well? Under the heap's lock, but
+// at the start.
+extern bool has_other_collector;
+// Looks for one, and notes it there. Pre: nobody is loading or unloading a library.
+bool look_for_other_collector();
 // The program has a malloc of its own. Written once, by the start; read after that (start()).
 extern bool bypassed;
 

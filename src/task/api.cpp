@@ -114,9 +114,11 @@ void* jd_task_allocate(size_t size, size_t alignment) {
 void jd_task_release(void* memory) { jd::alloc::free_object(memory, "jd_task_release"); }
 
 void jd_task_scope_begin(jd_task_scope* scope) {
+  const bool is_worker = current_at_work() != nullptr;
   scope->waiter = nullptr;
+  scope->owner = is_worker ? __builtin_frame_address(0) : nullptr;
   scope->outstanding = 1;
-  scope->cancelled = current_at_work() == nullptr ? kOwnerIsNoWorker : 0;
+  scope->cancelled = is_worker ? 0 : kOwnerIsNoWorker;
 }
 
 void jd_task_scope_push(jd_task_scope* scope, jd_task* task,

@@ -20,7 +20,11 @@ namespace {
 
 // A task that has nothing to do with the caller's: it finds no exception of the caller's that is
 // being handled, and rounds as the worker did at its start.
-void run_on_top(const Worker* worker, jd_task* task) {
+void run_on_top(Worker* worker, jd_task* task) {
+  Stack* const stack = worker->stack.load(std::memory_order_relaxed);
+  const char** const begin = stack != nullptr ? &stack->task_begin : &worker->task_begin;
+  const char* const callers_begin = *begin;
+  *begin = os::frame_address();
   const os::FloatingControl control = os::floating_control();
   ExceptionState exceptions;
   exceptions.save();
@@ -28,6 +32,17 @@ void run_on_top(const Worker* worker, jd_task* task) {
   run_here(task);
   exceptions.restore();
   os::set_floating_control(control);
+  *begin = callers_begin;
+}
+
+// Has the calling task begun the scope? No other task has a frame between where it began and the
+// stack's end.
+bool is_own(const Worker* worker, const jd_task_scope* scope) {
+  const Stack* const stack = worker->stack.load(std::memory_order_relaxed);
+  const char* const begin = stack != nullptr ? stack->task_begin : worker->task_begin;
+  const char* const low = stack != nullptr ? stack->low : worker->own_stack.low;
+  const auto* const owner = static_cast<const char*>(scope->owner);
+  return low <= owner && owner < begin;
 }
 
 // A sleeper in a join looks for other work that often.
@@ -38,13 +53,14 @@ template <class Done, class Sleep>
 void help_until(Worker* worker, Done done, Sleep sleep) {
   constexpr int kLooks = 200;
   for (int looks = 0; !done();) {
+    // What this process has of others' tasks is its parent's.
+    if (runtime.alone_in_child) end_child();
     if (jd_task* task = find_task(worker); task != nullptr) {
       run_on_top(worker, task);
       looks = 0;
     } else if (++looks < kLooks) {
       pause(32);
     } else {
-      if (runtime.alone_in_child) end_child();
       sleep();
     }
   }
@@ -171,20 +187,6 @@ void run_own_of_child(Worker* worker, const jd_task_scope* scope, Done done) {
   }
 }
 
-// The deque is full. Does the calling task run this one itself? A loop that forks tasks into its
-// own scope has given thieves enough, and need not have memory for all of them. Others' must not
-// wait for this stack, and one that runs on another may fork the next, and so on: so only as long
-// as half of the stack is left.
-bool is_to_run_here(const Worker* worker, const jd_task_scope* scope) {
-  const Stack* const stack = worker->stack.load(std::memory_order_relaxed);
-  const os::Extent bounds =
-      stack != nullptr ? os::Extent{stack->low, stack->high} : worker->own_stack;
-  const char* const here = os::frame_address();
-  const auto* const of_owner = reinterpret_cast<const char*>(scope);
-  return of_owner >= here && of_owner < bounds.high &&
-         here - bounds.low >= (bounds.high - bounds.low) / 2;
-}
-
 }  // namespace
 
 bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void* argument) {
@@ -243,7 +245,10 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
     return inject(task, Waker::RunsOn);
   }
   if (!worker->deque.has_room()) {
-    if (!is_to_run_here(worker, scope)) return inject(task, Waker::RunsOn);
+    // A loop that forks tasks into its task's own scope has given thieves enough, and needs no
+    // memory for all of them; they would run on this stack at the join as well. Another's task must
+    // not wait for this stack, and might fork the next in turn, and so on.
+    if (!is_own(worker, scope)) return inject(task, Waker::RunsOn);
     task->reserved = 0;
     return run_on_top(worker, task);
   }
@@ -272,7 +277,11 @@ void join_scope(jd_task_scope* scope) {
     return;
   }
   if (!with_stacks()) {
-    while (jd_task* task = take_own(worker, scope)) run_on_top(worker, task);
+    while (!done()) {
+      jd_task* task = take_own(worker, scope);
+      if (task == nullptr) break;
+      run_on_top(worker, task);
+    }
     help_until(worker, done, [word] {
       if (const std::uint32_t seen = announce_sleep_on_scope(word)) {
         os::futex_wait(word, seen, kLookAgain);

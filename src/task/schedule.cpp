@@ -113,6 +113,7 @@ void start_on_stack(Worker* worker, jd_task* task) {
   Stack* stack = worker->spare;
   worker->spare = nullptr;
   stack->first = task;
+  stack->task_begin = stack->high;
   enter(worker, stack, jd_task_prepare(stack->high, stack));
 }
 
@@ -196,6 +197,7 @@ void schedule(Worker* worker) {
     if (with_stacks()) {
       start_on_stack(worker, task);
     } else {
+      worker->task_begin = worker->own_stack.high;
       run_here(task);
       os::set_floating_control(worker->floating_control);
     }

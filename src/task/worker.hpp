@@ -91,11 +91,12 @@ struct Worker {    // NOLINT(clang-analyzer-optin.performance.Padding): by user
 
   // The stack that its task runs on; null in the scheduler. By itself (release); thieves read it.
   std::atomic<Stack*> stack{nullptr};
-  void* scheduler_sp = nullptr;     // the scheduler's stack pointer while a task runs
-  os::Extent own_stack;             // the thread's
-  void* alternate_stack = nullptr;  // memory for signals (overflow.cpp); null: none
-  Stack* spare = nullptr;           // an unused stack for the next task
-  Stack* next = nullptr;            // a stack to go on with
+  void* scheduler_sp = nullptr;      // the scheduler's stack pointer while a task runs
+  os::Extent own_stack;              // the thread's
+  const char* task_begin = nullptr;  // in deque mode, as Stack::task_begin
+  void* alternate_stack = nullptr;   // memory for signals (overflow.cpp); null: none
+  Stack* spare = nullptr;            // an unused stack for the next task
+  Stack* next = nullptr;             // a stack to go on with
   After after = After::Nothing;
   jd_task* after_task = nullptr;
   jd_task_scope* after_scope = nullptr;
