@@ -246,7 +246,12 @@ struct Element<T> {
                 "elements begin where the type before them ends: its size must be a multiple of "
                 "their alignment, at most 8 (give it a member more, or alignas)");
   static constexpr std::size_t kSize = sizeof(Type);
-  static constexpr bool kHasPointers = IsWord<Type>::value || kIsListed<Type>;
+  using Single = std::remove_cv_t<std::remove_all_extents_t<Type>>;
+  static constexpr bool kHasPointers = IsWord<Single>::value || kIsListed<Single>;
+  static_assert(
+      kHasPointers || !(std::is_class_v<Single> || std::is_union_v<Single>),
+      "an element is a pointer, a number, an array of these, or a structure with a list of "
+      "its own (which is jd::pointers<> where none of its members points to objects)");
   using Bits = Bitmap<(kSize < 8 ? 8 : kSize)>;
   static void add(Bits* bits) {
     if constexpr (kHasPointers) add_member<Type, Type>(0, bits);

@@ -244,6 +244,8 @@ void keep_everything() {
   });
 }
 
+void (*on_disclaimed)(const Place& place) = nullptr;
+
 void disclaim_deferred(SweepCount* count) {
   while (deferred != kNoBlock) {
     const BlockNumber number = deferred;
@@ -252,7 +254,12 @@ void disclaim_deferred(SweepCount* count) {
     const DisclaimFunction disclaim = kinds[block.kind].disclaim;
     for_each_unmarked(block, [&](unsigned slot) {
       const Place place{&block, slot};
-      if (disclaim(base::as_pointer(place.address())) != 0) place.set_mark();
+      if (disclaim(base::as_pointer(place.address())) != 0) {
+        place.set_mark();
+      } else if (void (*const tell)(const Place&) =
+                     __atomic_load_n(&on_disclaimed, __ATOMIC_RELAXED)) {
+        tell(place);
+      }
     });
     const BlockNumber length = length_of(block);
     if (block.state == BlockState::LargeHead) {

@@ -58,5 +58,8 @@ void keep_everything();
 // Asks the disclaim functions about the unreachable objects of the blocks put aside, and sweeps
 // those. Pre: the lock is held; the world runs.
 void disclaim_deferred(SweepCount* count);
+// Is told of each object that its function lets go, before it is free; or null (checked
+// allocation). Stored by any thread, read under the heap's lock (relaxed).
+extern void (*on_disclaimed)(const Place& place);
 
 }  // namespace jd::heap

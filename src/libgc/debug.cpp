@@ -13,6 +13,7 @@
 #include "cycle/leaks.hpp"
 #include "gc/gc_gcj.h"
 #include "gc/gc_mark.h"
+#include "heap/sweep.hpp"
 #include "heap/walk.hpp"
 #include "libgc/support.hpp"
 #include "os/log.hpp"
@@ -120,21 +121,25 @@ void check_survivors() {
   });
 }
 
-// Before a sweep: the next object in a dead one's place would begin its life with the dead one's
-// header, unless it is cleared; and nobody knows yet of what kind that will be. (Typed objects have
-// none.)
+// The next object in a dead one's place would begin its life with the dead one's header, unless it
+// is cleared; and nobody knows yet of what kind that will be.
+void forget(const heap::Place& place) {
+  if (place.size() < sizeof(Header) + sizeof(Word)) return;
+  auto* header = reinterpret_cast<Header*>(place.address());
+  const bool has_back = length_possible(header, place) && back_intact(header);
+  if (header->front != front_guard(header) && !has_back) return;
+  header->front = 0;
+  if (has_back) smash_back(header);
+}
+
+// Before a sweep. Typed objects have no header. Those that are asked whether they go are whole
+// until they do.
 void forget_dead() {
   heap::for_each_block([](heap::BlockNumber, heap::Block& block) {
-    if (block.state == heap::BlockState::Free || heap::kinds[block.kind].has_layout()) return;
-    heap::for_each_unmarked(block, [&](unsigned slot) {
-      const heap::Place place{&block, slot};
-      if (place.size() < sizeof(Header) + sizeof(Word)) return;
-      auto* header = reinterpret_cast<Header*>(place.address());
-      const bool has_back = length_possible(header, place) && back_intact(header);
-      if (header->front != front_guard(header) && !has_back) return;
-      header->front = 0;
-      if (has_back) smash_back(header);
-    });
+    const heap::Kind& kind = heap::kinds[block.kind];
+    if (block.state == heap::BlockState::Free || kind.has_layout()) return;
+    if (kind.disclaim != nullptr) return;
+    heap::for_each_unmarked(block, [&](unsigned slot) { forget({&block, slot}); });
   });
 }
 
@@ -151,6 +156,7 @@ void* finish(void* base, size_t bytes, const char* file, int line) {
   __atomic_store_n(&cycle::settings.check_heap, &check_survivors, __ATOMIC_RELAXED);
   __atomic_store_n(&cycle::settings.before_sweep, &forget_dead, __ATOMIC_RELAXED);
   __atomic_store_n(&cycle::settings.made_at, &made_at, __ATOMIC_RELAXED);
+  __atomic_store_n(&heap::on_disclaimed, &forget, __ATOMIC_RELAXED);
   // A collection that comes in between looks at neither guard.
   __atomic_store_n(&header->front, unfinished_mark(header), __ATOMIC_RELAXED);
   std::atomic_signal_fence(std::memory_order_seq_cst);

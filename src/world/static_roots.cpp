@@ -17,8 +17,8 @@ using os::Extent;
 
 // All under the heap's lock, or read in a stopped world.
 heap::Growable<Extent> explicit_roots;
-heap::Growable<Extent> exclusions;
-std::size_t own_exclusions = 0;       // the first of them
+heap::Growable<Extent> exclusions;    // by address; none touches another
+Extent own_exclusion;                 // is among them, in one of them
 heap::Growable<Extent> library_data;  // as the loader reports it, our own left out
 heap::Growable<os::ThreadLocalModule> tls_modules;
 heap::Growable<Extent> static_roots;  // library_data less exclusions: what is scanned
@@ -37,18 +37,30 @@ bool loader_may_be_locked = false;
 std::uint64_t inherited_fingerprint = 0;
 bool inherited_changing = false;
 
-bool overlaps(const Extent& a, const Extent& b) { return a.low < b.high && b.low < a.high; }
+// Adds a range to the exclusions, joined with those that it touches. False for want of memory.
+bool exclude(Extent range) {
+  if (!exclusions.reserve(exclusions.count() + 1)) return false;
+  std::size_t at = 0;
+  while (at < exclusions.count() && exclusions[at].high < range.low) ++at;
+  while (at < exclusions.count() && exclusions[at].low <= range.high) {
+    range.low = base::min_of(range.low, exclusions[at].low);
+    range.high = base::max_of(range.high, exclusions[at].high);
+    exclusions.erase(at);
+  }
+  static_cast<void>(exclusions.push(range));
+  for (std::size_t i = exclusions.count() - 1; i > at; --i) exclusions[i] = exclusions[i - 1];
+  exclusions[at] = range;
+  return true;
+}
 
 // Calls visit(part) for each part of the extent that is not excluded; stops and returns false when
 // that does.
 template <class Visit>
-bool visit_not_excluded(Extent extent, Visit visit, std::size_t from = 0) {
-  for (std::size_t i = from; i < exclusions.count(); ++i) {
-    const Extent& cut = exclusions[i];
-    if (!overlaps(extent, cut)) continue;
-    if (extent.low < cut.low && !visit_not_excluded({extent.low, cut.low}, visit, i + 1)) {
-      return false;
-    }
+bool visit_not_excluded(Extent extent, Visit visit) {
+  for (const Extent& cut : exclusions) {
+    if (cut.high <= extent.low) continue;
+    if (cut.low >= extent.high) break;
+    if (extent.low < cut.low && !visit({extent.low, cut.low})) return false;
     if (cut.high >= extent.high) return true;
     extent.low = cut.high;
   }
@@ -134,20 +146,22 @@ void clear_roots() {
 }
 
 bool exclude_static_roots(char* low, char* high) {
-  if (!exclusions.push({low, high})) return false;
+  if (low >= high) return true;
+  if (!exclude({low, high})) return false;
   const bool rebuilt = rebuild_static_roots();
   static_roots_known &= rebuilt;
   return rebuilt;
 }
 
 bool exclude_own_data(char* low, char* high) {
-  if (!exclude_static_roots(low, high)) return false;
-  ++own_exclusions;
-  return true;
+  own_exclusion = {low, high};
+  return exclude_static_roots(low, high);
 }
 
 void clear_exclusions() {
-  exclusions.set_count(own_exclusions);
+  exclusions.clear();
+  // There is room for one, if there was.
+  if (own_exclusion.low != nullptr) static_cast<void>(exclude(own_exclusion));
   static_roots_known &= rebuild_static_roots();
 }
 

@@ -15,6 +15,10 @@
 #include "gc_test.hpp"
 #include "threads.hpp"
 
+// Behind the header that has GC_THREADS.
+#include "gc/gc_disclaim.h"
+#include "gc/gc_mark.h"
+
 namespace jd::test {
 namespace {
 
@@ -194,6 +198,33 @@ JD_CHILD(smash_end_found_by_collection) {
   GC_gcollect();
   GC_gcollect();
   return 0;
+}
+
+void* kept_by_disclaim;
+int keep_once(void* base) {
+  if (kept_by_disclaim != nullptr) return 0;
+  kept_by_disclaim = GC_USR_PTR_FROM_BASE(base);
+  return 1;
+}
+JD_CHILD(smash_end_of_one_that_was_kept) {
+  GC_INIT();
+  const unsigned kind = GC_new_kind(GC_new_free_list(), 0, 1, 1);
+  GC_register_disclaim_proc(static_cast<int>(kind), keep_once, 0);
+  far_away([&] {
+    opaque(GC_debug_generic_or_special_malloc(20, static_cast<int>(kind), "smashed.c", 1234));
+  });
+  for (int i = 0; i < 5 && kept_by_disclaim == nullptr; ++i) collect();
+  if (kept_by_disclaim == nullptr) return 1;
+  for (int i = 20; i < 28; ++i) opaque(static_cast<volatile char*>(kept_by_disclaim))[i] = 'x';
+  GC_gcollect();
+  return 0;
+}
+
+// Regression: it had lost its header when it was asked whether it goes.
+TEST(Debug, WhatADisclaimFunctionKeepsIsStillChecked) {
+  const ChildResult r = run_child("smash_end_of_one_that_was_kept");
+  EXPECT_TRUE(r.ok()) << r;
+  EXPECT_NE(r.err.find("smashed.c:1234"), std::string::npos) << r;
 }
 
 JD_CHILD(smash_start) {

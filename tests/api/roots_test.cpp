@@ -296,6 +296,43 @@ TEST(Roots, AnExcludedPartOfAnAddedRangeHoldsNothing) {
   EXPECT_TRUE(r.ok()) << r;
 }
 
+// Every other slot by itself, from the last to the first, and some twice; the collecting thread has
+// a small stack.
+JD_CHILD(exclude_slot_by_slot) {
+  GC_INIT();
+  constexpr std::size_t kAll = 4 * kSlots;
+  auto** slots = static_cast<void**>(std::calloc(kAll, sizeof(void*)));
+  GC_add_roots(slots, slots + kAll);
+  for (std::size_t i = kAll - 1; i < kAll; i -= 2)
+    GC_exclude_static_roots(slots + i, slots + i + 1);
+  for (std::size_t i = 1; i < kAll; i += 10) GC_exclude_static_roots(slots + i, slots + i + 1);
+  GC_exclude_static_roots(slots + 4, slots + 4);
+  Watch excluded;
+  Watch other;
+  for (std::size_t i = 0; i < kAll; i += 2) fill(slots + i, 1, &other);
+  for (std::size_t i = 1; i < kAll; i += 2) fill(slots + i, 1, &excluded);
+#if !defined(JD_SANITIZE_ADDRESS) && !defined(JD_SANITIZE_THREAD)
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 64 * 1024);
+  pthread_t thread;
+  const auto collect_here = [](void*) -> void* {
+    GC_gcollect();
+    return nullptr;
+  };
+  if (GC_pthread_create(&thread, &attributes, collect_here, nullptr) != 0) return 3;
+  GC_pthread_join(thread, nullptr);
+#endif
+  return check_child(excluded, "excluded", other, "not excluded");
+}
+
+// Regression: each took a frame of the collecting thread's stack.
+TEST(Roots, ManyPartsOfARangeMayBeExcluded) {
+  JD_OURS_ONLY("aborts at 2000 exclusions");
+  const ChildResult r = run_child("exclude_slot_by_slot");
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 // --- The hook ------------------------------------------------------------------------------------
 
 void** hook_slots;

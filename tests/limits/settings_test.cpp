@@ -54,6 +54,20 @@ TEST(Settings, ABadFrequencyOfFullCollectionsIsNamed) {
   }
 }
 
+// --- An environment that is gone
+// ------------------------------------------------------------------
+
+JD_CHILD(clear_the_environment) {
+  const bool cleared = clearenv() == 0;
+  GC_INIT();
+  return cleared && environ == nullptr && std::getenv("JD_SECRET") == nullptr ? 0 : 1;
+}
+// Regression: the collector found it again, for all to see.
+TEST(Environment, StaysClearedIfItIs) {
+  const ChildResult r = run_child("clear_the_environment", {{"JD_SECRET", "known"}});
+  EXPECT_TRUE(r.ok()) << r;
+}
+
 // --- Where the log goes --------------------------------------------------------------------------
 
 JD_CHILD(log_to_a_file) {

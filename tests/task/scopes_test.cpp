@@ -1,5 +1,6 @@
 // Scopes with more tasks than a deque has room for, and tasks of several scopes in one deque.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <jackdaw/task.hpp>
 
@@ -7,6 +8,8 @@
 #include <atomic>
 #include <cfenv>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -145,6 +148,119 @@ TEST_P(Scopes, WhoForksIntoItsOwnRunsWhatTheDequeHasNoRoomFor) {
   });
   EXPECT_EQ(ended, kTasks);
   EXPECT_LE(most_left, kDeque + static_cast<int>(GetParam()));
+}
+
+// The same with a scope on the heap, and no more than a stack for each join that waits.
+TEST_P(Scopes, AScopeNeedNotLieInItsOwnersFrame) {
+  constexpr int kTasks = 20 * kDeque;
+  std::atomic<int> ended{0};
+  int most_left = 0;
+  const std::uint64_t before = counters_now().stacks_peak;
+  jd::run([&] {
+    const auto scope = std::make_unique<jd::scope>();
+    for (int i = 0; i < kTasks; ++i) {
+      scope->fork([&] {
+        const auto own = std::make_unique<jd::scope>();
+        own->fork([&] { ++ended; });
+        own->join();
+      });
+      most_left = std::max(most_left, i + 1 - ended.load());
+    }
+    scope->join();
+  });
+  EXPECT_EQ(ended, kTasks);
+  EXPECT_LE(most_left, kDeque + static_cast<int>(GetParam()));
+  EXPECT_LE(counters_now().stacks_peak, std::max(before, std::uint64_t{GetParam()} * 3));
+}
+
+// In another's frame it is not that one's own: who runs its last task has to go on with its owner.
+TEST_P(Scopes, AScopeMayLieInAnothersFrame) {
+  if (GetParam() < 2) GTEST_SKIP() << "the two parts run at the same time";
+  jd::run([&] {
+    std::optional<jd::scope> of_second;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> inside{false};
+    jd::par(
+        [&] {
+          while (!begun) jd::poll();
+          jd::scope own;
+          for (int i = 0; i < kDeque; ++i) own.fork([] {});
+          of_second->fork([&] {
+            inside = true;
+            usleep(20000);
+          });
+          own.join();
+        },
+        [&] {
+          of_second.emplace();
+          begun = true;
+          while (!inside) usleep(100);
+          of_second->join();
+          of_second.reset();
+        });
+  });
+}
+
+// Each join has its own tasks on top, and nothing to look for below them: where it looked through
+// the deque, this took minutes.
+TEST_P(Scopes, AJoinLeavesTheDequeAlone) {
+  constexpr int kScopes = 100'000;
+  std::atomic<int> ended{0};
+  jd::run([&] {
+    jd::scope others;
+    for (int i = 0; i < kDeque - 10; ++i) others.fork([] {});
+    for (int i = 0; i < kScopes; ++i) {
+      jd::scope own;
+      if (i % 2 == 0) own.fork([&] { ++ended; });
+      own.join();
+    }
+    others.join();
+  });
+  EXPECT_EQ(ended, kScopes / 2);
+}
+
+// What waits in the deque when a task forks its process is the parent's.
+TEST_P(Scopes, AChildOfAForkRunsNoneOfItsParents) {
+#if defined(JD_SANITIZE_THREAD)
+  GTEST_SKIP() << "such a child may not go on there";
+#endif
+  if (GetParam() < 2) GTEST_SKIP() << "the second part has to be stolen";
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t parent = getpid();
+  int status = 0;
+  jd::run([&] {
+    jd::scope others;
+    std::atomic<bool> stolen{false};
+    std::atomic<bool> child_has_ended{false};
+    jd::par(
+        [&] {
+          while (!stolen) jd::poll();
+          for (int i = 0; i < 3; ++i) {
+            others.fork([&] {
+              if (getpid() != parent) static_cast<void>(!write(ends[1], "x", 1));
+            });
+          }
+          const pid_t child = fork();
+          if (child == 0) {
+            close(STDERR_FILENO);
+            return;  // to the join, where only the parent's other worker could go on
+          }
+          waitpid(child, &status, 0);
+          child_has_ended = true;
+        },
+        [&] {
+          stolen = true;
+          while (!child_has_ended) usleep(100);
+        });
+    if (getpid() != parent) _exit(5);
+    others.join();
+  });
+  close(ends[1]);
+  char byte = 0;
+  EXPECT_EQ(read(ends[0], &byte, 1), 0) << "the child ran the parent's tasks";
+  close(ends[0]);
+  EXPECT_EQ(status, 1 << 8);
 }
 
 // The last task of a scope whose owner waits is forked by a task that is not of that scope, and

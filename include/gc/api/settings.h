@@ -47,9 +47,9 @@ GC_API GC_word GC_CALL GC_get_max_retries(void);
 
 /*
  * Receives warnings: a printf format that uses at most one word-sized argument, and the argument.
- * Called with or without the lock; must not call the collector. The default prints to the log and
- * to standard error. GC_ignore_warn_proc drops warnings (but lets them through while statistics are
- * printed). Setter and getter take the lock; the setter's argument must not be null.
+ * Called without the lock, and may allocate. The default prints to the log and to standard error.
+ * GC_ignore_warn_proc drops warnings (but lets them through while statistics are printed). Setter
+ * and getter take the lock; the setter's argument must not be null.
  */
 typedef void(GC_CALLBACK* GC_warn_proc)(char* msg, GC_word arg);
 GC_API void GC_CALL GC_set_warn_proc(GC_warn_proc) GC_ATTR_NONNULL(1);
