@@ -48,6 +48,7 @@ JD_CHILD(memory_use_in_bytes) {
 }
 
 TEST(Statistics, MemoryInUseIsCountedInBytes) {
+  JD_OURS_ONLY("it counts eight for each byte");
   const ChildResult r = run_child("memory_use_in_bytes");
   EXPECT_TRUE(r.ok()) << r;
 }
@@ -143,7 +144,8 @@ TEST(Statistics, ProfStatsAreWhatTheFunctionsSay) {
   for (int i = 0; i < 1000; ++i) GC_free(GC_malloc(1000));
   const GC_prof_stats_s stats = prof_stats();
   EXPECT_EQ(stats.non_gc_bytes, GC_get_non_gc_bytes());
-  EXPECT_GE(stats.non_gc_bytes, 100000u);
+  // bdwgc counts only what comes from a free list.
+  EXPECT_GE(stats.non_gc_bytes, kPeer ? 0u : 100000u);
   EXPECT_EQ(stats.expl_freed_bytes_since_gc, GC_get_expl_freed_bytes_since_gc());
   EXPECT_GE(stats.expl_freed_bytes_since_gc, 900000u);
   EXPECT_LE(stats.expl_freed_bytes_since_gc, 1300000u);
