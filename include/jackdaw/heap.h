@@ -19,8 +19,8 @@
  * neither stopped nor looked at, and finds objects moved or freed under its hands. It knows threads
  * that have allocated, those that GC_pthread_create made (with GC_THREADS defined, <gc/gc.h> has
  * pthread_create mean that), the scheduler's workers, and those that called jd_thread_register.
- * Functions may be called by every such thread, none by a signal handler, nor by a function that the
- * collector calls in the middle of a collection (GC_set_on_collection_event).
+ * Functions may be called by every such thread, none by a signal handler, nor by a function that
+ * the collector calls in the middle of a collection (GC_set_on_collection_event).
  */
 #ifndef JACKDAW_HEAP_H
 #define JACKDAW_HEAP_H
