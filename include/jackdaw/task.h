@@ -82,7 +82,7 @@ JD_TASK_API void jd_task_par(void (*a)(void*), void* a_argument, void (*b)(void*
  * Joined by the task that began it, which may then fork and join again. */
 typedef struct jd_task_scope {
   void* waiter;         /* of the runtime, as what follows */
-  void* owner;          /* where in its stack the task that began it did so; null: no task */
+  void* owner;          /* the task that began it: where that began; null: none */
   uint32_t outstanding; /* tasks that have not ended, and one for the scope itself */
   uint32_t cancelled;
 } jd_task_scope;

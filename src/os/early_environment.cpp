@@ -13,15 +13,29 @@ extern "C" [[gnu::weak]] void* __libc_stack_end;
 namespace jd::os {
 namespace {
 
-// Libc sets this name when it sets `environ`; in static programs before anything of theirs runs.
-bool libc_has_started() { return environ != nullptr || *program_invocation_name != '\0'; }
+// What the kernel has put there for the process.
+struct Arguments {
+  std::intptr_t count;
+  char* first[];  // so many, and a null; then the environment
+};
+
+// Null where it does not look so: in static programs.
+const Arguments* arguments_at_start() {
+  constexpr std::intptr_t kMost = 1 << 24;  // above any system's limit
+  if (&__libc_stack_end == nullptr || __libc_stack_end == nullptr) return nullptr;
+  const auto* const arguments = static_cast<const Arguments*>(__libc_stack_end);
+  const bool has_count = arguments->count > 0 && arguments->count < kMost;
+  return has_count && arguments->first[arguments->count] == nullptr ? arguments : nullptr;
+}
 
 }  // namespace
 
 EarlyEnvironment::EarlyEnvironment() {
-  if (libc_has_started() || &__libc_stack_end == nullptr || __libc_stack_end == nullptr) return;
-  auto* const arguments = static_cast<std::intptr_t*>(__libc_stack_end);
-  environ = reinterpret_cast<char**>(arguments + 1 + *arguments + 1);
+  // Libc sets this name when it sets `environ`, and a program that clears that leaves the name.
+  if (environ != nullptr || *program_invocation_name != '\0') return;
+  const Arguments* const arguments = arguments_at_start();
+  if (arguments == nullptr || program_invocation_name == arguments->first[0]) return;
+  environ = const_cast<char**>(arguments->first + arguments->count + 1);
   is_lent_ = true;
 }
 

@@ -114,11 +114,11 @@ void* jd_task_allocate(size_t size, size_t alignment) {
 void jd_task_release(void* memory) { jd::alloc::free_object(memory, "jd_task_release"); }
 
 void jd_task_scope_begin(jd_task_scope* scope) {
-  const bool is_worker = current_at_work() != nullptr;
+  Worker* const worker = current_at_work();
   scope->waiter = nullptr;
-  scope->owner = is_worker ? __builtin_frame_address(0) : nullptr;
+  scope->owner = worker != nullptr ? *running_task(worker) : nullptr;
   scope->outstanding = 1;
-  scope->cancelled = is_worker ? 0 : kOwnerIsNoWorker;
+  scope->cancelled = worker != nullptr ? 0 : kOwnerIsNoWorker;
 }
 
 void jd_task_scope_push(jd_task_scope* scope, jd_task* task,

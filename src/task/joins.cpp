@@ -21,10 +21,9 @@ namespace {
 // A task that has nothing to do with the caller's: it finds no exception of the caller's that is
 // being handled, and rounds as the worker did at its start.
 void run_on_top(Worker* worker, jd_task* task) {
-  Stack* const stack = worker->stack.load(std::memory_order_relaxed);
-  const char** const begin = stack != nullptr ? &stack->task_begin : &worker->task_begin;
-  const char* const callers_begin = *begin;
-  *begin = os::frame_address();
+  void** const running = running_task(worker);
+  void* const callers = *running;
+  *running = os::frame_address();
   const os::FloatingControl control = os::floating_control();
   ExceptionState exceptions;
   exceptions.save();
@@ -32,17 +31,7 @@ void run_on_top(Worker* worker, jd_task* task) {
   run_here(task);
   exceptions.restore();
   os::set_floating_control(control);
-  *begin = callers_begin;
-}
-
-// Has the calling task begun the scope? No other task has a frame between where it began and the
-// stack's end.
-bool is_own(const Worker* worker, const jd_task_scope* scope) {
-  const Stack* const stack = worker->stack.load(std::memory_order_relaxed);
-  const char* const begin = stack != nullptr ? stack->task_begin : worker->task_begin;
-  const char* const low = stack != nullptr ? stack->low : worker->own_stack.low;
-  const auto* const owner = static_cast<const char*>(scope->owner);
-  return low <= owner && owner < begin;
+  *running = callers;
 }
 
 // A sleeper in a join looks for other work that often.
@@ -129,21 +118,28 @@ class Aside {
   void add(jd_task* task) {
     task->older = oldest_;
     oldest_ = task;
+    ++count_;
   }
   [[nodiscard]] bool is_empty() const { return oldest_ == nullptr; }
-  // In the order that they had.
+  // In the order that they had; but many go to the queue, since each join of a deep recursion would
+  // put them aside anew.
   void put_back(Worker* worker) {
     if (is_empty()) return;
-    while (oldest_ != nullptr) {
-      jd_task* const task = oldest_;
-      oldest_ = task->older;
+    jd_task* task = oldest_;
+    oldest_ = nullptr;
+    if (count_ > kMost) return inject_all(task, Waker::RunsOn);
+    while (task != nullptr) {
+      jd_task* const newer = task->older;
       JD_CHECK(worker->deque.push(task), "there is room for what was there before");
+      task = newer;
     }
     wake_for_pushed(worker);
   }
 
  private:
+  static constexpr unsigned kMost = 64;  // a guess
   jd_task* oldest_ = nullptr;
+  unsigned count_ = 0;
 };
 
 // Takes this task out of the worker's deque. False if it is not there: somebody else has it.
@@ -156,25 +152,21 @@ bool take(Worker* worker, const jd_task* wanted) {
 }
 
 // The newest of the scope's tasks in the worker's deque, or null. Other scopes' tasks lie above it
-// where its owner has forked into them, too. All of those that are looked through come to lie below
-// the scope's own; so as many again are, and that is not done for each task anew.
+// where its owner has forked into them, too.
 jd_task* take_own(Worker* worker, const jd_task_scope* scope) {
-  jd_task* task = worker->deque.pop();
-  if (task == nullptr || is_of(*task, scope)) return task;
-  Aside own;
   Aside others;
-  std::size_t looked = 0;
-  std::size_t most = ~std::size_t{0};
-  for (; task != nullptr; task = worker->deque.pop()) {
-    const bool is_own = is_of(*task, scope);
-    if (is_own && own.is_empty()) most = 2 * looked;
-    (is_own ? own : others).add(task);
-    if (++looked > most) break;
-  }
-  const bool found = !own.is_empty();
+  jd_task* task = worker->deque.pop();
+  for (; task != nullptr && !is_of(*task, scope); task = worker->deque.pop()) others.add(task);
   others.put_back(worker);
-  own.put_back(worker);
-  return found ? worker->deque.pop() : nullptr;
+  return task;
+}
+
+// What the join of a scope runs next on top of its task; null: it is to wait.
+jd_task* own_to_run(Worker* worker, const jd_task_scope* scope) {
+  if (is_turn_of_queue(worker) && runtime.queued.load(std::memory_order_relaxed) != 0)
+    return nullptr;
+  ++worker->finds;
+  return take_own(worker, scope);
 }
 
 // In the child of a task: runs the scope's tasks that are in the deque. Others' are the parent's.
@@ -188,6 +180,11 @@ void run_own_of_child(Worker* worker, const jd_task_scope* scope, Done done) {
 }
 
 }  // namespace
+
+void** running_task(Worker* worker) {
+  Stack* const stack = worker->stack.load(std::memory_order_relaxed);
+  return stack != nullptr ? &stack->running : &worker->running;
+}
 
 bool fork_and_call(Worker* worker, jd_task* task, void (*function)(void*), void* argument) {
   join_word(task)->store(kFresh, std::memory_order_relaxed);
@@ -248,7 +245,7 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
     // A loop that forks tasks into its task's own scope has given thieves enough, and needs no
     // memory for all of them; they would run on this stack at the join as well. Another's task must
     // not wait for this stack, and might fork the next in turn, and so on.
-    if (!is_own(worker, scope)) return inject(task, Waker::RunsOn);
+    if (scope->owner != *running_task(worker)) return inject(task, Waker::RunsOn);
     task->reserved = 0;
     return run_on_top(worker, task);
   }
@@ -278,7 +275,7 @@ void join_scope(jd_task_scope* scope) {
   }
   if (!with_stacks()) {
     while (!done()) {
-      jd_task* task = take_own(worker, scope);
+      jd_task* task = own_to_run(worker, scope);
       if (task == nullptr) break;
       run_on_top(worker, task);
     }
@@ -292,7 +289,7 @@ void join_scope(jd_task_scope* scope) {
   }
   // Others' tasks are not for this stack, which must be free to go on when the scope ends.
   while (!done()) {
-    jd_task* task = take_own(worker, scope);
+    jd_task* task = own_to_run(worker, scope);
     if (task == nullptr) break;
     run_on_top(worker, task);
     worker = current();

@@ -113,7 +113,7 @@ void start_on_stack(Worker* worker, jd_task* task) {
   Stack* stack = worker->spare;
   worker->spare = nullptr;
   stack->first = task;
-  stack->task_begin = stack->high;
+  stack->running = stack->high;
   enter(worker, stack, jd_task_prepare(stack->high, stack));
 }
 
@@ -166,7 +166,7 @@ bool wait_for_spare(Worker* worker) {
 void end_child() {
   os::warn(
       "the child of a fork() in a task has nobody to run what comes after that task, or what "
-      "was stolen from it; it should have called exec or _exit. Exiting with status 1");
+      "was left to others; it should have called exec or _exit. Exiting with status 1");
   os::end_process(1);
 }
 
@@ -197,7 +197,7 @@ void schedule(Worker* worker) {
     if (with_stacks()) {
       start_on_stack(worker, task);
     } else {
-      worker->task_begin = worker->own_stack.high;
+      worker->running = worker->own_stack.high;
       run_here(task);
       os::set_floating_control(worker->floating_control);
     }
@@ -225,12 +225,19 @@ jd_task* steal_from(Worker* thief, Worker* victim) {
 }  // namespace
 
 jd_task* find_task(Worker* worker) {
-  if (jd_task* own = worker->deque.pop(); own != nullptr) return own;
+  const bool own_comes_first = !is_turn_of_queue(worker);
+  ++worker->finds;
+  if (own_comes_first) {
+    if (jd_task* own = worker->deque.pop(); own != nullptr) return own;
+  }
   if (jd_task* queued = take_queued(); queued != nullptr) {
     // That nothing could be stolen from what this worker did before says nothing about this.
     worker->empty_answers.store(0, std::memory_order_relaxed);
     worker->ask_again.store(0, std::memory_order_relaxed);
     return queued;
+  }
+  if (!own_comes_first) {
+    if (jd_task* own = worker->deque.pop(); own != nullptr) return own;
   }
   if (jd_task* left = steal_from_waiting(); left != nullptr) {
     add(&worker->counters.steals);

@@ -14,6 +14,13 @@ void schedule(Worker* worker);
 // One look around: own deque, other threads' work, other workers.
 jd_task* find_task(Worker* worker);
 
+// Of tasks that fork others all the time, a deque is never empty: so often the queue comes first,
+// for which other threads wait. A guess.
+inline bool is_turn_of_queue(const Worker* worker) {
+  constexpr unsigned kOwnInARow = 256;
+  return worker->finds % kOwnInARow == kOwnInARow - 1;
+}
+
 // Runs a task that was taken, here and now, and tells whoever waits for it.
 void run_here(jd_task* task);
 // jd_task::run of a scope's tasks, which end otherwise than others.

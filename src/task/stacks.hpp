@@ -26,9 +26,8 @@ struct Stack {
   // The worker that left it last: stored by that one, before it does.
   Worker* left_by = nullptr;
   jd_task* first = nullptr;  // what runs on it, from its beginning
-  // Where the task that runs on it began: below the frames of others that wait for it (run_on_top).
-  // By whoever runs on it.
-  const char* task_begin = nullptr;
+  // See running_task. By whoever runs on it.
+  void* running = nullptr;
 
   // Held by a thief from before it looks at the stack until it has its task, and by the task's
   // worker when it returns into the barrier. Guards the two below, and jd_task's fields but join

@@ -91,12 +91,12 @@ struct Worker {    // NOLINT(clang-analyzer-optin.performance.Padding): by user
 
   // The stack that its task runs on; null in the scheduler. By itself (release); thieves read it.
   std::atomic<Stack*> stack{nullptr};
-  void* scheduler_sp = nullptr;      // the scheduler's stack pointer while a task runs
-  os::Extent own_stack;              // the thread's
-  const char* task_begin = nullptr;  // in deque mode, as Stack::task_begin
-  void* alternate_stack = nullptr;   // memory for signals (overflow.cpp); null: none
-  Stack* spare = nullptr;            // an unused stack for the next task
-  Stack* next = nullptr;             // a stack to go on with
+  void* scheduler_sp = nullptr;     // the scheduler's stack pointer while a task runs
+  os::Extent own_stack;             // the thread's
+  void* running = nullptr;          // in deque mode, as Stack::running
+  void* alternate_stack = nullptr;  // memory for signals (overflow.cpp); null: none
+  Stack* spare = nullptr;           // an unused stack for the next task
+  Stack* next = nullptr;            // a stack to go on with
   After after = After::Nothing;
   jd_task* after_task = nullptr;
   jd_task_scope* after_scope = nullptr;
@@ -124,6 +124,8 @@ struct Worker {    // NOLINT(clang-analyzer-optin.performance.Padding): by user
   std::atomic<bool> polls{false};
   // When its handler answered, until a poll has drawn its conclusion from that; or 0. By itself.
   std::uint64_t handled_at = 0;
+  // How often it has looked for a task. By itself.
+  unsigned finds = 0;
   // As a thief: it is about to sleep, or was woken for work, and asks everybody.
   bool insists = false;
 

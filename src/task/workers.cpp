@@ -274,14 +274,28 @@ void stop() {
 // ---- Work from other threads ----
 
 void inject(jd_task* task, Waker waker) {
-  task->reserved = kIsRoot;
-  task->newer = nullptr;
-  runtime.roots.fetch_add(1, std::memory_order_seq_cst);
+  task->reserved = 0;
+  task->older = nullptr;
+  inject_all(task, waker);
+}
+
+void inject_all(jd_task* first, Waker waker) {
+  jd_task* last = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t roots = 0;
+  for (jd_task* task = first; task != nullptr; task = task->older) {
+    if (task->reserved != kIsRoot) ++roots;
+    task->reserved = kIsRoot;
+    task->newer = task->older;
+    last = task;
+    ++count;
+  }
+  runtime.roots.fetch_add(roots, std::memory_order_seq_cst);
   {
     LockGuard guard(runtime.queue_lock);
-    (runtime.queue_last != nullptr ? runtime.queue_last->newer : runtime.queue_first) = task;
-    runtime.queue_last = task;
-    runtime.queued.fetch_add(1, std::memory_order_seq_cst);
+    (runtime.queue_last != nullptr ? runtime.queue_last->newer : runtime.queue_first) = first;
+    runtime.queue_last = last;
+    runtime.queued.fetch_add(count, std::memory_order_seq_cst);
   }
   wake_one(waker);
 }

@@ -22,7 +22,9 @@ unsigned workers_to_be();
 
 // Gives the workers a task. By a thread that is not one, or by one whose deque is full.
 void inject(jd_task* task, Waker waker);
-// The same, for one that is no scope's, and waits for its end.
+// The same for several, linked by jd_task::older, the oldest first. They may be roots already.
+void inject_all(jd_task* first, Waker waker);
+// The same as inject, for one that is no scope's, and waits for its end.
 void inject_and_wait(jd_task* task);
 // The oldest of these, or null.
 jd_task* take_queued();

@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cfenv>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "counters.hpp"
@@ -199,6 +201,78 @@ TEST_P(Scopes, AScopeMayLieInAnothersFrame) {
           of_second.reset();
         });
   });
+}
+
+// It is its task's own also where that has begun it deeper than it joins it; but not those tasks'
+// that run on top, which would call one another.
+[[gnu::noinline]] std::unique_ptr<jd::scope> begun_deep() {
+  char room[1 << 20];
+  asm volatile("" : : "r"(&room[0]) : "memory");
+  return std::make_unique<jd::scope>();
+}
+TEST_P(Scopes, AScopeMayBeBegunDeeperThanItIsJoined) {
+  constexpr int kTasks = 5 * kDeque;
+  std::atomic<int> left{kTasks};
+  std::atomic<int> depth{0};
+  std::atomic<int> deepest{0};
+  jd::run([&] {
+    const auto scope = begun_deep();
+    const std::function<void()> visit = [&] {
+      const int now = ++depth;
+      if (now > deepest) deepest = now;
+      for (int i = 0; i < 2; ++i) {
+        if (left.fetch_sub(1) > 0) scope->fork(visit);
+      }
+      --depth;
+    };
+    for (int i = 0; i < kDeque; ++i) scope->fork([] {});
+    scope->fork(visit);
+    scope->join();
+  });
+  EXPECT_LE(deepest, static_cast<int>(GetParam()));
+}
+
+// At each level of a recursion a task goes to an outer scope, and lies above those of the scopes
+// that the levels further up have yet to join. Where each join moved them all, this took minutes.
+void recurse(jd::scope* outer, int levels, std::atomic<int>* run) {
+  if (levels == 0) return;
+  jd::scope own;
+  own.fork([=] { ++*run; });
+  recurse(outer, levels - 1, run);
+  outer->fork([=] { ++*run; });
+  own.join();
+}
+TEST_P(Scopes, ADeepRecursionForksIntoAnOuterScope) {
+  constexpr int kLevels = 4000;
+  constexpr int kTimes = 20;
+  std::atomic<int> run{0};
+  jd::run([&] {
+    for (int i = 0; i < kTimes; ++i) {
+      jd::scope outer;
+      recurse(&outer, kLevels, &run);
+      outer.join();
+    }
+  });
+  EXPECT_EQ(run, kTimes * 2 * kLevels);
+}
+
+// Other threads' work comes to its turn beside tasks that fork the next before they end.
+TEST_P(Scopes, OthersWorkBeginsBesideTasksThatGoOnForEver) {
+  std::atomic<bool> ends{false};
+  std::thread outside([&] {
+    usleep(1000);
+    jd::run([&] { ends = true; });
+  });
+  jd::run([&] {
+    jd::scope scope;
+    const std::function<void()> go_on = [&] {
+      if (!ends) scope.fork(go_on);
+    };
+    for (unsigned i = 0; i < 4 * GetParam(); ++i) scope.fork(go_on);
+    scope.join();
+  });
+  outside.join();
+  EXPECT_TRUE(ends);
 }
 
 // Each join has its own tasks on top, and nothing to look for below them: where it looked through
