@@ -21,12 +21,6 @@ class Deque {
   // forks all tasks. What walks through a graph has more.
   static constexpr std::size_t kCapacity = 8192;
 
-  // By the owner: may it push? Thieves only make more room.
-  bool has_room() const {
-    return bottom_.load(std::memory_order_relaxed) - top_.load(std::memory_order_relaxed) <
-           static_cast<std::int64_t>(kCapacity);
-  }
-
   // By the owner. False if it is full.
   [[nodiscard]] bool push(jd_task* task) {
     const std::int64_t bottom = bottom_.load(std::memory_order_relaxed);

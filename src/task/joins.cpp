@@ -121,13 +121,13 @@ class Aside {
     ++count_;
   }
   [[nodiscard]] bool is_empty() const { return oldest_ == nullptr; }
-  // In the order that they had; but many go to the queue, since each join of a deep recursion would
-  // put them aside anew.
+  // In the order that they had; but many are spilled, since each join of a deep recursion
+  // would put them aside anew.
   void put_back(Worker* worker) {
     if (is_empty()) return;
     jd_task* task = oldest_;
     oldest_ = nullptr;
-    if (count_ > kMost) return inject_all(task, Waker::RunsOn);
+    if (count_ > kMost) return spill(task);
     while (task != nullptr) {
       jd_task* const newer = task->older;
       JD_CHECK(worker->deque.push(task), "there is room for what was there before");
@@ -241,20 +241,19 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
     ensure_running();
     return inject(task, Waker::RunsOn);
   }
-  if (!worker->deque.has_room()) {
-    // A loop that forks tasks into its task's own scope has given thieves enough, and needs no
-    // memory for all of them; they would run on this stack at the join as well. Another's task must
-    // not wait for this stack, and might fork the next in turn, and so on.
-    if (scope->owner != *running_task(worker)) return inject(task, Waker::RunsOn);
-    task->reserved = 0;
-    return run_on_top(worker, task);
-  }
   // Where no worker waits for it, no root that stays until it has ended does.
   const bool is_root =
       (__atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) & kOwnerIsNoWorker) != 0;
   task->reserved = is_root ? kIsRoot : 0;
   if (is_root) runtime.roots.fetch_add(1, std::memory_order_seq_cst);
-  JD_CHECK(worker->deque.push(task), "there is room");
+  if (!worker->deque.push(task)) {
+    // A loop that forks tasks into its task's own scope has given thieves enough, and needs no
+    // memory for all of them; they would run on this stack at the join as well. Another's task must
+    // not wait for this stack, and might fork the next in turn, and so on.
+    if (scope->owner == *running_task(worker)) return run_on_top(worker, task);
+    task->older = nullptr;
+    return spill(task);
+  }
   add(&worker->counters.pushed);
   wake_for_pushed(worker);
 }

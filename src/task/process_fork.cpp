@@ -62,6 +62,8 @@ void after_fork_in_child() {
   runtime.queue_first = nullptr;
   runtime.queue_last = nullptr;
   runtime.queued.store(0, std::memory_order_relaxed);
+  runtime.spilled = nullptr;
+  runtime.spilled_count.store(0, std::memory_order_relaxed);
   runtime.roots.store(0, std::memory_order_relaxed);
   runtime.sleepers.store(0, std::memory_order_relaxed);
   runtime.markers.store(0, std::memory_order_relaxed);

@@ -239,6 +239,7 @@ jd_task* find_task(Worker* worker) {
   if (!own_comes_first) {
     if (jd_task* own = worker->deque.pop(); own != nullptr) return own;
   }
+  if (jd_task* more = take_spilled(); more != nullptr) return more;
   if (jd_task* left = steal_from_waiting(); left != nullptr) {
     add(&worker->counters.steals);
     add(&worker->counters.stack_steals);

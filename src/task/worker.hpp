@@ -182,8 +182,7 @@ struct Runtime {
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint32_t> alive{0};  // workers that have not ended; stop waits on it
 
-  // Work from other threads, and what found no room in a deque; first in, first out, linked by
-  // jd_task::newer. Under its lock.
+  // Work from other threads, first in, first out; linked by jd_task::newer. Under its lock.
   os::Lock queue_lock;
   jd_task* queue_first = nullptr;
   jd_task* queue_last = nullptr;
@@ -191,6 +190,10 @@ struct Runtime {
   // somebody adds a task and then sees no sleeper, the task is seen by every worker that then
   // counts itself a sleeper and looks (seq_cst, as `sleepers` and `roots` are).
   std::atomic<std::uint32_t> queued{0};
+  // What deques have no room for, last in, first out; linked by jd_task::older. Under the queue's
+  // lock. Not in the queue, where others' work would wait for all of it. The count as `queued`.
+  jd_task* spilled = nullptr;
+  std::atomic<std::uint32_t> spilled_count{0};
   // Roots that have not ended: while there are none, nobody looks for work. By whoever adds one
   // and by the worker that ends it.
   std::atomic<std::uint32_t> roots{0};

@@ -274,30 +274,30 @@ void stop() {
 // ---- Work from other threads ----
 
 void inject(jd_task* task, Waker waker) {
-  task->reserved = 0;
-  task->older = nullptr;
-  inject_all(task, waker);
-}
-
-void inject_all(jd_task* first, Waker waker) {
-  jd_task* last = nullptr;
-  std::uint32_t count = 0;
-  std::uint32_t roots = 0;
-  for (jd_task* task = first; task != nullptr; task = task->older) {
-    if (task->reserved != kIsRoot) ++roots;
-    task->reserved = kIsRoot;
-    task->newer = task->older;
-    last = task;
-    ++count;
-  }
-  runtime.roots.fetch_add(roots, std::memory_order_seq_cst);
+  task->reserved = kIsRoot;
+  task->newer = nullptr;
+  runtime.roots.fetch_add(1, std::memory_order_seq_cst);
   {
     LockGuard guard(runtime.queue_lock);
-    (runtime.queue_last != nullptr ? runtime.queue_last->newer : runtime.queue_first) = first;
-    runtime.queue_last = last;
-    runtime.queued.fetch_add(count, std::memory_order_seq_cst);
+    (runtime.queue_last != nullptr ? runtime.queue_last->newer : runtime.queue_first) = task;
+    runtime.queue_last = task;
+    runtime.queued.fetch_add(1, std::memory_order_seq_cst);
   }
   wake_one(waker);
+}
+
+void spill(jd_task* oldest) {
+  {
+    LockGuard guard(runtime.queue_lock);
+    while (oldest != nullptr) {
+      jd_task* const task = oldest;
+      oldest = task->older;
+      task->older = runtime.spilled;
+      runtime.spilled = task;
+      runtime.spilled_count.fetch_add(1, std::memory_order_seq_cst);
+    }
+  }
+  wake_one(Waker::RunsOn);
 }
 
 void inject_and_wait(jd_task* task) {
@@ -331,6 +331,16 @@ jd_task* take_queued() {
   if (runtime.queue_first == nullptr) runtime.queue_last = nullptr;
   runtime.queued.fetch_sub(1, std::memory_order_relaxed);
   return root;
+}
+
+jd_task* take_spilled() {
+  if (runtime.spilled_count.load(std::memory_order_seq_cst) == 0) return nullptr;
+  LockGuard guard(runtime.queue_lock);
+  jd_task* const newest = runtime.spilled;
+  if (newest == nullptr) return nullptr;
+  runtime.spilled = newest->older;
+  runtime.spilled_count.fetch_sub(1, std::memory_order_relaxed);
+  return newest;
 }
 
 }  // namespace jd::task

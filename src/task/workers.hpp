@@ -20,14 +20,17 @@ bool choose_mode(jd_task_mode mode);
 jd_task_mode mode_to_be();
 unsigned workers_to_be();
 
-// Gives the workers a task. By a thread that is not one, or by one whose deque is full.
+// Gives the workers a task. By a thread that is not one.
 void inject(jd_task* task, Waker waker);
-// The same for several, linked by jd_task::older, the oldest first. They may be roots already.
-void inject_all(jd_task* first, Waker waker);
-// The same as inject, for one that is no scope's, and waits for its end.
+// The same, for one that is no scope's, and waits for its end.
 void inject_and_wait(jd_task* task);
-// The oldest of these, or null.
+// The oldest task from another thread, or null.
 jd_task* take_queued();
+// Tasks for which a deque has no room, or which are in a join's way: linked by jd_task::older, the
+// oldest first.
+void spill(jd_task* oldest);
+// The newest of them, or null.
+jd_task* take_spilled();
 // Sleeps while the word is `seen`, for something that workers do. They may have to collect first,
 // so the thread can be stopped, whatever signals it blocks.
 void wait_for_workers(std::atomic<std::uint32_t>* word, std::uint32_t seen);
