@@ -237,6 +237,7 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
   outstanding(scope)->fetch_add(1, std::memory_order_relaxed);
   Worker* worker = current_at_work();
   if (worker == nullptr) {
+    task->reserved = 0;
     if (runtime.alone_in_child) return run_here(task);
     ensure_running();
     return inject(task, Waker::RunsOn);

@@ -275,6 +275,30 @@ TEST_P(Scopes, OthersWorkBeginsBesideTasksThatGoOnForEver) {
   EXPECT_TRUE(ends);
 }
 
+// What a blocking section forks and waits for is other threads' work, and comes before what deques
+// had no room for: else all workers that there can be would wait in such sections.
+TEST_P(Scopes, WhatABlockingSectionWaitsForIsNotBehindTheRest) {
+  constexpr int kTasks = 500;
+  std::atomic<int> inner_run{0};
+  jd::run([&] {
+    jd::scope outer;
+    outer.fork([&] {
+      for (int i = 0; i < kDeque; ++i) outer.fork([] { usleep(1); });
+      for (int i = 0; i < kTasks; ++i) {
+        outer.fork([&] {
+          jd::blocking([&] {
+            jd::scope inner;
+            inner.fork([&] { ++inner_run; });
+            inner.join();
+          });
+        });
+      }
+    });
+    outer.join();
+  });
+  EXPECT_EQ(inner_run, kTasks);
+}
+
 // Each join has its own tasks on top, and nothing to look for below them: where it looked through
 // the deque, this took minutes.
 TEST_P(Scopes, AJoinLeavesTheDequeAlone) {
