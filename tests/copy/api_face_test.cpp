@@ -538,6 +538,7 @@ TEST(Face, HandlesOfConstObjects) {
   const ref<const ::Node> pointer = object;
   const root<const ::Node> held = object;
   const pinned<const ::Node> pin(object);
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): that it can be copied
   const pinned<const ::Node> another = pin;
   const weak<const ::Node> reference(object);
   ephemeron<const ::Node, const ::Node> pair(object, leaf(8));
