@@ -146,23 +146,6 @@ template <>
 struct jd::members<Slots> : jd::pointers<> {
   using element = jd::ref<Node>;
 };
-// Elements of several words.
-struct Listed {
-  jd::ref<Node> first;
-  long number;
-  jd::ref<Node> second;
-};
-template <>
-struct jd::members<Listed> : jd::pointers<&Listed::first, &Listed::second> {};
-template <class Element>
-struct RowOf {
-  long value;
-  struct List : jd::pointers<> {
-    using element = Element;
-    static constexpr jd_source source = JD_HEADER;
-  };
-  using jd_members = List;
-};
 template <>
 struct jd::members<Bytes> : jd::pointers<> {
   using element = char;
@@ -338,45 +321,6 @@ TEST(Face, Arrays) {
   for (int i = 0; i < 300; ++i) ASSERT_EQ(elements(row.get())[i]->value, i);
   EXPECT_EQ(std::string(elements(bytes.get()), 1000), std::string(1000, 'x'));
   EXPECT_EQ(jd_size_of(row), sizeof(Row) + 300 * 8);
-}
-
-// Of elements in which some words are pointers; `words` of each, `gap` words that are none.
-template <class Element>
-void expect_elements_held(std::size_t words, std::size_t gap = SIZE_MAX) {
-  constexpr std::size_t kElements = 100;
-  root<RowOf<Element>> row;
-  const auto slot = [&](std::size_t element, std::size_t word) {
-    return reinterpret_cast<::Node**>(row.get() + 1) + element * words + word;
-  };
-  const auto number = [&](std::size_t element, std::size_t word) {
-    return static_cast<int>(element * words + word);
-  };
-  far_away([&] {
-    row = make_array<RowOf<Element>>(kElements);
-    for (std::size_t i = 0; i < kElements; ++i) {
-      for (std::size_t w = 0; w < words; ++w) {
-        if (w != gap) *slot(i, w) = leaf(number(i, w));
-      }
-    }
-  });
-  for (int i = 0; i < 3; ++i) compact();
-  for (std::size_t i = 0; i < kElements; ++i) {
-    for (std::size_t w = 0; w < words; ++w) {
-      if (w == gap) continue;
-      ASSERT_EQ((*slot(i, w))->value, number(i, w));
-    }
-  }
-}
-// Regression: arrays and what is const were taken for numbers.
-TEST(Face, ElementsMayBeWhateverMembersMay) {
-  expect_elements_held<ref<::Node>[2]>(2);
-  expect_elements_held<::Node* [2]>(2);
-  expect_elements_held<ref<::Node>[2][3]>(6);
-  expect_elements_held<const ref<::Node>>(1);
-  expect_elements_held<::Node* const>(1);
-  expect_elements_held<Listed>(3, 1);
-  expect_elements_held<const Listed>(3, 1);
-  expect_elements_held<Listed[1]>(3, 1);
 }
 
 TEST(Face, ArraysWithoutAHeader) {
