@@ -5,15 +5,13 @@
 
 #include <cstdint>
 
-// Where the loader has set it: what the kernel has put there for the process, the number of
-// arguments, they, a null, and then the environment. In static programs libc sets it, to another
-// place.
+// The loader sets it to where the kernel has put the Arguments; in static programs libc does, to
+// another place.
 extern "C" [[gnu::weak]] void* __libc_stack_end;
 
 namespace jd::os {
 namespace {
 
-// What the kernel has put there for the process.
 struct Arguments {
   std::intptr_t count;
   char* first[];  // so many, and a null; then the environment

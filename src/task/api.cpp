@@ -118,7 +118,7 @@ void jd_task_scope_begin(jd_task_scope* scope) {
   scope->waiter = nullptr;
   scope->owner = worker != nullptr ? *running_task(worker) : nullptr;
   scope->outstanding = 1;
-  scope->cancelled = worker != nullptr ? 0 : kOwnerIsNoWorker;
+  scope->cancelled = 0;
 }
 
 void jd_task_scope_push(jd_task_scope* scope, jd_task* task,
@@ -147,10 +147,10 @@ void jd_task_scope_fork(jd_task_scope* scope, void (*function)(void*), void* arg
 void jd_task_scope_join(jd_task_scope* scope) { join_scope(scope); }
 
 void jd_task_scope_cancel(jd_task_scope* scope) {
-  __atomic_fetch_or(&scope->cancelled, kCancelled, __ATOMIC_RELAXED);
+  __atomic_store_n(&scope->cancelled, 1, __ATOMIC_RELAXED);
 }
 int jd_task_scope_cancelled(const jd_task_scope* scope) {
-  return (__atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) & kCancelled) != 0 ? 1 : 0;
+  return __atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) != 0 ? 1 : 0;
 }
 
 void jd_task_blocking(void (*function)(void*), void* argument) {

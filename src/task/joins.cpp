@@ -120,11 +120,10 @@ class Aside {
     oldest_ = task;
     ++count_;
   }
-  [[nodiscard]] bool is_empty() const { return oldest_ == nullptr; }
   // In the order that they had; but many are spilled, since each join of a deep recursion
   // would put them aside anew.
   void put_back(Worker* worker) {
-    if (is_empty()) return;
+    if (oldest_ == nullptr) return;
     jd_task* task = oldest_;
     oldest_ = nullptr;
     if (count_ > kMost) return spill(task);
@@ -243,8 +242,7 @@ void push_to_scope(jd_task_scope* scope, jd_task* task) {
     return inject(task, Waker::RunsOn);
   }
   // Where no worker waits for it, no root that stays until it has ended does.
-  const bool is_root =
-      (__atomic_load_n(&scope->cancelled, __ATOMIC_RELAXED) & kOwnerIsNoWorker) != 0;
+  const bool is_root = scope->owner == nullptr;
   task->reserved = is_root ? kIsRoot : 0;
   if (is_root) runtime.roots.fetch_add(1, std::memory_order_seq_cst);
   if (!worker->deque.push(task)) {

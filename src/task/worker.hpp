@@ -150,10 +150,6 @@ inline void add_time(Worker* worker, jd_task_time kind, std::uint64_t ticks) {
   add(&worker->times[kind].count[time_class_of(ticks)]);
 }
 
-// jd_task_scope::cancelled: is it; and are its tasks, as those that come from outside, roots?
-inline constexpr std::uint32_t kCancelled = 1;
-inline constexpr std::uint32_t kOwnerIsNoWorker = 2;
-
 // Everything that the workers share.
 struct Runtime {
   // Guards starting, stopping and adding workers.
